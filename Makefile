@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-# Half of the time of all tests is spent waiting for processes: three at a time keep two cores busy.
-TEST_PROCESSES ?= 3
+# Half of the time of all tests is spent waiting for processes: four at a time keep two cores busy.
+TEST_PROCESSES ?= 4
 
 # Tests that start no process: what decides, plans and encodes, and the handlers on a model of the node.
 PURE := tests/api tests/core tests/planner tests/properties tests/protocol
@@ -20,12 +20,12 @@ serve: venv  ## start ZooKeeper, six simulated brokers and the server; Ctrl-C en
 check: lint  ## the inner loop, under a minute: style, types, import contracts, and the tests that start no process
 	$(PYTEST) --quiet --numprocesses 2 --dist worksteal -m "not stock and not long" $(PURE)
 
-test: venv  ## all tests
+test: venv  ## all tests but those that take long: they run with CI=true
 	@$(BIN)/python -m compileall -q kafka_reassign_rpc  # else each of the many processes compiles it anew
 	PYTHONDONTWRITEBYTECODE= $(PYTEST) --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 campaign: venv  ## stock brokers and our servers under load and under all that may happen to them: make campaign SEED=7 MINUTES=5
-	$(BIN)/python -m tests.campaign $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(CAMPAIGN)
+	$(BIN)/python -m tests.campaign $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SECURED),--secured) $(CAMPAIGN)
 
 fuzz: venv  ## anything at all is sent to a server, which has to go on working: make fuzz SEED=7 MINUTES=5
 	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(FUZZ)

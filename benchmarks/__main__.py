@@ -1,4 +1,4 @@
-"""`python -m benchmarks [acls|bulk|list|cancel|progress|rps|failover|queue|heal|pipeline|generate|workers|…]`."""
+"""`python -m benchmarks [acls|bulk|list|cancel|progress|page|rps|secured|failover|growth|queue|heal|pipeline|…]`."""
 
 import argparse
 import asyncio
@@ -12,14 +12,19 @@ from benchmarks import (
     acls,
     bulk,
     cancel,
+    carried_out,
     failover,
     generate,
+    growth,
     heal,
     listing,
     pipeline,
     progress,
     queueing,
     rps,
+    secured,
+    sooner,
+    status_page,
     steps,
     stock_brokers,
     workers,
@@ -37,13 +42,18 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "list": listing.run,
     "cancel": cancel.run,
     "progress": progress.run,
+    "page": status_page.run,
     "rps": rps.run,
+    "secured": secured.run,
     "failover": failover.run,
+    "growth": growth.run,
     "queue": queueing.run,
     "heal": heal.run,
     "pipeline": pipeline.run,
     "generate": generate.run,
+    "sooner": sooner.run,
     "workers": workers.run,
+    "carried": carried_out.run,
     "steps": steps.run,
     "stock": stock_brokers.run,
 }

@@ -1,7 +1,7 @@
 """One Alter of many partitions: the time until its answer, and until every partition has moved."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +25,14 @@ HEAD = (
 )  # fmt: skip
 
 
+class Round(NamedTuple):
+    """Seconds until the last answer, until nothing moved any more, and of the longest wait of others."""
+
+    answered: float
+    moved: float
+    worst: float
+
+
 class Side(NamedTuple):
     """Seconds of each round; `bound` is the limit that a round exceeded, if any."""
 
@@ -32,6 +40,10 @@ class Side(NamedTuple):
     moved: list[float]
     worst: list[float]
     bound: float | None = None
+
+    def add(self, measured: Round) -> None:
+        for values, seconds in zip((self.answered, self.moved, self.worst), measured, strict=True):
+            values.append(seconds)
 
 
 async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
@@ -67,22 +79,25 @@ def measure(address: Address, topics: Mapping[str, int], rounds: int = ROUNDS) -
     place = frames.alter(topics, REPLICAS), frames.alter(topics, REPLICAS, back=True)
     for number in range(rounds):
         try:
-            with Wire(address, BOUND_S) as wire:
-                with Pings(address) as pings:
-                    begun = time.perf_counter()
-                    answer = wire.ask(place[number % 2])
-                    answered = time.perf_counter() - begun
-                until_nothing_moves(address, BOUND_S)
-                moved = time.perf_counter() - begun
+            side.add(one_round(address, [place[number % 2]], sum(topics.values()), BOUND_S))
         except TimeoutError:
             return side._replace(bound=BOUND_S)
-        if frames.accepted(answer) != sum(topics.values()):
-            raise RuntimeError("the Alter did not take all partitions")
-        side.answered.append(answered)
-        side.moved.append(moved)
-        side.worst.append(pings.result.worst)
         time.sleep(PAUSE_S)
     return side
+
+
+def one_round(address: Address, alters: Sequence[bytes], partitions: int, bound: float) -> Round:
+    """Sends these Alters of so many partitions, one after the other. Raises TimeoutError after `bound` seconds."""
+    with Wire(address, bound) as wire:
+        with Pings(address) as pings:
+            begun = time.perf_counter()
+            answers = [wire.ask(alter) for alter in alters]
+            answered = time.perf_counter() - begun
+        until_nothing_moves(address, bound)
+        moved = time.perf_counter() - begun
+    if sum(map(frames.accepted, answers)) != partitions:
+        raise RuntimeError("the Alters did not take all partitions")
+    return Round(answered, moved, pings.result.worst)
 
 
 def _cells(ours: Side, stock: Side) -> list[str]:

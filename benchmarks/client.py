@@ -1,6 +1,7 @@
 """The load client: blocking sockets and frames encoded beforehand, so that the client costs next to nothing."""
 
 import socket
+import ssl
 import threading
 import time
 from collections import deque
@@ -13,11 +14,13 @@ Address = tuple[str, int]
 
 
 class Wire:
-    """One connection. Every wait raises TimeoutError after `timeout` seconds."""
+    """One connection, over TLS where there is a context. Every wait raises TimeoutError after `timeout` seconds."""
 
-    def __init__(self, address: Address, timeout: float = 60.0) -> None:
+    def __init__(self, address: Address, timeout: float = 60.0, tls: ssl.SSLContext | None = None) -> None:
         self._socket = socket.create_connection(address, timeout=timeout)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname=address[0])
 
     def __enter__(self) -> Self:
         return self
@@ -73,13 +76,19 @@ class Latencies(NamedTuple):
         return max(self.of_each)
 
 
-def small_requests(address: Address, depth: int, go_on: Callable[[float], bool], timeout: float = 60.0) -> Latencies:
+def small_requests(
+    address: Address,
+    depth: int,
+    go_on: Callable[[float], bool],
+    timeout: float = 60.0,
+    connect: Callable[[Address, float], Wire] = Wire,
+) -> Latencies:
     """List of nothing on one connection with `depth` requests outstanding, while `go_on(seconds since start)`.
 
     Ends when nothing has come for `timeout` seconds; requests without an answer count as answered at that moment.
     """
     frame = frames.LIST_NOTHING
-    with Wire(address, timeout) as wire:
+    with connect(address, timeout) as wire:
         size = len(wire.ask(frame)) + 4
         done: list[float] = []
         sent: deque[float] = deque()

@@ -29,6 +29,7 @@ SESSION_MS = 6_000
 START_S = 180.0
 
 _BOOTSTRAP = re.compile(rb"^ready bootstrap=([^:\s]+):(\d+)", re.MULTILINE)
+_PAGE = re.compile(rb"^ready .* metrics=(\S+)", re.MULTILINE)
 _BROKERS = re.compile(rb"^ready brokers=", re.MULTILINE)
 _CLI = (sys.executable, "-m", "kafka_reassign_rpc.cli.main")
 _STOCK_OVERRIDES = {
@@ -51,6 +52,7 @@ class Server(LoggedProcess):
         self._directory = directory
         self.id = server_id
         self.address: Address = ("", 0)
+        self.page = ""
 
     async def start(self) -> None:
         command = [*_CLI, "serve", "--zookeeper-connect", self._zookeeper, "--listeners", "PLAINTEXT://127.0.0.1:0"]
@@ -59,11 +61,17 @@ class Server(LoggedProcess):
         self.launch([*command, *self._options])
         ready = await self.wait_for_line(_BOOTSTRAP, START_S)
         self.address = (ready[1].decode(), int(ready[2]))
+        if "--metrics-listener" in self._options:
+            self.page = (await self.wait_for_line(_PAGE, START_S))[1].decode()
 
     def cpu_seconds(self) -> float:
         """CPU time of the server's process since its start (Linux)."""
         fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def mebibytes(self, kind: str) -> float:
+        """Memory of the server's process: see `mebibytes`."""
+        return mebibytes(self.pid, kind)
 
     async def stop(self) -> None:
         """Stop the server as an operator does: it resigns at once."""
@@ -76,8 +84,8 @@ class Stock(StockBroker):
 
     jvm = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:-UsePerfData")
 
-    def __init__(self, zookeeper: str, directory: Path) -> None:
-        super().__init__(STOCK_ID, zookeeper, directory / "stock", _STOCK_OVERRIDES)
+    def __init__(self, zookeeper: str, directory: Path, properties: Mapping[str, str] | None = None) -> None:
+        super().__init__(STOCK_ID, zookeeper, directory / "stock", {**_STOCK_OVERRIDES, **(properties or {})})
 
     @property
     def where(self) -> Address:
@@ -156,8 +164,7 @@ class Cluster:
 
     def fleet_megabytes(self) -> float:
         """Resident memory of the fleet's process, all brokers together (Linux)."""
-        status = Path(f"/proc/{self._fleet.pid}/status").read_text(encoding="ascii")
-        return int(next(line for line in status.splitlines() if line.startswith("VmRSS:")).split()[1]) / 1024
+        return mebibytes(self._fleet.pid, "VmRSS")
 
     async def elected(self) -> Stat:
         """The present `/controller` znode."""
@@ -195,6 +202,12 @@ class Cluster:
         return "127.0.0.1", int(found[1])
 
 
+def mebibytes(pid: int, kind: str) -> float:
+    """Memory of a process (Linux). `kind`: VmRSS, resident now, or VmHWM, the most that was."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(next(line for line in status.splitlines() if line.startswith(f"{kind}:")).split()[1]) / 1024
+
+
 def until_shown(address: Address, topics: Mapping[str, int], timeout: float) -> None:
     """Wait until the broker shows a leader for every partition of the topics."""
     end = time.perf_counter() + timeout
@@ -206,9 +219,27 @@ def until_shown(address: Address, topics: Mapping[str, int], timeout: float) -> 
                 time.sleep(0.1)
 
 
+async def start_moves(address: Address, topics: Mapping[str, int], replicas: int) -> None:
+    """Moves every partition of these topics to other brokers; returns once the server has answered."""
+    with Wire(address, 600) as wire:
+        frames.accepted(await asyncio.to_thread(wire.ask, frames.alter(topics, replicas)))
+
+
 async def controlling(address: Address, timeout: float = START_S) -> None:
     """Wait until the node at `address` answers as the controller."""
     await asyncio.to_thread(until_controller, address, timeout, 0.02)
+
+
+def zipf(partitions: int, smallest: int) -> Mapping[str, tuple[int, int]]:
+    """Topics of Zipf sizes: partitions by name, and the bytes of each; `smallest`: the least of these."""
+    found: dict[str, tuple[int, int]] = {}
+    left = partitions
+    while left > 0:
+        rank = len(found) + 1
+        count = min(left, max(1, partitions // (4 * rank)))
+        found[f"t{rank}"] = (count, smallest * (1 + rank * 7 % 13))
+        left -= count
+    return found
 
 
 def spread(partitions: int, topics: int, prefix: str) -> Mapping[str, int]:

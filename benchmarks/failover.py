@@ -56,7 +56,7 @@ async def _one(cluster: Cluster, size: int, *, with_stock: bool) -> list[str]:
     stopped = await _measure(cluster, first, second.address, kill=False)
     third = await cluster.server(SERVER_ID + 2)
     await asyncio.sleep(5)
-    killed = await _measure(cluster, second, third.address, kill=True)
+    killed = await since_kill(cluster, second, third.address)
     stock: Failover | None = None
     if with_stock:
         broker = await cluster.stock()
@@ -76,9 +76,14 @@ async def _one(cluster: Cluster, size: int, *, with_stock: bool) -> list[str]:
     ]
 
 
+async def since_kill(cluster: Cluster, controller: Server, standby: Address) -> Failover:
+    """Kill the controller; the time until the standby answers as the next one."""
+    return await _measure(cluster, controller, standby, kill=True)
+
+
 async def _measure_stock(cluster: Cluster, controller: Server, broker: Stock) -> Failover | None:
     try:
-        return await _measure(cluster, controller, broker.where, kill=True)
+        return await since_kill(cluster, controller, broker.where)
     except TimeoutError:
         return None
 

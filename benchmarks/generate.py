@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.cluster import Cluster, controlling
+from benchmarks.cluster import Cluster, controlling, zipf
 from benchmarks.tables import show
 from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.client.text_format import size
@@ -46,7 +46,7 @@ NOTES = (
 
 async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
     """Run the benchmark; returns its table."""
-    topics = _topics(QUICK if quick else PARTITIONS)
+    topics = zipf(QUICK if quick else PARTITIONS, 1_000_000)
     counts = {name: count for name, (count, _) in topics.items()}
     asked: list[tuple[Case, Path, Placement]] = []
     async with Cluster(zookeeper, "generate", directory, brokers=BROKERS) as cluster:
@@ -72,18 +72,6 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
             rows.append(_row(case.name, "plan", figures(snapshot, planned(out), case.brokers)))
             rows.append(_row("", "--generate", figures(snapshot, theirs, case.brokers)))
     return show(f"{sum(counts.values())} partitions, moved by a plan and by --generate", HEADER, rows, NOTES)
-
-
-def _topics(partitions: int) -> dict[str, tuple[int, int]]:
-    """Partitions, and bytes of each, of topics of Zipf sizes."""
-    found: dict[str, tuple[int, int]] = {}
-    left = partitions
-    while left > 0:
-        rank = len(found) + 1
-        count = min(left, max(1, partitions // (4 * rank)))
-        found[f"t{rank}"] = (count, 1_000_000 * (1 + rank * 7 % 13))
-        left -= count
-    return found
 
 
 def _home(index: int, replicas: int) -> list[int]:

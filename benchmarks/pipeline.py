@@ -128,7 +128,7 @@ def look(root: int, used: dict[int, float]) -> int:
     Writes the CPU seconds of each process so far into `used`.
     """
     total = 0
-    for pid, seconds in _family(root).items():
+    for pid, seconds in family(root).items():
         used[pid] = seconds
         try:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
@@ -138,7 +138,7 @@ def look(root: int, used: dict[int, float]) -> int:
     return total
 
 
-def _family(root: int) -> dict[int, float]:
+def family(root: int) -> dict[int, float]:
     """A process and all its descendants, with the CPU seconds of each."""
     children: dict[int, list[int]] = {}
     ticks = os.sysconf("SC_CLK_TCK")
@@ -162,7 +162,7 @@ def _family(root: int) -> dict[int, float]:
 
 def _kill(root: int) -> None:
     """End a process and all its descendants: a JVM outlives the process that started it."""
-    for pid in _family(root):
+    for pid in family(root):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks import frames, tables
 from benchmarks.client import Address, Latencies, Pings, Wire
-from benchmarks.cluster import Cluster, Server, controlling, spread
+from benchmarks.cluster import Cluster, Server, controlling, spread, start_moves
 
 MOVES = 10_000
 QUICK_MOVES = 1_000
@@ -35,8 +35,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
         server = await cluster.server(1000, *OFF)
         await controlling(server.address)
         await cluster.create(server.address, topics, 3, SIZE)
-        with Wire(server.address, 600) as wire:
-            frames.accepted(await asyncio.to_thread(wire.ask, frames.alter(topics, 3)))
+        await start_moves(server.address, topics, 3)
         rows.append(await _row("at rest", server, window, watched=False))
         await server.stop()
         server = await cluster.server(1001)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import frames
-from benchmarks.bulk import Side, median_of
-from benchmarks.client import Address, Pings, Wire, until_nothing_moves
+from benchmarks.bulk import Side, median_of, one_round
+from benchmarks.client import Address, Wire
 from benchmarks.cluster import SERVER_ID, SESSION_MS, Server, controlling, until_shown
 from benchmarks.tables import show
 from benchmarks.turns import PAUSE_S
@@ -96,30 +96,14 @@ def _measure(cluster: Controlled, topics: Mapping[str, int]) -> Side:
     place = (frames.alter_to(topics, _away), frames.alter_to(topics, lambda index: _home(index, REPLICAS)))
     side = Side([], [], [])
     for number in range(2 + ROUNDS):
-        counted = number >= 2
         try:
-            answered, moved, worst = _round(cluster.controller, place[number % 2], sum(topics.values()))
+            measured = one_round(cluster.controller, [place[number % 2]], sum(topics.values()), BOUND_S)
         except TimeoutError:
             return side._replace(bound=BOUND_S)
-        if counted:
-            side.answered.append(answered)
-            side.moved.append(moved)
-            side.worst.append(worst)
+        if number >= 2:
+            side.add(measured)
         time.sleep(PAUSE_S)
     return side
-
-
-def _round(controller: Address, alter: bytes, wanted: int) -> tuple[float, float, float]:
-    with Wire(controller, BOUND_S) as wire:
-        with Pings(controller) as pings:
-            begun = time.perf_counter()
-            answer = wire.ask(alter)
-            answered = time.perf_counter() - begun
-        until_nothing_moves(controller, BOUND_S)
-        moved = time.perf_counter() - begun
-    if frames.accepted(answer) != wanted:
-        raise RuntimeError("the Alter did not take all partitions")
-    return answered, moved, pings.result.worst
 
 
 def _cells(side: Side) -> list[str]:

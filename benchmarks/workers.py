@@ -13,9 +13,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 from typing import NamedTuple
 
 from benchmarks import snapshots
+from benchmarks.pipeline import family
 from benchmarks.tables import show
 from tests.pipeline.spark_cluster import PYTHON, ROOT, spark_cluster
 
@@ -24,16 +26,20 @@ SIZES = ((10_000, 30), (100_000, 60), (1_000_000, 200))
 WORKERS = (1, 2)
 MEMORY_MB = {10_000: 768, 100_000: 1024, 1_000_000: 2048}
 GOAL = "rebalance"
+_LOOK_EVERY_S = 0.5
 _PHASES = {"reading": "read", "round": "rounds", "writing": "write", "verifying": "verify"}
 """The first word of a status, and the phase that begins with it."""
 
 
 class Timed(NamedTuple):
-    """One plan: seconds of each phase; moves and rounds as it found them."""
+    """One plan: seconds of each phase; CPU seconds of the driver with its JVM, and of the workers with their executors;
+    moves and rounds as it found them."""
 
     partitions: int
     workers: int
     seconds: dict[str, float]
+    driver_cpu: float
+    workers_cpu: float
     moves: int
     rounds: int
 
@@ -49,11 +55,14 @@ async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
     return show("Plans on standalone Spark", HEADER, rows, NOTES)
 
 
-HEADER = ("partitions", "workers", "start", "read", "rounds", "write", "verify", "in all", "number of rounds", "moves")
+HEADER = (
+    *("partitions", "workers", "start", "read", "rounds", "write", "verify", "in all"),
+    *("CPU of the driver", "CPU of workers", "number of rounds", "moves"),
+)
 NOTES = (
     "start: Spark, its executors and their probe; read: the snapshot, once; rounds: proposals on executors, decisions,",
     "checkpoints; write: the driver alone writes moves and batches, in order; verify: joins on executors. Workers have",
-    "one core each, on one machine with the driver and the master.",
+    "one core each, on one machine with the driver and the master. CPU tells more than time where that is a busy one.",
 )
 
 
@@ -64,12 +73,28 @@ def measure(path: Path, partitions: int, workers: int) -> Timed:
     with spark_cluster(logs, workers=workers, shared=path.parent, memory_mb=MEMORY_MB[partitions]) as cluster:
         memory = f"{MEMORY_MB[partitions] - 256}m"
         command = [sys.executable, "-m", "benchmarks.workers", cluster.master, str(path), str(out), memory]
-        done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"the plan of {path} failed with {done.returncode}: {done.stderr[-2000:]}")
-    found = json.loads(done.stdout.splitlines()[-1])
+        log = logs / "driver.log"
+        with log.open("w") as errors, subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=errors, text=True) as job:
+            driver_cpu, workers_cpu = _cpu_until_end(job, [worker.pid for worker in cluster.workers])
+            assert job.stdout is not None
+            said = job.stdout.read()
+    if job.returncode:
+        raise RuntimeError(f"the plan of {path} failed with {job.returncode}: {log.read_text()[-2000:]}")
+    found = json.loads(said.splitlines()[-1])
     shutil.rmtree(out)
-    return Timed(partitions, workers, found["seconds"], found["moves"], found["rounds"])
+    return Timed(partitions, workers, found["seconds"], driver_cpu, workers_cpu, found["moves"], found["rounds"])
+
+
+def _cpu_until_end(job: "subprocess.Popen[str]", workers: list[int]) -> tuple[float, float]:
+    """Wait; the CPU seconds of the job and of the workers, with all their descendants, as they were last seen."""
+    of_job, of_workers = dict[int, float](), dict[int, float]()
+    before = sum(sum(family(worker).values()) for worker in workers)
+    while job.poll() is None:
+        of_job |= family(job.pid)
+        for worker in workers:
+            of_workers |= family(worker)
+        time.sleep(_LOOK_EVERY_S)
+    return sum(of_job.values()), sum(of_workers.values()) - before
 
 
 def _row(timed: Timed) -> tuple[str, ...]:
@@ -77,7 +102,7 @@ def _row(timed: Timed) -> tuple[str, ...]:
     return (
         f"{timed.partitions:,}",
         str(timed.workers),
-        *(f"{one:.0f} s" for one in (*times, sum(times))),
+        *(f"{one:.0f} s" for one in (*times, sum(times), timed.driver_cpu, timed.workers_cpu)),
         str(timed.rounds),
         f"{timed.moves:,}",
     )

@@ -1,4 +1,4 @@
-"""Writes the pages that follow from the code: settings.md, metrics.md, events.md, errors.md and apis.md.
+"""Writes the pages that follow from the code: settings.md, metrics.md, events.md, errors.md, apis.md and status-api.md.
 
 `python -m docs.generate` writes them; `python -m docs.generate --check` writes nothing, and its exit code 1 says that
 one of them is out of date.
@@ -13,6 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from kafka_reassign_rpc.api.api_definition import ApiGroup
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
@@ -23,6 +25,8 @@ from kafka_reassign_rpc.core import kafka_errors
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.requesters import LONGEST_PART, LONGEST_PRINCIPAL
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.status_page import documents, requests
+from kafka_reassign_rpc.status_page.status_stream import EVERY_S, MOST_VIEWERS, STREAM_S
 from kafka_reassign_rpc.support.bounded_log import LONGEST_FIELD, LONGEST_LINE
 
 FOLDER = Path(__file__).parent
@@ -82,6 +86,7 @@ HERE = {
     "GroupAuthorizationFailed": "Give the client's principal DESCRIBE on the group",
     "TransactionalIdAuthorizationFailed": "Give the client's principal the right on the transactional id: WRITE for a"
     " producer, DESCRIBE to find its coordinator",
+    "LeaderNotAvailable": "The server cannot read its topics while ZooKeeper is away. Clients ask again on their own",
     "BrokerNotAvailable": "The broker is not registered. Check that it runs",
     "CoordinatorLoadInProgress": "The client tries again on its own",
     "NotCoordinator": "The client looks for the coordinator and tries again on its own",
@@ -155,6 +160,7 @@ def metrics_page() -> str:
         "# Metrics",
         "With `--metrics-listener HOST:PORT` a server shows these at `/metrics`, as Prometheus reads them."
         " [Operations](operations.md#what-to-alarm-on) says which of them deserve an alarm.",
+        "The same listener serves the [status page](operations.md#the-status-page) at `/`.",
         "`/health` answers 200 while the process works. `/ready` answers 200 while the server is the controller or"
         " stands by for it, else 503 with the reason.",
         "A histogram has the suffixes `_bucket`, `_sum` and `_count`. The Prometheus client adds `process_*`"
@@ -318,12 +324,110 @@ def apis_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+ANSWERS = (
+    documents.Status,
+    documents.Moves,
+    documents.Brokers,
+    documents.Events,
+    documents.History,
+    documents.Problem,
+)
+"""The documents of the status page's API. Their parts follow from them."""
+
+
+def status_schemas() -> dict[str, dict[str, Any]]:
+    """JSON schemas of the documents and their parts, by name, in the order of `documents`."""
+    _, components = msgspec.json.schema_components(ANSWERS, ref_template="#/$defs/{name}")
+    places = list(vars(documents))
+    return dict(sorted(components.items(), key=lambda item: places.index(item[0])))
+
+
+def status_schema_file() -> str:
+    """The JSON schema of the status page's API."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"API of the status page, version {documents.VERSION}",
+        "$defs": status_schemas(),
+    }
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _json_type(schema: Mapping[str, Any]) -> str:
+    """A type of a JSON schema in words."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_json_type(one) for one in schema["anyOf"]))
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "enum" in schema:
+        return " or ".join(f"`{value}`" for value in schema["enum"])
+    if schema.get("type") == "array":
+        return f"list of {_json_type(schema['items'])}"
+    if schema.get("type") == "object":
+        return "object"
+    return str(schema.get("type", "anything"))
+
+
+def status_api_page() -> str:
+    """The API of the status page: paths, parameters, documents."""
+    parts = [
+        NOTE.format(source="kafka_reassign_rpc/status_page"),
+        "# API of the status page",
+        "A server with `metrics.listener` shows a page at `/`, and the same as JSON below `/api/v1/`. Both read and"
+        " change nothing. `status.page` says what they tell ([settings](settings.md#files-logs-and-metrics));"
+        " [security](security.md) says who may read. Fields may be added within version 1: programs leave out what they"
+        " do not know. [status-api.schema.json](status-api.schema.json) has the same as a JSON schema.",
+        "`null` is what the server does not know, never 0. Times are ms since 1970 (UTC) by the clock of the server,"
+        " sizes bytes, rates bytes per second, durations ms.",
+        "```\n"
+        "curl -s http://127.0.0.1:9593/api/v1/status\n"
+        "curl -s 'http://127.0.0.1:9593/api/v1/moves?state=stalled&sort=left&limit=10'\n"
+        "```",
+        "| path | document | with `status.page=counts` | on a standby |\n"
+        "|---|---|---|---|\n"
+        "| /api/v1/status | [Status](#status) | without addresses and problems | yes, what it knows |\n"
+        "| /api/v1/stream | server-sent events | as `status` | yes |\n"
+        "| /api/v1/moves | [Moves](#moves) | 403 | 503, with the address of the controller's page |\n"
+        "| /api/v1/brokers | [Brokers](#brokers) | 403 | 503, as above |\n"
+        "| /api/v1/events | [Events](#events) | 403 | yes, of all servers |\n"
+        "| /api/v1/history | [History](#history) | yes | empty |",
+        "An answer other than 200 is a [Problem](#problem): 400 for a parameter that makes no sense, 401 without"
+        " credentials where they are needed, 403, 404, 405, 503.",
+        "## The stream",
+        f"`/api/v1/stream` sends an event every {EVERY_S:g} seconds. The first one, `status`, has all fields of"
+        " [Status](#status). Each further one, `changes`, has those top-level fields that have changed. A client that"
+        f" reads too slowly gets `status` again. A stream ends after {STREAM_S:g} seconds, and EventSource opens the"
+        f" next one by itself. There are {MOST_VIEWERS} streams at a time; one more gets 503.",
+        "## Who asked for a move",
+        "No znode has that. The controller remembers it for moves that were asked for in its own term; for others"
+        " `who` is null, and the events tell, as long as some server keeps them.",
+        "## Many moves",
+        "Order and sums of [Moves](#moves) are made anew as often as costs 1 % of a core: at once with a few moves,"
+        " about twice a minute with a hundred thousand; `listed_at` says when. The moves of a page are always as they"
+        " are now; one that is over by then is left out.",
+        "## Parameters",
+    ]
+    for path, parameters in requests.PARAMETERS.items():
+        rows = ((f"`{name}`", meaning) for name, meaning in parameters.items())
+        parts += [f"### {path}", table(["parameter", "meaning"], rows)]
+    parts.append("## Documents")
+    for name, schema in status_schemas().items():
+        fields = (
+            (f"`{field}`", _json_type(type_), type_.get("description", ""))
+            for field, type_ in schema["properties"].items()
+        )
+        parts += [f"### {name}", schema["description"], table(["field", "type", "meaning"], fields)]
+    return "\n\n".join(parts) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings_page,
     "metrics.md": metrics_page,
     "events.md": events_page,
     "errors.md": errors_page,
     "apis.md": apis_page,
+    "status-api.md": status_api_page,
+    "status-api.schema.json": status_schema_file,
 }
 
 

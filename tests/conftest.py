@@ -12,7 +12,7 @@ import asyncio
 import itertools
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,10 @@ from xdist.scheduler import LoadFileScheduling
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.processes import logs_of_processes
 from tests.stock.live import runs_live
 
 hypothesis.settings.register_profile("default", max_examples=50, deadline=None)
-hypothesis.settings.register_profile(
-    "ci", max_examples=300, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
 hypothesis.settings.load_profile("default")
 
 LOOPS: Mapping[str, Callable[[], asyncio.AbstractEventLoop]] = {
@@ -52,6 +50,7 @@ ON_SPARK = (
     "tests/pipeline/test_waiting_moves",
     "tests/pipeline/test_history_figures_by_hand",
     "tests/pipeline/test_stores",
+    "tests/pipeline/test_same_results",
 )
 """These share a Spark session: to start one and to make it warm takes as long as half of them."""
 TAKE_MINUTES = (
@@ -62,7 +61,11 @@ TAKE_MINUTES = (
     "tests/reassign_command",
     "tests/clients",
     "tests/pipeline",
+    "tests/fleet/test_stock_controller",
     "tests/protocol/test_round_trips",
+    "tests/zookeeper/test_ensemble",
+    "tests/cli/test_processes",
+    "tests/properties",
     "tests/controller",
 )
 """These start processes and wait for them: in this order, before all others."""
@@ -113,6 +116,17 @@ def pytest_asyncio_loop_factories(
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     names = LOOPS if item.get_closest_marker("both_loops") else ("asyncio",)
     return {name: LOOPS[name] for name in names}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails shows the logs of its processes: a failure that comes once a month is not seen again."""
+    report = yield
+    if report.failed:
+        report.sections += [(f"log of {name}", text) for name, text in logs_of_processes().items()]
+    return report
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

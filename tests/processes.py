@@ -11,6 +11,8 @@ from tests.fork_server import CLI, ForkedProcess, fork_server
 
 READY_S = 120.0
 END_S = 120.0
+SHOWN_BYTES = 20_000
+"""How much of the end of each log a failed test shows."""
 
 
 class NotReady(AssertionError):
@@ -111,14 +113,30 @@ class Processes:
                 process.thaw()
                 await process.kill()
 
+    def logs(self) -> dict[str, str]:
+        """The end of each log, by its name."""
+        paths = (path for path in sorted(self._logs.glob("*.log")) if path.is_file())
+        return {path.stem: path.read_bytes()[-SHOWN_BYTES:].decode(errors="replace") for path in paths}
+
+
+_groups: list[Processes] = []
+"""Those of the tests and fixtures that run."""
+
+
+def logs_of_processes() -> dict[str, str]:
+    """The end of the log of each process of the present test and its fixtures."""
+    return {name: text for group in _groups for name, text in group.logs().items()}
+
 
 @asynccontextmanager
 async def processes(logs: Path) -> AsyncIterator[Processes]:
     """A group of processes; the end of the block kills those that still run."""
     group = Processes(logs)
+    _groups.append(group)
     try:
         yield group
     finally:
+        _groups.remove(group)
         await group.end()
 
 

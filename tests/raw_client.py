@@ -2,12 +2,14 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.protocol.frame_codec import decode_response, encode_request
-from kafka_reassign_rpc.protocol.messages import RESPONSES
+from kafka_reassign_rpc.protocol.messages import RESPONSES, SaslAuthenticateRequest, SaslHandshakeRequest
 
 TIMEOUT = 10
 
@@ -53,20 +55,45 @@ class Client:
             await self.writer.wait_closed()
 
 
+class Login(NamedTuple):
+    """TLS, and a user of PLAIN."""
+
+    tls: ssl.SSLContext
+    user: str
+    password: str
+
+
+LOGIN: ContextVar[Login | None] = ContextVar("login", default=None)
+"""How `connected` connects where it is set: over SASL_SSL."""
+
+
 @asynccontextmanager
 async def connected(address: tuple[str, int], *, receive_buffer: int | None = None) -> AsyncIterator[Client]:
+    """A connection that is ready for requests."""
+    login = LOGIN.get()
     raw = socket.socket()
     if receive_buffer is not None:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
     raw.setblocking(False)
     try:
         await asyncio.get_running_loop().sock_connect(raw, address)
-        reader, writer = await asyncio.open_connection(sock=raw, limit=2**16)
+        tls, host = (None, None) if login is None else (login.tls, address[0])
+        reader, writer = await asyncio.open_connection(sock=raw, limit=2**16, ssl=tls, server_hostname=host)
     except BaseException:
         raw.close()
         raise
     client = Client(reader, writer)
     try:
+        if login is not None:
+            await _log_in(client, login)
         yield client
     finally:
         await client.close()
+
+
+async def _log_in(client: Client, login: Login) -> None:
+    handshake = await client.call(SaslHandshakeRequest(mechanism="PLAIN", version=1), 1)
+    assert not handshake.error_code, handshake
+    token = f"\0{login.user}\0{login.password}".encode()
+    answer = await client.call(SaslAuthenticateRequest(auth_bytes=token, version=1), 1)
+    assert not answer.error_code, answer.error_message

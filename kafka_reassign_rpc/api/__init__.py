@@ -5,6 +5,11 @@ api_definition.py       `Api`, how a handler module declares itself; `RequestCon
 registry.py             the table of all APIs, built from the handler modules
 dispatch.py             from a decoded request to its handler and back
 ports.py                `Node`, `ControllerPort` and others: what handlers call, and the values they exchange
+access.py               what the caller of a request may do
+acl_messages.py         filters of ACLs as requests have them
+brokers_authorizer.py   requests that only the brokers' authorizer can decide on
+broker_policies.py      requests that only the brokers' policies can decide on
+mutation_quota.py       controller mutation quotas in requests (KIP-599)
 answer_fields.py        values of fields that many answers have in common
 visible_topics.py       topics that clients may see
 partition_metadata.py   a partition as Metadata and DescribeTopicPartitions show it

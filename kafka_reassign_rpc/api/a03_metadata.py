@@ -3,13 +3,16 @@
 Behaviour   as KafkaApis.handleTopicMetadataRequest of a ZooKeeper-mode broker. An empty list means all topics in
             version 0, null in later ones. Version 0 leaves out dead brokers. Topic ids come with version 12.
             Authorized operations are shown on request. Version 13 adds a top-level error. A topic that the caller
-            may not DESCRIBE is refused where the request names it, and left out where it asks for all.
+            may not DESCRIBE is refused where the request names it, and left out where it asks for all. While a
+            node cannot learn its topics, it names the brokers all the same, and its topics have LEADER_NOT_AVAILABLE,
+            which clients take for what passes.
 Difference  A request never creates a topic, whatever `allow_auto_topic_creation` says: an administration server
             has no producers or consumers that need it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, partial
+from inspect import isawaitable
 from itertools import chain
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -33,9 +36,11 @@ from kafka_reassign_rpc.api.partition_metadata import PartitionMetadata, partiti
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
 from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, with_topics
 from kafka_reassign_rpc.core.kafka_errors import (
+    BrokerNotAvailable,
     InvalidRequest,
     InvalidTopic,
     KafkaError,
+    LeaderNotAvailable,
     TopicAuthorizationFailed,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -69,6 +74,35 @@ class _Missing(NamedTuple):
 
 
 def handle(node: Node, request: MetadataRequest, ctx: RequestContext) -> Handled:
+    answer = _handle(node, request, ctx)
+    return _or_brokers_alone(answer, node, request, ctx) if isawaitable(answer) else answer
+
+
+async def _or_brokers_alone(
+    answer: Awaitable[Answer], node: Node, request: MetadataRequest, ctx: RequestContext
+) -> Answer:
+    """A client believes that no other brokers exist than those that it is told of, so it is told of them."""
+    try:
+        return await answer
+    except BrokerNotAvailable as error:
+        asked = await in_turns(_asked(request.topics or (), ctx.api_version))
+        missing = await in_turns(_not_now(asked, ctx))
+        code = 0 if missing else error.code
+        return await awaited(_message(node, (), missing, request, ctx, code))
+
+
+def _not_now(asked: _Asked, ctx: RequestContext) -> Steps[list[_Missing]]:
+    found = [_Missing(None, topic_id, LeaderNotAvailable.code) for topic_id in asked.ids]
+    yield
+    for name, pause in paced(asked.names):
+        may = _may_describe(ctx.access, name)
+        found.append(_Missing(name, ZERO_UUID, LeaderNotAvailable.code if may else TopicAuthorizationFailed.code))
+        if pause:
+            yield
+    return found
+
+
+def _handle(node: Node, request: MetadataRequest, ctx: RequestContext) -> Handled:
     version = ctx.api_version
     wanted = request.topics
     if wanted is None or (version == 0 and not wanted):
@@ -183,6 +217,7 @@ def _message(
     missing: Sequence[_Missing],
     request: MetadataRequest,
     ctx: RequestContext,
+    error_code: int = 0,
 ) -> Handled:
     endpoints = node.nodes(ctx.listener)
     version = ctx.api_version
@@ -198,7 +233,7 @@ def _message(
         authorized_operations=ctx.access.cluster_operations()
         if request.include_cluster_authorized_operations
         else None,
-        error_code=0,
+        error_code=error_code,
     )
     alive = frozenset(e.id for e in endpoints)
     topics = (_topic(version, topic, alive, operations) for topic in found)

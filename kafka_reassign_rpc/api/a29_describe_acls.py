@@ -34,17 +34,7 @@ _Description = _Resource.AclDescription
 async def handle(node: Node, request: DescribeAclsRequest, ctx: RequestContext) -> Answer:
     acls = acls_of(node, "No Authorizer is configured on the broker")
     version = ctx.api_version
-    found = await acls.find(
-        binding_filter(
-            request.resource_type_filter,
-            request.resource_name_filter,
-            request.pattern_type_filter if version >= 1 else None,
-            request.principal_filter,
-            request.host_filter,
-            request.operation,
-            request.permission_type,
-        )
-    )
+    found = await acls.find(binding_filter(request, version))
     if any(map(_is_unknown, found.values())):
         raise UnknownServerError("Contain UNKNOWN elements")
     answer = DescribeAclsResponse(version=version, throttle_time_ms=0, error_code=0, error_message="")

@@ -47,17 +47,7 @@ async def handle(node: Node, request: DeleteAclsRequest, ctx: RequestContext) ->
 def _filters(request: DeleteAclsRequest, version: int) -> Steps[list[AclBindingFilter]]:
     found = []
     for one, pause in paced(request.filters):
-        found.append(
-            binding_filter(
-                one.resource_type_filter,
-                one.resource_name_filter,
-                one.pattern_type_filter if version >= 1 else None,
-                one.principal_filter,
-                one.host_filter,
-                one.operation,
-                one.permission_type,
-            )
-        )
+        found.append(binding_filter(one, version))
         if pause:
             yield
     return found

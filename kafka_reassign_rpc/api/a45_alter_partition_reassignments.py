@@ -9,6 +9,7 @@ Tags        860 of a partition (nullable list of int32): the expected current re
             2361 of the request: the throttle lease of the moves in bytes/s (0: none, -1: as it is).
             2362 of the request: the reason, in words; INVALID_REQUEST where it is longer than `REASON_LENGTH`.
             236 of the request: the targets join the queue, also while reassignments are disabled or brokers dead.
+            2363 of the request, with 236: the cap of these moves on the moves in flight of each of their brokers.
 Speed       The results of ten thousand partitions are packed in a few ms, without message objects.
 """
 
@@ -40,6 +41,7 @@ _AskedTopic = AlterPartitionReassignmentsRequest.ReassignableTopic
 _Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 
 REASON_LENGTH = 1000
+NO_CAP = -1
 
 _NO_THROTTLE = bytes(4)
 _NO_ERROR = b"\0\0\1"
@@ -63,6 +65,8 @@ async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: R
         raise InvalidRequest(f"A reason has at most {REASON_LENGTH} characters, this one has {len(reason)}.")
     if request.throttle < AS_IT_IS:
         raise InvalidRequest(f"A throttle cannot be {request.throttle} bytes/s: give a rate, or 0 for none")
+    if request.moves_per_broker != NO_CAP and (request.moves_per_broker < 1 or not request.queue):
+        raise InvalidRequest("MovesPerBroker is 1 or more, and only for the queue")
     wanted = await in_turns(_wanted(request.topics))
     allow = request.allow_replication_factor_change if ctx.api_version >= 1 else True
     results = await controller.alter_reassignments(
@@ -74,6 +78,7 @@ async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: R
             throttle=request.throttle,
             queue=request.queue,
             route=QUEUE if request.queue else RPC,
+            moves_per_broker=request.moves_per_broker,
         ),
         ctx,
     )

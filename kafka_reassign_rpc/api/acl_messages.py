@@ -3,30 +3,23 @@
 from kafka_reassign_rpc.core.acls.acl_binding import AclOperation, AclPermissionType, PatternType, ResourceType
 from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
+from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DescribeAclsRequest
 
 
-def binding_filter(
-    resource_type: int,
-    name: str | None,
-    pattern_type: int | None,
-    principal: str | None,
-    host: str | None,
-    operation: int,
-    permission_type: int,
-) -> AclBindingFilter:
-    """The filter with these codes. `pattern_type` None: of version 0, which knows literal patterns alone.
+def binding_filter(one: DescribeAclsRequest | DeleteAclsRequest.DeleteAclsFilter, version: int) -> AclBindingFilter:
+    """The filter of a request of this version. Version 0 knows literal patterns alone.
 
     Raises InvalidRequest for the code 0, which stands for no value.
     """
-    pattern = PatternType.LITERAL if pattern_type is None else pattern_type
-    if not all((resource_type, pattern, operation, permission_type)):
+    pattern = one.pattern_type_filter if version >= 1 else PatternType.LITERAL
+    if not all((one.resource_type_filter, pattern, one.operation, one.permission_type)):
         raise InvalidRequest("A filter has no UNKNOWN resource type, pattern type, operation or permission type.")
     return AclBindingFilter(
-        ResourceType.of(resource_type),
-        name,
+        ResourceType.of(one.resource_type_filter),
+        one.resource_name_filter,
         PatternType.of(pattern),
-        principal,
-        host,
-        AclOperation.of(operation),
-        AclPermissionType.of(permission_type),
+        one.principal_filter,
+        one.host_filter,
+        AclOperation.of(one.operation),
+        AclPermissionType.of(one.permission_type),
     )

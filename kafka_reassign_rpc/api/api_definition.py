@@ -8,9 +8,9 @@ import msgspec
 
 from kafka_reassign_rpc.api.access import EVERYTHING, Access
 from kafka_reassign_rpc.core.acls import acl_binding
+from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ApiMessage
-from kafka_reassign_rpc.security.authenticator import ANONYMOUS
 
 
 class Peer(NamedTuple):

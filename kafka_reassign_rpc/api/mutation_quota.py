@@ -11,7 +11,7 @@ from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.large_requests import Steps, paced
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, ThrottlingQuotaExceeded
-from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED, MutationQuota, entities
+from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED, MutationQuota
 from kafka_reassign_rpc.support.slice_timer import in_turns
 
 Outcome = TypeVar("Outcome")
@@ -39,7 +39,7 @@ async def under_mutation_quota(
     if not topics:
         return {}, 0
     strict = ctx.api_version >= strict_since
-    quota = UNLIMITED if validate_only else await _quota(node, ctx, strict=strict)
+    quota = UNLIMITED if validate_only else _quota(node, ctx, strict=strict)
     if quota is UNLIMITED:
         return dict(await change(topics)), 0
     taken, refused = await in_turns(_take(quota, partitions, topics))
@@ -48,10 +48,9 @@ async def under_mutation_quota(
     return outcomes | refused, quota.throttle_time_ms(refused=bool(refused))
 
 
-async def _quota(node: Node, ctx: RequestContext, *, strict: bool) -> MutationQuota:
-    user, client_id = ctx.principal.partition(":")[2], ctx.client_id or ""
-    found = await node.quotas.get_many([entity for entity, _ in entities(user, client_id)])
-    return node.mutation_quotas.of_request(found, user, client_id, time.monotonic(), strict=strict)
+def _quota(node: Node, ctx: RequestContext, *, strict: bool) -> MutationQuota:
+    user = ctx.principal.partition(":")[2]
+    return node.mutation_quotas.of_request(user, ctx.client_id or "", time.monotonic(), strict=strict)
 
 
 def _take(

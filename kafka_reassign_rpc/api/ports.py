@@ -67,6 +67,8 @@ class AlterReassignments(msgspec.Struct, frozen=True):
     queue: bool = False
     """True: the moves join the queue. False: they start at once."""
     route: str = RPC
+    moves_per_broker: int = -1
+    """In the queue: the cap of these moves on moves in flight of each of their brokers; -1: none of their own."""
 
 
 ItemResult = tuple[str, int, KafkaError | None]
@@ -222,9 +224,6 @@ class QuotaPort(Protocol):
 
     async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
         """The configs that the entity sets; empty where it sets none."""
-
-    async def get_many(self, entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Mapping[str, str]]:
-        """The configs of those of the entities that exist."""
 
     async def get_all(
         self, shape: tuple[str, ...], exact: Mapping[str, str | None]

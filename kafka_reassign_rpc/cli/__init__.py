@@ -3,6 +3,12 @@
 main                                      finds the command, and turns errors into exit codes
 …_command                                 one module for each command: `serve` is in serve_command
 server_settings                           the settings of serve: the catalogue with defaults and help texts
+connection_settings, self_healing_settings, http_settings, security_settings (of it sasl_settings, outward_settings)
+                                          its parts
+listener_settings                         listeners, their protocols and their security, made from settings
+kafka_config                              the server.properties of a broker
+extras                                    which extra of the package each command needs
+completion                                the script for the completion of a shell
 settings_reader, value_parsers            settings from flags and a TOML file; the forms of values
 long_running                              the ready line, logging and signals of serve, fleet and zookeeper
 fleet_subprocess                          the simulated brokers that serve starts

@@ -44,22 +44,25 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _audit(arguments: argparse.Namespace) -> int:
-    from kafka_reassign_rpc.pipeline.auditing import audit_job
     from kafka_reassign_rpc.pipeline.event_logs import event_files
-    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.output_directory import require_free
-    from kafka_reassign_rpc.pipeline.reports import audit_report, result_directory, result_tables
+    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_series
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     status = Status()
-    taken = audit_job.find_snapshots(store_path(arguments.snapshots))
+    taken = snapshot_series.find_snapshots(store_path(arguments.snapshots))
     events = None if arguments.events is None else store_path(arguments.events)
     if events is not None:
         event_files.check(events)
     if arguments.out is not None:
         require_free(store_path(arguments.out))
     status.show("starting Spark")
-    with spark_session("audit", arguments) as spark:
+    from kafka_reassign_rpc.pipeline.auditing import audit_job
+    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
+    from kafka_reassign_rpc.pipeline.reports import audit_report, result_directory, result_tables
+
+    rows = sum(snapshot_files.count_partitions(one.path) for one in taken)
+    with spark_session("audit", arguments, rows) as spark:
         status.show(f"reading {len(taken)} snapshots")
         require_executors(spark, *(one.path for one in taken), *([] if events is None else [events]))
         frames = audit_job.audit_tables(spark, taken, events)

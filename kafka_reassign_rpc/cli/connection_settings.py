@@ -1,14 +1,22 @@
 """The settings that limit connections and requests, a part of the server's catalogue."""
 
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import counts_by_address, whole
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.server import file_descriptors
 from kafka_reassign_rpc.server.server_limits import LEAST_PER_IP, ServerLimits
 
 _LIMITS = ServerLimits()
+MOST_WINDOWS, LONGEST_WINDOW_S = 100, 3600
+"""Bounds of what is kept in memory of each client, and of how long one is made to wait."""
 _UNLIMITED = f"{2**31 - 1}, in effect no limit"
 
 CONNECTIONS = "limits on connections and requests"
+CREATION_RATE = "max.connection.creation.rate"
 
 CONNECTION_SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -42,13 +50,17 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
         default_words="none",
     ),
     Setting(
-        "max.connection.creation.rate",
+        CREATION_RATE,
         whole(1),
         _LIMITS.max_connection_creation_rate,
-        "New connections per second. Connections above the limit wait before the server reads from them.",
+        "New connections per second, on average over the windows of quota.window.num. Above the limit the server"
+        " accepts a connection later, after at most one window. A listener may have a limit of its own; for that of"
+        " inter.broker.listener.name, where there are others, only its own holds.",
         group=CONNECTIONS,
         metavar="CONNECTIONS",
         default_words=_UNLIMITED,
+        of_kafka=True,
+        of_listeners=True,
     ),
     Setting(
         "max.connection.creation.rate.per.ip",
@@ -101,4 +113,54 @@ CONNECTION_SETTINGS: tuple[Setting, ...] = (
         group=CONNECTIONS,
         metavar="REQUESTS",
     ),
+    Setting(
+        "quota.window.num",
+        whole(1, MOST_WINDOWS),
+        _LIMITS.quota_windows.number,
+        "The windows over which the rates of quotas are measured (request_percentage, connection_creation_rate,"
+        f" max.connection.creation.rate). At most {MOST_WINDOWS}.",
+        group=CONNECTIONS,
+        metavar="WINDOWS",
+        of_kafka=True,
+    ),
+    Setting(
+        "quota.window.size.seconds",
+        whole(1, LONGEST_WINDOW_S),
+        _LIMITS.quota_windows.size_ms // 1000,
+        "Seconds of each of these windows. So long does a quota make a client wait at most. At most"
+        f" {LONGEST_WINDOW_S}.",
+        group=CONNECTIONS,
+        metavar="SECONDS",
+        of_kafka=True,
+    ),
+    Setting(
+        "controller.quota.window.num",
+        whole(1, MOST_WINDOWS),
+        _LIMITS.controller_quota_windows.number,
+        "The windows of controller_mutation_rate: what a client has not created or deleted in all of them, it may at"
+        f" once. At most {MOST_WINDOWS}.",
+        group=CONNECTIONS,
+        metavar="WINDOWS",
+        of_kafka=True,
+    ),
+    Setting(
+        "controller.quota.window.size.seconds",
+        whole(1, LONGEST_WINDOW_S),
+        _LIMITS.controller_quota_windows.size_ms // 1000,
+        f"Seconds of each of these windows. At most {LONGEST_WINDOW_S}.",
+        group=CONNECTIONS,
+        metavar="SECONDS",
+        of_kafka=True,
+    ),
 )
+
+
+def rates_of_listeners(listeners: Iterable[Endpoint], values: Mapping[str, Any]) -> dict[str, int]:
+    """The limits on new connections per second of single listeners, by name."""
+    names = {one.listener: prefix_of(one.listener) + CREATION_RATE for one in listeners}
+    return {listener: values[name] for listener, name in names.items() if name in values}
+
+
+def protected_listener(listeners: Collection[Endpoint], name: str | None) -> str:
+    """The listener of brokers, where there are others (SocketServer.protectedListener); else ""."""
+    return name.upper() if name is not None and len(listeners) > 1 else ""

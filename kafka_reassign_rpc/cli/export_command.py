@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.value_parsers import whole
+from kafka_reassign_rpc.cli.value_parsers import seconds
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
@@ -54,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--watch",
         metavar="SECONDS",
-        help="take a snapshot every SECONDS until Ctrl-C, in DIR/<UTC time>, with the rates since the one before; "
-        "if the cluster does not answer, export tries again the next time",
+        help="take a snapshot every SECONDS (or 5min, 1h) until Ctrl-C, in DIR/<UTC time>, with the rates since the "
+        "one before; if the cluster does not answer, export tries again the next time",
     )
 
 
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("give --out, --events or both")
     if arguments.watch is not None:
         try:
-            interval = whole(1)(arguments.watch)
+            interval = seconds(1)(arguments.watch)
         except ValueError as error:
             raise UsageError(f"--watch: {error}") from None
         if arguments.rates_from is not None:

@@ -4,8 +4,8 @@ from functools import cache
 from importlib.util import find_spec
 
 MODULES_OF_EXTRA: dict[str, tuple[str, ...]] = {
-    "server": ("aiohttp", "aiozk", "joserfc", "scramp", "prometheus_client"),
-    "pipeline": ("jinja2", "matplotlib", "pyarrow", "pyspark"),
+    "server": ("aiohttp", "aiozk", "jinja2", "joserfc", "scramp", "prometheus_client"),
+    "pipeline": ("jinja2", "matplotlib", "numpy", "pyarrow", "pyspark"),
 }
 """The modules without which an extra's commands cannot run.
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from kafka_reassign_rpc.cli.long_running import announce, run_until_signalled, set_up_logging
+from kafka_reassign_rpc.cli.long_running import add_log_arguments, announce, run_until_signalled, set_up_logging
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.value_parsers import whole, zookeeper_connect
+from kafka_reassign_rpc.cli.value_parsers import byte_count, milliseconds, whole, zookeeper_connect
 from kafka_reassign_rpc.core.kafka_errors import InvalidTopic
 from kafka_reassign_rpc.core.topics.topic_changes import validate_name
 from kafka_reassign_rpc.fleet.fleet import Fleet
@@ -49,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bandwidth",
         default=100_000_000,
         metavar="BYTES/S",
-        help="bytes per second that each broker can send, and can receive, for replication (default: %(default)s)",
+        help="bytes per second that each broker can send, and can receive, for replication, such as 50MB "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--topic",
@@ -73,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--disk",
         metavar="BYTES",
-        help="the disk space of each broker, such as 500M; a full broker stops copying (default: no limit)",
+        help="the disk space of each broker, such as 500MiB; a full broker stops copying (default: no limit)",
     )
     parser.add_argument(
         "--replica-lag-time-max-ms",
@@ -87,17 +88,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MS",
         help="the ZooKeeper session timeout of each broker in milliseconds (default: %(default)s)",
     )
-    parser.add_argument(
-        "--log-level",
-        default="INFO",
-        metavar="LEVEL",
-        help="the lowest level to log on standard error (default: %(default)s)",
-    )
+    add_log_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     config = configuration(arguments)
-    set_up_logging(arguments.log_level)
+    set_up_logging(arguments.log_level, arguments.log_format)
 
     async def main(stop: asyncio.Event) -> None:
         async with Fleet(config) as fleet:
@@ -105,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
             announce(f"ready brokers={','.join(map(str, config.broker_ids))}")
             await stop.wait()
 
-    return run_until_signalled(main)
+    return run_until_signalled(main, arguments.log_format)
 
 
 def configuration(arguments: argparse.Namespace) -> FleetConfig:
@@ -117,14 +113,16 @@ def configuration(arguments: argparse.Namespace) -> FleetConfig:
         zookeeper_connect=_checked("--zookeeper-connect", zookeeper_connect, arguments.zookeeper_connect),
         broker_ids=ids,
         racks=_racks(arguments.rack, ids),
-        bandwidth=_checked("--bandwidth", whole(1), arguments.bandwidth),
+        bandwidth=_checked("--bandwidth", byte_count(1), arguments.bandwidth),
         topics=tuple(_checked("--topic", _topic, text) for text in arguments.topic),
         data_dir=Path(arguments.data_dir),
         host=arguments.host,
         log_dirs=_checked("--log-dirs", whole(1, 1000), arguments.log_dirs),
         disk=None if arguments.disk is None else _checked("--disk", parse_bytes, arguments.disk),
-        replica_lag_time_max_ms=_checked("--replica-lag-time-max-ms", whole(1), arguments.replica_lag_time_max_ms),
-        session_timeout_ms=_checked("--session-timeout-ms", whole(1000), arguments.session_timeout_ms),
+        replica_lag_time_max_ms=_checked(
+            "--replica-lag-time-max-ms", milliseconds(1), arguments.replica_lag_time_max_ms
+        ),
+        session_timeout_ms=_checked("--session-timeout-ms", milliseconds(1000), arguments.session_timeout_ms),
     )
 
 

@@ -58,8 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _history(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.event_logs import event_files
-    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
-    from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream, checkpoint_directory
+    from kafka_reassign_rpc.pipeline.move_history.stream_checkpoint import checkpoint_directory
     from kafka_reassign_rpc.pipeline.output_directory import require_free
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.store_paths import store_path
@@ -74,6 +73,9 @@ def _history(arguments: argparse.Namespace) -> int:
         require_free(out)
     status = Status()
     status.show("starting Spark")
+    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
+    from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream
+
     stop = threading.Event()
     with spark_session("history", arguments) as spark:
         snapshots = [] if arguments.snapshot is None else [store_path(arguments.snapshot)]

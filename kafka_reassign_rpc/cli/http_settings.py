@@ -1,22 +1,23 @@
 """The pages for monitoring, and who may read them: a part of the server's catalogue."""
 
+import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kafka_reassign_rpc.cli.kafka_config import LISTENER_PREFIX
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import host_and_port, one_of, text
 from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.sasl.hashed_users import HashedUsers, parse_users
+from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.security.tls import TlsConfig
-from kafka_reassign_rpc.security.tls.store_settings import read_store
 from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.server.listener_security import tls_context
+from kafka_reassign_rpc.server.sasl_sources import UsersFile
 
 PROCESS = "files, logs and metrics"
+STATUS_PAGE = "status.page"
 PROTOCOL = "metrics.security.protocol"
 USERS_FILE = "metrics.users.file"
 LISTENER = "METRICS"
@@ -27,8 +28,8 @@ HTTP_SETTINGS: tuple[Setting, ...] = (
         "metrics.listener",
         host_and_port,
         None,
-        "The address on which the server serves /metrics (Prometheus), /health and /ready over HTTP. Port 0 picks a"
-        " free port.",
+        "The address on which the server serves /metrics (Prometheus), /health, /ready and the status page (/) over"
+        " HTTP. Port 0 picks a free port.",
         group=PROCESS,
         metavar="HOST:PORT",
         default_words="not served",
@@ -47,10 +48,21 @@ HTTP_SETTINGS: tuple[Setting, ...] = (
         text,
         None,
         "A file with users and hashes of their passwords: only they may read from metrics.listener (HTTP Basic). It"
-        " needs metrics.security.protocol=SSL. The form is that of sasl.plain.users.file.",
+        " needs metrics.security.protocol=SSL. The form is that of sasl.plain.users.file; the server looks for changes"
+        " every second.",
         group=PROCESS,
         metavar="FILE",
         default_words="everybody who can connect",
+    ),
+    Setting(
+        STATUS_PAGE,
+        one_of("off", "counts", "full"),
+        None,
+        "What the status page and its API tell at metrics.listener. off: there is none. counts: numbers alone, no names"
+        " of topics, principals, reasons or addresses. full: everything, to whoever may read from metrics.listener.",
+        group=PROCESS,
+        metavar="off|counts|full",
+        default_words="full where metrics.users.file or client certificates say who may read, else counts",
     ),
 )
 
@@ -63,10 +75,18 @@ def http_security(values: Mapping[str, Any]) -> HttpSecurity:
             raise UsageError(f"{USERS_FILE}: passwords need {PROTOCOL}=SSL")
         return HttpSecurity()
     try:
-        config = TlsConfig.of(security_properties(values), (f"{LISTENER_PREFIX}{LISTENER.lower()}.", ""))
-        users = None
-        if users_file is not None:
-            users = HashedUsers(parse_users(read_store(USERS_FILE, Path(users_file)), f"{USERS_FILE}: {users_file}"))
-        return HttpSecurity(tls_context(LISTENER, config), users)
+        config = TlsConfig.of(security_properties(values), (prefix_of(LISTENER), ""))
+        tls = tls_context(LISTENER, config)
+        certificates = config.client_auth is ssl.CERT_REQUIRED
+        if users_file is None:
+            return HttpSecurity(tls, certificates=certificates)
+        file = UsersFile(USERS_FILE, Path(users_file))
+        file.read()
+        return HttpSecurity(tls, file.users, file, certificates)
     except BadSetting as error:
         raise UsageError(str(error)) from None
+
+
+def status_page(values: Mapping[str, Any], security: HttpSecurity) -> str:
+    """What the status page tells: `off`, `counts` or `full`."""
+    return str(values[STATUS_PAGE] or ("full" if security.authenticates else "counts"))

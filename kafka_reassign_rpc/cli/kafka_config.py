@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import javaproperties
-
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.config_providers import is_of_providers, resolved
+from kafka_reassign_rpc.security.properties import LISTENER_PREFIX, parse_properties
+from kafka_reassign_rpc.support.bounded_files import read_bounded
 
 LARGEST_FILE = 2**20
-LISTENER_PREFIX = "listener.name."
 JAVA_ALONE = (
     "principal.builder.class",
     "security.providers",
@@ -27,24 +28,25 @@ class KafkaConfig(NamedTuple):
 
 
 def read_kafka_config(path: str, wanted: Iterable[str], of_listeners: Iterable[str]) -> KafkaConfig:
-    """Reads a server.properties. Raises UsageError.
+    """Reads a server.properties, and what `config.providers` brings into it. Raises UsageError.
 
     wanted         the names that are taken
     of_listeners   the names that may stand behind `listener.name.<listener>.`
     """
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-        if len(data) > LARGEST_FILE:
-            raise UsageError(f"--kafka-config: {path} has more than {LARGEST_FILE} bytes")
-        found = javaproperties.loads(data.decode("latin-1"))
+        data = read_bounded(Path(path), LARGEST_FILE)
+        found = parse_properties(data.decode("latin-1"))
     except OSError as error:
         raise UsageError(f"--kafka-config: cannot read {path}: {error.strerror}") from None
-    except javaproperties.InvalidUEscapeError:
-        raise UsageError(f"--kafka-config: {path}: malformed \\uxxxx encoding") from None
+    except BadSetting as error:
+        raise UsageError(f"--kafka-config: {path}: {error}") from None
     names, below = frozenset(wanted), frozenset(of_listeners)
     taken = {name: value for name, value in found.items() if name in names or is_of_listener(name, below)}
-    return KafkaConfig(taken, tuple(name for name in found if name not in taken))
+    left = tuple(name for name in found if name not in taken and not is_of_providers(name))
+    try:
+        return KafkaConfig(resolved(taken, found), left)
+    except BadSetting as error:
+        raise UsageError(f"--kafka-config: {path}: {error}") from None
 
 
 def is_of_listener(name: str, of_listeners: Iterable[str]) -> bool:

@@ -5,24 +5,27 @@ from typing import Any
 
 import msgspec
 
-from kafka_reassign_rpc.cli.kafka_config import LISTENER_PREFIX
-from kafka_reassign_rpc.cli.security_settings import PROTOCOL_MAP, security_properties
+from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Endpoint
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
+from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP, protocols_of_listeners, uses_sasl
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.server.listener_security import ListenerSecurity, by_certificate, tls_context
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
 
 CLIENT_AUTH = "ssl.client.auth"
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 def settle_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values with the security protocol of each listener, and an advertised listener for each in the same order.
     Raises UsageError."""
-    protocols = _protocols(values[PROTOCOL_MAP])
+    try:
+        protocols = protocols_of_listeners(values[PROTOCOL_MAP] or "")
+    except BadSetting as error:
+        raise UsageError(str(error)) from None
     listeners = [_with_protocol(one, protocols, "--listeners") for one in values["listeners"]]
     advertised = values["advertised.listeners"]
     if advertised is not None:
@@ -36,7 +39,7 @@ def settle_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
 def sasl_sources(listeners: Sequence[Endpoint], values: Mapping[str, Any]) -> SaslSources | None:
     """What the listeners with SASL need; None where there are none. Reads nothing yet. Raises UsageError."""
     properties = security_properties(values)
-    names = [one.listener for one in listeners if one.security_protocol.startswith("SASL_")]
+    names = [one.listener for one in listeners if uses_sasl(one.security_protocol)]
     try:
         return SaslSources({name: SaslConfig.of(properties, name) for name in names}) if names else None
     except BadSetting as error:
@@ -56,7 +59,7 @@ def listener_security(
 
 def _security(listener: Endpoint, properties: Mapping[str, str], sasl: SaslSources | None) -> ListenerSecurity:
     protocol = listener.security_protocol
-    prefix = f"{LISTENER_PREFIX}{listener.listener.lower()}."
+    prefix = prefix_of(listener.listener)
     if protocol == "PLAINTEXT":
         return ListenerSecurity()
     if protocol == "SSL":
@@ -70,26 +73,9 @@ def _security(listener: Endpoint, properties: Mapping[str, str], sasl: SaslSourc
     return ListenerSecurity(tls_context(listener.listener, TlsConfig.of(others, (prefix, ""))), authenticator)
 
 
-def _protocols(given: str | None) -> dict[str, str]:
-    """`NAME:PROTOCOL,…` by name, in capitals."""
-    found: dict[str, str] = {}
-    for part in (given or "").split(","):
-        if not part.strip():
-            continue
-        name, colon, protocol = (word.strip().upper() for word in part.partition(":"))
-        if not name or not colon or protocol not in PROTOCOLS:
-            raise UsageError(
-                f"{PROTOCOL_MAP}: expected NAME:PROTOCOL with one of {', '.join(PROTOCOLS)}, got {part.strip()!r}"
-            )
-        if name in found:
-            raise UsageError(f"{PROTOCOL_MAP}: {name} stands twice")
-        found[name] = protocol
-    return found
-
-
 def _with_protocol(listener: Endpoint, protocols: Mapping[str, str], setting: str) -> Endpoint:
     name = listener.listener
     protocol = protocols.get(name, name)
-    if protocol not in PROTOCOLS:
+    if protocol not in SECURITY_PROTOCOLS:
         raise UsageError(f"{setting}: listener {name!r}: {PROTOCOL_MAP} does not say its security protocol")
     return msgspec.structs.replace(listener, security_protocol=protocol)

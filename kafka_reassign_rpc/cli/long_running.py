@@ -1,5 +1,6 @@
 """Shared by serve, fleet and zookeeper: logging on standard error, the ready line, the end on a signal."""
 
+import argparse
 import asyncio
 import logging
 import signal
@@ -12,10 +13,28 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.server import file_descriptors, interpreter_tuning
 from kafka_reassign_rpc.server.event_loop import LoopName
 from kafka_reassign_rpc.server.event_loop import run as run_loop
-from kafka_reassign_rpc.support.bounded_log import BoundedFormatter
+from kafka_reassign_rpc.support.bounded_log import BoundedFormatter, JsonFormatter
 from kafka_reassign_rpc.support.error_text import error_text
 
+log = logging.getLogger(__name__)
+
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+LOG_FORMATS = TEXT, JSON = ("text", "json")
+
+
+def add_log_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--log-level",
+        default="INFO",
+        metavar="LEVEL",
+        help="the lowest level to log on standard error (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--log-format",
+        default=TEXT,
+        choices=LOG_FORMATS,
+        help="log lines of text, or a JSON object on each line (default: %(default)s)",
+    )
 
 
 def check_level(level: str) -> None:
@@ -23,11 +42,12 @@ def check_level(level: str) -> None:
         raise UsageError(f"--log-level: expected one of {', '.join(LEVELS)}, got {level!r}")
 
 
-def set_up_logging(level: str) -> None:
+def set_up_logging(level: str, log_format: str) -> None:
     """Log on standard error. Standard output is for the ready line alone."""
     check_level(level)
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(BoundedFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
+    text = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+    handler.setFormatter(JsonFormatter() if log_format == JSON else BoundedFormatter(text))
     logging.basicConfig(level=level.upper(), handlers=[handler])
     for noisy in ("aiozk", "kafka", "asyncio"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))
@@ -59,10 +79,12 @@ def _why(error: Exception) -> str:
     return error_text(error) if foreseen else f"defect: {type(error).__name__}: {error}"
 
 
-def run_until_signalled(main: Callable[[asyncio.Event], Awaitable[None]], *, loop: LoopName | None = None) -> int:
+def run_until_signalled(
+    main: Callable[[asyncio.Event], Awaitable[None]], log_format: str, *, loop: LoopName | None = None
+) -> int:
     """Run `main(stop)`. SIGTERM and SIGINT set `stop`; a second signal cancels.
 
-    Returns exit code 0, or 1 after one line about the error.
+    Returns exit code 0, or 1 after one line about the error, which has the format of the log.
     """
 
     async def wrapped() -> None:
@@ -93,7 +115,10 @@ def run_until_signalled(main: Callable[[asyncio.Event], Awaitable[None]], *, loo
     except BadSetting as error:
         raise UsageError(str(error)) from None
     except Exception as error:
-        logging.getLogger(__name__).debug("ended by", exc_info=True)
-        sys.stderr.write(f"kafka-reassign-rpc: {_why(error)}\n")
+        log.debug("ended by", exc_info=True)
+        if log_format == JSON:
+            log.critical("%s", _why(error))
+        else:
+            sys.stderr.write(f"kafka-reassign-rpc: {_why(error)}\n")
         return 1
     return 0

@@ -33,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     missing = {name: advice for name in COMMANDS if (advice := missing_extra(name)) is not None}
     wanted = next((argument for argument in argv if not argument.startswith("-")), None)
+    known = (wanted,) if wanted in COMMANDS else COMMANDS  # the modules of other commands cost seconds to import
     if wanted in missing:
         sys.stderr.write(f"kafka-reassign-rpc {wanted}: {missing[wanted]}\n")
         return 2
@@ -53,6 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in COMMANDS:
         if name in missing:
             commands.add_parser(name, help=missing[name])
+            continue
+        if name not in known:
+            commands.add_parser(name)
             continue
         module = cast(CliCommand, import_module(f"kafka_reassign_rpc.cli.{name}_command"))
         modules[name] = module

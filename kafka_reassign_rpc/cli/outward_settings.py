@@ -13,7 +13,7 @@ from kafka_reassign_rpc.controller_channel import broker_link_settings as broker
 from kafka_reassign_rpc.controller_channel.broker_link_settings import broker_links
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.login import sasl_login
+from kafka_reassign_rpc.security.login import jaas, sasl_login
 from kafka_reassign_rpc.zookeeper import access_settings as zk
 from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.access_settings import zookeeper_access
@@ -82,7 +82,7 @@ OUTWARD_SETTINGS: tuple[Setting, ...] = (
         of_listeners=True,
     ),
     _to_brokers(
-        brokers.JAAS_FILE,
+        jaas.JAAS_FILE,
         "The file with login configurations (JAAS): the sections KafkaServer, for brokers, and Client, for ZooKeeper.",
         "FILE",
         "not set",
@@ -136,7 +136,7 @@ OUTWARD_SETTINGS: tuple[Setting, ...] = (
     _to_zookeeper(
         zk.SASL, "Whether the server logs in where there is a login for ZooKeeper.", "true|false", "true", true_or_false
     ),
-    _to_zookeeper(zk.SECTION, f"The section for ZooKeeper in {zk.JAAS_FILE}.", "NAME", zk.DEFAULT_SECTION),
+    _to_zookeeper(zk.SECTION, f"The section for ZooKeeper in {jaas.JAAS_FILE}.", "NAME", zk.DEFAULT_SECTION),
     _to_zookeeper(zk.SERVICE, "The first part of ZooKeeper's Kerberos principal.", "NAME", "zookeeper"),
 )
 

@@ -60,8 +60,10 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def spark_session(name: str, arguments: argparse.Namespace) -> "AbstractContextManager[SparkSession]":
-    """A session with the arguments for Spark. Raises UsageError."""
+def spark_session(
+    name: str, arguments: argparse.Namespace, rows: int | None = None
+) -> "AbstractContextManager[SparkSession]":
+    """A session with the arguments for Spark; rows: partitions that the job reads. Raises UsageError."""
     from kafka_reassign_rpc.pipeline.spark_session import session
 
     settings = {}
@@ -76,6 +78,7 @@ def spark_session(name: str, arguments: argparse.Namespace) -> "AbstractContextM
         memory=arguments.driver_memory,
         settings=settings,
         send_packages=arguments.executor_packages == "sent",
+        rows=rows,
     )
 
 

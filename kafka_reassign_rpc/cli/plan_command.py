@@ -1,13 +1,15 @@
-"""`kafka-reassign-rpc plan`: plans moves for a goal, as batches for `submit`; verifies plans."""
+"""`kafka-reassign-rpc plan`: plans moves for a goal, as batches for `submit`; verifies and shows plans."""
 
 import argparse
+import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kafka_reassign_rpc.cli import plan_show_command
 from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job, say, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.value_parsers import share, whole
+from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
@@ -16,11 +18,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-HELP = "plan moves from a snapshot (heal, drain, expand, rebalance, set-rf), or verify a plan"
+HELP = "plan moves from a snapshot (heal, drain, expand, rebalance, set-rf, racks); verify or show a plan"
 DESCRIPTION = """\
 Reads a snapshot that `export` wrote, and writes a plan: the moves with their reasons as Parquet, batches and their
 rollback as JSON for kafka-reassign-partitions, and a summary of the brokers before and after. plan contacts no cluster
-and changes nothing; `submit` executes a plan.
+and changes nothing; `plan show` lists its moves, `submit` executes it.
 
 Every plan keeps these rules: the replicas of a partition are on distinct live brokers, in as many racks as before or as
 there are, within the capacities of the brokers. Their number stays (with set-rf: it is the one asked for). The same
@@ -29,11 +31,14 @@ snapshot, flags and seed give the same plan, with any --master.
 EPILOG = """\
 exit codes: 0 planned (verify: the plan keeps the rules), 1 failed (verify: it breaks rules), 2 wrong flags or an
             unusable snapshot, 3 nothing to move (the plan is written), 4 planned, but incomplete: the plan leaves
-            out partitions that would have to move (heal, drain, set-rf), and names them
+            out partitions that would have to move (heal, drain, set-rf, racks), and names them (show: moves do not
+            fit the cluster any more)
 example:    kafka-reassign-rpc plan drain --brokers 4,5 --snapshot snapshots/monday --out plans/drain-4-5
 """
 NOTHING_TO_MOVE = 3
 INCOMPLETE = 4
+_FIRST_MOVES = 5
+"""Moves that the text names; `plan show` lists all."""
 
 _GOALS = {
     "heal": "put the replicas of lost brokers onto live brokers",
@@ -41,8 +46,9 @@ _GOALS = {
     "expand": "give new brokers their share of the replicas",
     "rebalance": "even out bytes, replicas, leaders and rates",
     "set-rf": "change the replication factor",
+    "racks": "put partitions onto more racks that are on fewer than possible",
 }
-_WEIGHTS = ("bytes", "replicas", "leaders", "produce", "fetch", "topic")
+_WEIGHTS = ("bytes", "replicas", "leaders", "produce", "fetch", "topic", "time")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verify.add_argument("--snapshot", required=True, metavar="DIR", help="the snapshot from which the plan was made")
     verify.add_argument("--plan", required=True, metavar="DIR", help="the plan to check")
     add_spark_arguments(verify)
+    show = goals.add_parser(
+        "show", help=plan_show_command.HELP, description=plan_show_command.DESCRIPTION, epilog=plan_show_command.EPILOG
+    )
+    show.formatter_class = argparse.RawDescriptionHelpFormatter
+    plan_show_command.add_arguments(show)
 
 
 def _add_goal_arguments(parser: argparse.ArgumentParser, name: str) -> None:
@@ -78,6 +89,12 @@ def _add_goal_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         parser.add_argument(
             "--replication-factor", required=True, metavar="N", help="the number of replicas that each partition gets"
         )
+    if name == "rebalance":
+        parser.add_argument(
+            "--racks",
+            action="store_true",
+            help="also mend partitions that are on fewer racks than possible, as `racks`",
+        )
     parser.add_argument(
         "--topics",
         metavar="a,b",
@@ -86,7 +103,10 @@ def _add_goal_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     )
     if name in ("expand", "rebalance"):
         parser.add_argument(
-            "--max-bytes", default=-1, metavar="BYTES", help="copy at most so many bytes in all (default: no limit)"
+            "--max-bytes",
+            default=-1,
+            metavar="BYTES",
+            help="copy at most so many bytes in all, such as 500GB (default: no limit)",
         )
         parser.add_argument(
             "--tolerance",
@@ -118,10 +138,15 @@ def _add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"how much an even spread of GOAL counts ({', '.join(_WEIGHTS)}); 0: not at all; may be repeated",
     )
     parser.add_argument(
+        "--leaders-stay",
+        action="store_true",
+        help="no other replica leads first where a broker would send much more than others",
+    )
+    parser.add_argument(
         "--max-moves-per-broker",
         default=10,
         metavar="N",
-        help="the most moves of a batch that copy to one broker or from it (default: %(default)s)",
+        help="the most moves at a time, and of a batch, that copy to one broker or from it (default: %(default)s)",
     )
     parser.add_argument(
         "--max-moves-per-batch", default=1000, metavar="N", help="the most moves of a batch (default: %(default)s)"
@@ -132,24 +157,41 @@ def _add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         help="the most bytes that a batch copies to one broker, or from it (default: no limit)",
     )
     parser.add_argument(
-        "--max-bytes-per-batch", metavar="BYTES", help="the most bytes that a batch copies (default: no limit)"
+        "--max-bytes-per-batch",
+        metavar="BYTES",
+        help="the most bytes that a batch copies, such as 2TiB (default: no limit)",
     )
     parser.add_argument(
         "--bandwidth",
         default=100_000_000,
         metavar="BYTES/S",
-        help="bytes per second of each broker in each direction, to estimate its duration (default: %(default)s)",
+        help="bytes per second of each broker in each direction, such as 50MB, to estimate its duration "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--broker-bandwidth",
+        action="append",
+        default=[],
+        metavar="ID=BYTES/S",
+        help="the bandwidth of a broker that differs, such as 4=25MB; may be repeated",
+    )
+    parser.add_argument(
+        "--throttle",
+        metavar="BYTES/S",
+        help="the throttle with which the plan will be submitted, to estimate its duration (default: none)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.goal == "show":
+        return run_job("plan", lambda: plan_show_command.run(arguments))
     if arguments.goal == "verify":
         return run_job("plan", lambda: _verify(arguments))
     return run_job("plan", lambda: _plan(arguments, _job(arguments)))
 
 
 def _job(arguments: argparse.Namespace) -> "PlanJob":
-    from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
+    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.store_paths import store_path
     from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
     from kafka_reassign_rpc.planner.move_batching import BatchLimits
@@ -165,14 +207,18 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
         else (),
         factor if kind is GoalKind.SET_FACTOR else 0,
         tuple(sorted({one.strip() for one in topics.split(",") if one.strip()})),
+        racks=getattr(arguments, "racks", False),
     )
     defaults = PlanOptions()
+    bandwidth = _checked("--bandwidth", byte_count(1), arguments.bandwidth)
     options = PlanOptions(
         seed=_checked("--seed", whole(0), arguments.seed),
         tolerance=_checked("--tolerance", share(0.001), getattr(arguments, "tolerance", defaults.tolerance)),
         headroom=_checked("--headroom", share(0.0), arguments.headroom),
-        max_bytes=_checked("--max-bytes", whole(-1), getattr(arguments, "max_bytes", defaults.max_bytes)),
+        max_bytes=_checked("--max-bytes", byte_count(-1), getattr(arguments, "max_bytes", defaults.max_bytes)),
         weights=_weights(arguments.weight),
+        bandwidth=bandwidth,
+        lead_first=not arguments.leaders_stay,
     )
     caps = BatchLimits(
         _checked("--max-moves-per-broker", whole(1), arguments.max_moves_per_broker),
@@ -180,8 +226,23 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
         _limit("--max-bytes-per-batch", arguments.max_bytes_per_batch),
         _checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
     )
-    bandwidth = _checked("--bandwidth", whole(1), arguments.bandwidth)
-    return PlanJob(store_path(arguments.snapshot), store_path(arguments.out), goal, options, caps, bandwidth)
+    of_brokers = dict(_broker_bandwidth(one) for one in arguments.broker_bandwidth)
+    throttle = -1 if arguments.throttle is None else _checked("--throttle", byte_count(1), arguments.throttle)
+    paths = store_path(arguments.snapshot), store_path(arguments.out)
+    snapshot_files.read_meta(paths[0])  # a wrong path is told before PySpark is imported, which takes seconds
+    from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
+
+    return PlanJob(*paths, goal, options, caps, bandwidth, of_brokers, throttle)
+
+
+def _broker_bandwidth(text: str) -> tuple[int, int]:
+    broker, separator, rate = text.partition("=")
+    if not separator:
+        raise UsageError(f"--broker-bandwidth: expected a broker and its bandwidth, as 4=25MB, got {text!r}")
+    return (
+        _checked("--broker-bandwidth", whole(0, 2**31 - 1), broker),
+        _checked("--broker-bandwidth", byte_count(1), rate),
+    )
 
 
 def _weights(given: list[str]) -> Any:
@@ -200,7 +261,7 @@ def _weights(given: list[str]) -> Any:
 
 
 def _limit(flag: str, value: Any) -> int:
-    return -1 if value is None else _checked(flag, whole(1), value)
+    return -1 if value is None else _checked(flag, byte_count(1), value)
 
 
 def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
@@ -213,12 +274,14 @@ def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
 def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.reports import plan_report
+    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 
     plan_job.check(job)
     status = Status()
     try:
         status.show("starting Spark")
-        with spark_session(f"plan {job.goal.kind}", arguments) as spark:
+        rows = snapshot_files.count_partitions(job.snapshot)
+        with spark_session(f"plan {job.goal.kind}", arguments, rows) as spark:
             summary = plan_job.run(spark, job, status.show)
         status.show("drawing the report")
         page = plan_report.write(job.out)
@@ -229,7 +292,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     for left in summary.left_out:
         named = ", ".join(left.first[:5]) + (", …" if left.partitions > 5 else "")
         say(f"left out: {left.partitions} partitions: {left.reason} ({named})")
-    print(f"{summary_text(summary, job.out)}\n  report    {page}")  # noqa: T201
+    print("\n".join([summary_text(summary, job.out), *_first_moves(summary, job.out), f"  report    {page}"]))  # noqa: T201
     if not summary.complete:
         return INCOMPLETE
     return 0 if summary.moves else NOTHING_TO_MOVE
@@ -246,22 +309,33 @@ def summary_text(summary: "PlanSummary", out: "StorePath") -> str:
 def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
     from kafka_reassign_rpc.client.text_format import duration, size
     from kafka_reassign_rpc.pipeline.plans.plan_summary import known_imbalance
+    from kafka_reassign_rpc.pipeline.plans.time_texts import network_text, time_lines
+    from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines
 
     if not summary.moves:
         return [f"{out}: nothing to move among {summary.partitions} partitions"]
     lines = [
         f"{out}: {summary.moves} of {summary.partitions} partitions move in {len(summary.batches)} batches",
         f"  copied    {size(summary.bytes)}; at least {size(summary.lower_bound)} would have to be",
-        f"  takes     {duration(summary.expected_seconds)} at {size(summary.bandwidth)}/s for each broker",
+        f"  takes     {duration(summary.expected_seconds)} at {network_text(summary)}",
+        *(f"  {name:9} {text}" for name, text in time_lines(summary)),
     ]
     for name, before in known_imbalance(summary).items():
         lines.append(f"  {name:9} furthest from its target {before:.1%}, then {summary.imbalance_after[name]:.1%}")
-    return lines
+    return [*lines, *(f"  {'' if place else 'why':9} {line}" for place, line in enumerate(shortfall_lines(summary)))]
+
+
+def _first_moves(summary: "PlanSummary", out: "StorePath") -> list[str]:
+    from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter, read_moves
+    from kafka_reassign_rpc.pipeline.plans.move_texts import move_lines
+
+    lines = list(move_lines((one.move, "") for one in read_moves(out, MoveFilter(), limit=_FIRST_MOVES)))
+    if summary.moves > len(lines):
+        lines.append(f"and {summary.moves - len(lines):,} more: kafka-reassign-rpc plan show {shlex.quote(str(out))}")
+    return [f"  {'' if place else 'moves':9} {line}" for place, line in enumerate(lines)]
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
-    from kafka_reassign_rpc.pipeline.planning.verify_job import verify
     from kafka_reassign_rpc.pipeline.plans import plan_writer
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.store_paths import store_path
@@ -269,7 +343,10 @@ def _verify(arguments: argparse.Namespace) -> int:
     path, plan = store_path(arguments.snapshot), store_path(arguments.plan)
     snapshot_files.check(path)
     summary = plan_writer.check(plan)
-    with spark_session("verify", arguments) as spark:
+    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
+    from kafka_reassign_rpc.pipeline.planning.verify_job import verify
+
+    with spark_session("verify", arguments, snapshot_files.count_partitions(path)) as spark:
         require_executors(spark, path, plan)
         broken = verify(spark, path, plan)
     for one in broken:

@@ -1,31 +1,13 @@
 """The settings of SASL on listeners, a part of the server's catalogue. Names and meanings are Kafka's, but for
 sasl.plain.users.file."""
 
-from typing import Any
+from functools import partial
 
-from kafka_reassign_rpc.cli.settings_reader import Setting
+from kafka_reassign_rpc.cli.settings_reader import Setting, listener_setting
 from kafka_reassign_rpc.cli.value_parsers import listed, password, text, whole
 
 SASL = "SASL of listeners"
-
-
-def _sasl(
-    name: str, parse: Any, help_: str, metavar: str, default_words: str, *, kafka: bool = True, secret: bool = False
-) -> Setting:
-    return Setting(
-        name,
-        parse,
-        None,
-        help_,
-        group=SASL,
-        metavar=metavar,
-        default_words=default_words,
-        of_kafka=kafka,
-        of_listeners=True,
-        secret=secret,
-    )
-
-
+_sasl = partial(listener_setting, SASL)
 _JWKS = "sasl.oauthbearer.jwks.endpoint."
 
 SASL_SETTINGS: tuple[Setting, ...] = (

@@ -4,35 +4,22 @@ Passwords and keys stand in files alone: what a command line says, everybody on 
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from kafka_reassign_rpc.cli.kafka_config import LISTENER_PREFIX
 from kafka_reassign_rpc.cli.outward_settings import OUTWARD_SETTINGS
 from kafka_reassign_rpc.cli.sasl_settings import SASL_SETTINGS
-from kafka_reassign_rpc.cli.settings_reader import Setting
+from kafka_reassign_rpc.cli.settings_reader import Setting, listener_setting
 from kafka_reassign_rpc.cli.value_parsers import listed, password, text, text_or_empty, true_or_false
 from kafka_reassign_rpc.security.bad_setting import Password
+from kafka_reassign_rpc.security.properties import LISTENER_PREFIX
+from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
 
 TLS = "TLS of listeners"
 KAFKA_CONFIG = "settings of brokers"
 LISTENERS_OF_KAFKA_CONFIG = "kafka.config.listeners"
-PROTOCOL_MAP = "listener.security.protocol.map"
 
-
-def _tls(name: str, parse: Any, help_: str, metavar: str, default_words: str, *, secret: bool = False) -> Setting:
-    return Setting(
-        name,
-        parse,
-        None,
-        help_,
-        group=TLS,
-        metavar=metavar,
-        default_words=default_words,
-        of_kafka=True,
-        of_listeners=True,
-        secret=secret,
-    )
-
+_tls = partial(listener_setting, TLS)
 
 SECURITY_SETTINGS: tuple[Setting, ...] = (
     Setting(

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from kafka_reassign_rpc.cli import outward_settings
+from kafka_reassign_rpc.cli.connection_settings import CREATION_RATE, protected_listener, rates_of_listeners
 from kafka_reassign_rpc.cli.fleet_subprocess import fleet_process
-from kafka_reassign_rpc.cli.http_settings import http_security
+from kafka_reassign_rpc.cli.http_settings import http_security, status_page
 from kafka_reassign_rpc.cli.kafka_config import JAVA_ALONE
 from kafka_reassign_rpc.cli.listener_settings import listener_security, sasl_sources, settle_listeners
 from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until_signalled, set_up_logging
@@ -31,6 +32,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_process import (
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, FIELDS
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.reassignment_settings import (
     MAX_BYTES_IN_FLIGHT,
     MAX_PER_BROKER,
@@ -82,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--broker-id: {values['broker.id']} is one of the simulated brokers")
     if values["zookeeper.connect"] is None and values["controller.takeover"] == Takeover.NEVER:
         raise UsageError("--controller-takeover: the simulated cluster has no other controller than this server")
-    set_up_logging(values["log.level"])
+    set_up_logging(values["log.level"], values["log.format"])
     tell_left_out(arguments.kafka_config, values[LEFT_OUT])
     config = server_config(values, new_cluster=values["zookeeper.connect"] is None)
 
@@ -108,7 +110,8 @@ def run(arguments: argparse.Namespace) -> int:
             )
             await stop.wait()
 
-    return run_until_signalled(main, loop=None if values["loop"] == "auto" else values["loop"])
+    loop = None if values["loop"] == "auto" else values["loop"]
+    return run_until_signalled(main, values["log.format"], loop=loop)
 
 
 def _fleet_arguments(values: dict[str, Any]) -> list[str]:
@@ -121,6 +124,8 @@ def _fleet_arguments(values: dict[str, Any]) -> list[str]:
         str(Path(values["data.dir"]) / "fleet"),
         "--log-level",
         values["log.level"],
+        "--log-format",
+        values["log.format"],
     ]
     for broker, rack in DEMO_RACKS.items():
         arguments += ["--rack", f"{broker}:{rack}"]
@@ -154,6 +159,7 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
     keystores. Raises UsageError."""
     sasl = sasl_sources(values["listeners"], values)
     properties = security_properties(values)
+    metrics_security = HttpSecurity() if values["metrics.listener"] is None else http_security(values)
     return ServerConfig(
         zookeeper_connect=values["zookeeper.connect"] or "",
         security=listener_security(values["listeners"], values, sasl),
@@ -173,7 +179,8 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
         sampling=Sampling(values[INTERVAL] / 1000, values[STALL_TIMEOUT] / 1000),
         metrics_listener=values["metrics.listener"],
         authorizer=authorizer_config(values),
-        metrics_security=HttpSecurity() if values["metrics.listener"] is None else http_security(values),
+        metrics_security=metrics_security,
+        status_page=status_page(values, metrics_security),
         settings=ReassignmentSettings(
             values[REPLICATION_FACTOR_CHANGE_ALLOWED],
             InFlightCaps(values[MAX_PER_BROKER], values[MAX_PER_CLUSTER], values[MAX_BYTES_IN_FLIGHT]),
@@ -203,7 +210,11 @@ def _limits(values: dict[str, Any]) -> ServerLimits:
         max_connections=connections,
         max_connections_per_ip=most_per_ip(connections) if per_ip is None else per_ip,
         max_connections_per_ip_overrides=values["max.connections.per.ip.overrides"],
-        max_connection_creation_rate=values["max.connection.creation.rate"],
+        max_connection_creation_rate=values[CREATION_RATE],
+        max_connection_creation_rate_of_listeners=rates_of_listeners(values["listeners"], values),
+        protected_listener=protected_listener(values["listeners"], values["inter.broker.listener.name"]),
+        quota_windows=_windows("quota.window", values),
+        controller_quota_windows=_windows("controller.quota.window", values),
         max_connection_creation_rate_per_ip=values["max.connection.creation.rate.per.ip"],
         connections_max_idle_ms=values["connections.max.idle.ms"],
         slow_client_timeout_ms=values["slow.client.timeout.ms"],
@@ -212,6 +223,10 @@ def _limits(values: dict[str, Any]) -> ServerLimits:
         connection_failed_authentication_delay_ms=values["connection.failed.authentication.delay.ms"],
         socket_listen_backlog_size=file_descriptors.backlog(file_descriptors.limit()),
     )
+
+
+def _windows(prefix: str, values: dict[str, Any]) -> QuotaWindows:
+    return QuotaWindows(values[f"{prefix}.num"], values[f"{prefix}.size.seconds"] * 1000)
 
 
 def _healing_config(values: dict[str, Any]) -> HealingSettings:

@@ -6,7 +6,7 @@ cluster (`kafka-configs.sh --entity-type brokers --entity-default`), takes prece
 
 from kafka_reassign_rpc.cli.connection_settings import CONNECTION_SETTINGS
 from kafka_reassign_rpc.cli.http_settings import HTTP_SETTINGS, PROCESS
-from kafka_reassign_rpc.cli.long_running import LEVELS
+from kafka_reassign_rpc.cli.long_running import LEVELS, LOG_FORMATS, TEXT
 from kafka_reassign_rpc.cli.security_settings import LISTENERS_OF_KAFKA_CONFIG, SECURITY_SETTINGS
 from kafka_reassign_rpc.cli.self_healing_settings import SELF_HEALING_SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting
@@ -356,6 +356,15 @@ SETTINGS: tuple[Setting, ...] = (
         f"The lowest level that the server logs on standard error: one of {', '.join(LEVELS)}.",
         group=PROCESS,
         metavar="LEVEL",
+    ),
+    Setting(
+        "log.format",
+        one_of(*LOG_FORMATS),
+        TEXT,
+        "The log on standard error: lines of text, or a JSON object on each line with ts, level, logger, message and,"
+        " where there is one, exception.",
+        group=PROCESS,
+        metavar="text|json",
     ),
     Setting(
         "loop",

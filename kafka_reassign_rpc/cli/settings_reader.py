@@ -77,6 +77,32 @@ class Setting(NamedTuple):
         return "not set" if self.default is None else str(self.default)
 
 
+def listener_setting(
+    group: str,
+    name: str,
+    parse: Callable[[Any], Any],
+    help_: str,
+    metavar: str,
+    default_words: str,
+    *,
+    kafka: bool = True,
+    secret: bool = False,
+) -> Setting:
+    """A setting of listeners, of which each may have a value of its own. `kafka`: brokers have it too."""
+    return Setting(
+        name,
+        parse,
+        None,
+        help_,
+        group=group,
+        metavar=metavar,
+        default_words=default_words,
+        of_kafka=kafka,
+        of_listeners=True,
+        secret=secret,
+    )
+
+
 def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> None:
     """Add `--config FILE`, `--kafka-config FILE` and one flag for each setting, group by group."""
     add_files(parser)

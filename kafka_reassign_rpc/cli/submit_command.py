@@ -1,13 +1,14 @@
-"""`kafka-reassign-rpc submit`: executes a plan, batch by batch."""
+"""`kafka-reassign-rpc submit`: executes a plan."""
 
 import argparse
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.value_parsers import whole
+from kafka_reassign_rpc.cli.value_parsers import byte_count, whole
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
 LONGEST_REASON = 500
 """Characters of --reason: a controller keeps 1000, and submit adds the plan and the batch."""
 
-HELP = "execute a plan, batch by batch"
+HELP = "execute a plan"
 DESCRIPTION = """\
-Executes a plan: it starts each batch when the batch before is done. It starts a batch only if every partition of the
-batch has the replicas from which the plan was made; a kafka-reassign-rpc server compares them again in the same step. A
-replication factor changes only if that is the goal of the plan. Without --execute submit changes nothing, and shows the
-state of each batch.
+Executes a plan: moves start as others end, in the order of the plan, as many at a time as it allows. With --by-batch
+each batch starts when the batch before is done. A move starts only if its partition has the replicas from which the
+plan was made; a kafka-reassign-rpc server compares them again in the same step. Other moves go on without it, and
+submit names it at the end; by batch nothing of its batch starts. A replication factor changes only if that is the goal
+of the plan. Where the plan names a first leader, that replica leads before the copy begins. Without --execute submit
+changes nothing, and shows the state of each batch.
 
 submit may be killed at any time: started again, it continues from the state of the cluster. On Ctrl-C it says which
 moves go on, and how to cancel them. It stops when the cluster is not well: when a broker is lost that holds replicas or
@@ -33,8 +36,8 @@ of the queue. This needs a kafka-reassign-rpc server; with another controller su
 """
 EPILOG = """\
 exit codes: 0 done (without --execute: the plan can be executed), 1 failed, 2 wrong flags or an unreadable plan,
-            3 stopped because the cluster is not well, 4 the plan does not fit the cluster any more (its rows are
-            named), 130 interrupted by Ctrl-C, 143 by SIGTERM
+            3 stopped because the cluster is not well, 4 the plan does not fit the cluster any more (the moves that
+            did not start are named), 130 interrupted by Ctrl-C, 143 by SIGTERM
 example:    kafka-reassign-rpc submit --plan plans/monday --bootstrap-server localhost:9092 --execute
 """
 
@@ -49,8 +52,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--throttle",
         metavar="BYTES/S",
-        help="replication throttle in bytes per second, for each broker and each direction, also for moves that an "
-        "earlier run started; 0: no throttle (default: moves keep the throttle that they have)",
+        help="replication throttle in bytes per second, such as 50MB, for each broker and each direction, also for "
+        "moves that an earlier run started; 0: no throttle (default: moves keep the throttle that they have)",
+    )
+    parser.add_argument(
+        "--by-batch",
+        action="store_true",
+        help="start each batch when the batch before is done, not moves as others end",
+    )
+    parser.add_argument(
+        "--max-moves-per-broker",
+        metavar="N",
+        help="the most moves at a time that copy to one broker or from it (default: those of the plan)",
+    )
+    parser.add_argument(
+        "--max-moves", metavar="N", help="the most moves at a time (default: --max-moves-per-batch of the plan)"
     )
     parser.add_argument(
         "--reason",
@@ -67,30 +83,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    throttle = None
-    if arguments.throttle is not None:
-        try:
-            throttle = whole(0)(arguments.throttle)
-        except ValueError as error:
-            raise UsageError(f"--throttle: {error}") from None
+    throttle = _given("--throttle", byte_count(0), arguments.throttle)
+    per_broker = _given("--max-moves-per-broker", whole(1), arguments.max_moves_per_broker)
+    in_all = _given("--max-moves", whole(1), arguments.max_moves)
+    if arguments.by_batch and (per_broker or in_all):
+        raise UsageError("--by-batch: the size of batches is that of the plan; leave out --max-moves…")
     if len(arguments.reason) > LONGEST_REASON:
         raise UsageError(f"--reason: expected up to {LONGEST_REASON} characters, got {len(arguments.reason)}")
-    return run_job("submit", lambda: _submit(arguments, throttle))
+    return run_job("submit", lambda: _submit(arguments, throttle, per_broker, in_all))
 
 
-def _submit(arguments: argparse.Namespace, throttle: int | None) -> int:
+def _given(flag: str, parse: Callable[[Any], int], value: str | None) -> int | None:
+    try:
+        return None if value is None else parse(value)
+    except ValueError as error:
+        raise UsageError(f"{flag}: {error}") from None
+
+
+def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int | None, in_all: int | None) -> int:
     from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
     from kafka_reassign_rpc.pipeline.store_paths import store_path
+
+    path = store_path(arguments.plan)
+    plan = read_plan(path)
+    from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
     from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
     from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
     from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, ProgressOutput
 
-    path = store_path(arguments.plan)
-    plan = read_plan(path)
     status = Status()
     output = ProgressOutput(status.show, status.say)
     with connected(arguments) as client:
-        submission = Submission(client, path, plan, output, throttle=throttle, reason=arguments.reason)
+        caps = WindowCaps(
+            per_broker or plan.info.requested.moves_per_broker, in_all or plan.info.requested.moves_per_batch
+        )
+        submission = Submission(
+            client,
+            path,
+            plan,
+            output,
+            throttle=throttle,
+            reason=arguments.reason,
+            by_batch=arguments.by_batch,
+            caps=caps,
+        )
         try:
             if arguments.execute:
                 begun = submission.execute(accept_health=arguments.accept_health)
@@ -113,13 +149,20 @@ def _submit(arguments: argparse.Namespace, throttle: int | None) -> int:
 
 def _interrupted(submission: "Submission", arguments: argparse.Namespace) -> list[str]:
     """What goes on without submit, and what the operator can do about it."""
-    at = submission.under_way
-    if at is None or not at.moves:
+    from kafka_reassign_rpc.pipeline.job_errors import JobFailed
+    from kafka_reassign_rpc.pipeline.submission.submit_plan import write_under_way
+
+    moves = submission.under_way.moves
+    if not moves:
         return ["kafka-reassign-rpc submit: interrupted; no move of the plan is under way"]
+    try:
+        file = write_under_way(submission)
+    except (OSError, JobFailed) as error:
+        return [f"kafka-reassign-rpc submit: interrupted; {len(moves)} moves go on; they could not be written: {error}"]
     config = f" --command-config {shlex.quote(arguments.command_config)}" if arguments.command_config else ""
     cancel = f"kafka-reassign --bootstrap-server {arguments.bootstrap_server}{config}"
     return [
-        f"kafka-reassign-rpc submit: interrupted; up to {at.moves} moves of {at.file.stem} go on without it",
+        f"kafka-reassign-rpc submit: interrupted; up to {len(moves)} moves of {submission.path} go on without it",
         "  to continue the plan: run the same command again",
-        f"  to cancel these moves: {cancel} --reassignment-json-file {shlex.quote(str(at.file))} --cancel",
+        f"  to cancel these moves: {cancel} --reassignment-json-file {shlex.quote(str(file))} --cancel",
     ]

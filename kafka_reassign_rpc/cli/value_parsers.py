@@ -11,6 +11,7 @@ from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME
 from kafka_reassign_rpc.core.acls.acl_binding import parse_super_users
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.security.bad_setting import Password
+from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
 from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
 
 NO_PROTOCOL = ""
@@ -30,6 +31,37 @@ def whole(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:
         return number
 
     return parse
+
+
+def byte_count(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:
+    """A parser of bytes, or of bytes per second, from `low` to `high`: 50MB, 500MiB, or a plain number."""
+    return _with_unit(whole(low, high), parse_size, "50MB, 500MiB")
+
+
+def milliseconds(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:
+    """A parser of milliseconds from `low` to `high`: 20s, 5min, or a plain number of milliseconds."""
+    return _with_unit(whole(low, high), parse_duration_ms, "20s, 5min")
+
+
+def seconds(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:
+    """A parser of whole seconds from `low` to `high`: 20s, 5min, or a plain number of seconds."""
+
+    def parse_seconds(value: str) -> int | None:
+        ms = None if value.strip().isdecimal() else parse_duration_ms(value)
+        return None if ms is None or ms % 1000 else ms // 1000
+
+    return _with_unit(whole(low, high), parse_seconds, "20s, 5min")
+
+
+def _with_unit(plain: Callable[[Any], int], parse: Callable[[str], int | None], examples: str) -> Callable[[Any], int]:
+    def parse_either(value: Any) -> int:
+        found = parse(value) if isinstance(value, str) else None
+        try:
+            return plain(value if found is None else found)
+        except ValueError as error:
+            raise ValueError(f"{error}; with a unit: {examples}") from None
+
+    return parse_either
 
 
 def share(low: float, high: float = 1.0) -> Callable[[Any], float]:
@@ -69,10 +101,10 @@ def listed(value: Any) -> str:
 
 
 def password(value: Any) -> Password:
-    """A secret. What was wrong is said without it."""
-    if not isinstance(value, str) or not value:
+    """A secret, without blanks around it (ConfigDef.Type.PASSWORD). What was wrong is said without it."""
+    if not isinstance(value, str) or not value.strip():
         raise ValueError("expected text")
-    return Password(value)
+    return Password(value.strip())
 
 
 _BEFORE_KAFKA_3 = "kafka.security.auth.SimpleAclAuthorizer"

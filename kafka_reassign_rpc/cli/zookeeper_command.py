@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 
-from kafka_reassign_rpc.cli.long_running import announce, run_until_signalled, set_up_logging
+from kafka_reassign_rpc.cli.long_running import add_log_arguments, announce, run_until_signalled, set_up_logging
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 
@@ -27,22 +27,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=2181,
         help="the port on which it listens; 0 picks a free port (default: %(default)s)",
     )
-    parser.add_argument(
-        "--log-level",
-        default="INFO",
-        metavar="LEVEL",
-        help="the lowest level to log on standard error (default: %(default)s)",
-    )
+    add_log_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if not 0 <= arguments.port <= 65535:
         raise UsageError(f"--port: expected 0 to 65535, got {arguments.port}")
-    set_up_logging(arguments.log_level)
+    set_up_logging(arguments.log_level, arguments.log_format)
 
     async def main(stop: asyncio.Event) -> None:
         async with EmbeddedZooKeeper(arguments.data_dir, port=arguments.port, host=arguments.host) as zookeeper:
             announce(f"ready zookeeper={zookeeper.address}")
             await stop.wait()
 
-    return run_until_signalled(main)
+    return run_until_signalled(main, arguments.log_format)

@@ -9,6 +9,7 @@ AsyncReassignmentClient has the same calls for asyncio.
 
     blocking_client, async_client      the two clients: every call with its documentation is in blocking_client
     reassignment_calls                 list, describe, start and cancel moves
+    election_calls                     elect leaders
     enable_disable_calls               whether new moves may start
     event_calls, self_healing_calls    recorded events; failed brokers and their repairs
     metadata_calls                     nodes and topics

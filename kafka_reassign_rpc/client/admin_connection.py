@@ -6,12 +6,14 @@ from typing import Any
 import kafka.errors as kafka_errors
 from kafka.admin import KafkaAdminClient
 from kafka.net.compat import KafkaNetClient
+from kafka.net.inet import create_connection
+from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, raise_for
 from kafka_reassign_rpc.client.kafka_python_request import KafkaPythonRequest
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, MetadataResponse
-from kafka_reassign_rpc.security.login.login_errors import LoginFailed
+from kafka_reassign_rpc.security.login.login_errors import LoginFailed, tls_failure
 from kafka_reassign_rpc.support.bounded_text import shortened
 
 MAX_REASON = 300
@@ -28,21 +30,38 @@ class NetClient(KafkaNetClient):  # type: ignore[misc]
     def __init__(self, **configs: Any) -> None:
         super().__init__(**configs)
         self.refused: KafkaError | None = None
-        self._build, self._connect = self._manager._build_transport, self._manager._connect
-        self._manager._build_transport, self._manager._connect = self._build_watched, self._connect_watched
+        self._connect = self._manager._connect
+        self._manager._build_transport, self._manager._connect = self._build_transport, self._connect_watched
 
-    async def _build_watched(self, node: Any, *arguments: Any, **named: Any) -> Any:
+    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
+        """As KafkaConnectionManager's own, which leaves the socket of a failed handshake open."""
+        manager = self._manager
+        proxy, options = manager.config["proxy_url"], manager.config["socket_options"]
+        sock = await create_connection(
+            manager._net, node.host, node.port, options, proxy_url=proxy, timeout_at=timeout_at
+        )
+        if manager.ssl_enabled:
+            tls = {name: value for name, value in manager.config.items() if name.startswith("ssl_")}
+            transport = KafkaSSLTransport(manager._net, sock, host=node.host, **tls)
+        else:
+            transport = KafkaTCPTransport(manager._net, sock, host=node.host)
         try:
-            return await self._build(node, *arguments, **named)
-        except kafka_errors.KafkaError as error:
-            if isinstance(error.__context__, ssl.SSLError):
-                self._refuse(node, _tls_reason(error.__context__))
+            await transport.handshake()
+        except BaseException as error:
+            transport.close()
+            if isinstance(error, ssl.SSLError):
+                self._refuse(node, tls_failure(error))
+            if isinstance(error, Exception):
+                raise kafka_errors.KafkaConnectionError(f"Handshake failed: {error}") from error
             raise
+        return read_to_the_end(transport)
 
     async def _connect_watched(self, node: Any, connection: Any, *arguments: Any, **named: Any) -> None:
         await self._connect(node, connection, *arguments, **named)
         error = connection.init_future.exception
-        if isinstance(error, _REFUSED_LOGIN):
+        if alert := _alert(error):
+            self._refuse(node, f"it refuses this client: {alert}")
+        elif isinstance(error, _REFUSED_LOGIN):
             text = str(error.args[0]) if error.args else type(error).__name__
             self._refuse(node, text.removeprefix("SaslAuthenticationFailedError: "))
 
@@ -52,6 +71,27 @@ class NetClient(KafkaNetClient):  # type: ignore[misc]
             self._manager.closed = True
 
 
+def read_to_the_end(transport: Any) -> Any:
+    """Let a transport hand on what came together with the end of the connection; kafka-python drops it.
+
+    A node that refuses a login answers why, and closes: often both are there at the same time.
+    """
+    receive = transport._sock_recv
+    ended: list[Exception] = []
+
+    def received() -> tuple[bytes, Exception | None]:
+        if ended:
+            return b"", ended[0]
+        data, error = receive()
+        if not data or error is None:
+            return data, error
+        ended.append(error)
+        return data, None
+
+    transport._sock_recv = received
+    return transport
+
+
 _REFUSED_LOGIN = (
     kafka_errors.SaslAuthenticationFailedError,
     kafka_errors.UnsupportedSaslMechanismError,
@@ -59,10 +99,14 @@ _REFUSED_LOGIN = (
 )
 
 
-def _tls_reason(error: ssl.SSLError) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is refused: {error.verify_message or error.reason}"
-    return f"TLS failed: {(error.reason or 'the connection was closed').lower().replace('_', ' ')}"
+def _alert(error: BaseException | None) -> str:
+    """The alert of TLS with which a node has ended a connection, "" where it was another end.
+
+    With TLS 1.3 a node refuses a client's certificate after the client has done its part.
+    """
+    cause = error.args[0] if isinstance(error, kafka_errors.KafkaConnectionError) and error.args else None
+    reason = cause.reason or "" if isinstance(cause, ssl.SSLError) else ""
+    return reason.partition("ALERT_")[2].lower().replace("_", " ")
 
 
 class KRaftControllers(NetClient):
@@ -119,7 +163,7 @@ def connect(configs: dict[str, Any]) -> KafkaAdminClient:
     except kafka_errors.KafkaConfigurationError:
         raise
     except kafka_errors.KafkaError as error:
-        _release(admin)
+        release(admin)
         refused = getattr(getattr(admin, "_client", None), "refused", None)
         if refused is not None:
             raise refused from error
@@ -128,12 +172,12 @@ def connect(configs: dict[str, Any]) -> KafkaAdminClient:
             raise Unauthenticated(text) from error
         raise Unreachable(text) from error
     except BaseException:
-        _release(admin)
+        release(admin)
         raise
     return admin
 
 
-def _release(admin: KafkaAdminClient) -> None:
+def release(admin: KafkaAdminClient) -> None:
     """End the thread and close the sockets that a failed constructor has left behind."""
     if hasattr(admin, "_net"):
         admin._metrics.close()

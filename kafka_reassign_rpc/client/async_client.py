@@ -9,6 +9,7 @@ from kafka.admin import KafkaAdminClient
 
 from kafka_reassign_rpc.client import (
     config_calls,
+    election_calls,
     enable_disable_calls,
     event_calls,
     log_dir_calls,
@@ -21,7 +22,7 @@ from kafka_reassign_rpc.client.admin_connection import connect
 from kafka_reassign_rpc.client.config_calls import Configs
 from kafka_reassign_rpc.client.event_calls import Event, EventPage
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
-from kafka_reassign_rpc.client.metadata_calls import Everything
+from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.reassignment_calls import Expected, Moved
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.client.result_values import (
@@ -98,6 +99,7 @@ class AsyncReassignmentClient:
         queue: bool = False,
         throttle: int | None = None,
         reason: str | None = None,
+        moves_per_broker: int | None = None,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, KafkaError | None]:
         """See ReassignmentClient.alter_partition_reassignments."""
@@ -109,6 +111,7 @@ class AsyncReassignmentClient:
             queue=queue,
             throttle=throttle,
             reason=reason,
+            moves_per_broker=moves_per_broker,
             timeout_ms=timeout_ms or self._timeout_ms,
         )
 
@@ -117,6 +120,12 @@ class AsyncReassignmentClient:
     ) -> dict[TopicPartition, KafkaError | None]:
         """See ReassignmentClient.cancel_partition_reassignments."""
         return await self.alter_partition_reassignments(dict.fromkeys(partitions))
+
+    async def elect_preferred_leaders(
+        self, partitions: Iterable[tuple[str, int]]
+    ) -> dict[TopicPartition, KafkaError | None]:
+        """See ReassignmentClient.elect_preferred_leaders."""
+        return await self._run(election_calls.elect_preferred_leaders, partitions, self._timeout_ms)
 
     async def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
         """See ReassignmentClient.event_page."""
@@ -197,6 +206,10 @@ class AsyncReassignmentClient:
     ) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
         """See ReassignmentClient.describe_topics."""
         return await self._run(metadata_calls.describe_topics, topics, of_controller=of_controller)
+
+    async def find_topics(self, topics: Iterable[str], *, of_controller: bool = False) -> dict[str, TopicInfo]:
+        """See ReassignmentClient.find_topics."""
+        return await self._run(metadata_calls.find_topics, topics, of_controller=of_controller)
 
     async def describe_log_dirs(
         self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]], *, timeout_ms: int | None = None

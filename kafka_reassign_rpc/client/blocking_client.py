@@ -9,6 +9,7 @@ from kafka.admin import KafkaAdminClient
 
 from kafka_reassign_rpc.client import (
     config_calls,
+    election_calls,
     enable_disable_calls,
     event_calls,
     log_dir_calls,
@@ -21,7 +22,7 @@ from kafka_reassign_rpc.client.admin_connection import connect
 from kafka_reassign_rpc.client.config_calls import Configs
 from kafka_reassign_rpc.client.event_calls import Event, EventPage
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
-from kafka_reassign_rpc.client.metadata_calls import Everything
+from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.reassignment_calls import Expected, Moved
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.client.result_values import (
@@ -101,6 +102,7 @@ class ReassignmentClient:
         queue: bool = False,
         throttle: int | None = None,
         reason: str | None = None,
+        moves_per_broker: int | None = None,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, KafkaError | None]:
         """Start or cancel moves (KIP-455).
@@ -116,6 +118,8 @@ class ReassignmentClient:
                                           0 removes such a throttle from moves in flight; None leaves it as it is
         reason                            what the moves are for, in up to 1000 characters. The server keeps it with
                                           each move, and shows it in lists of moves and in events
+        moves_per_broker                  with `queue`: a move waits while a broker that it adds or copies from has so
+                                          many moves in flight. None: only the caps of the cluster count
 
         Returns the result of each partition: None, or its error. Raises UnsupportedHere, and sends nothing, if the
         controller does not support an option that is used.
@@ -128,6 +132,7 @@ class ReassignmentClient:
             queue=queue,
             throttle=throttle,
             reason=reason,
+            moves_per_broker=moves_per_broker,
             timeout_ms=timeout_ms or self._timeout_ms,
         )
 
@@ -136,6 +141,11 @@ class ReassignmentClient:
     ) -> dict[TopicPartition, KafkaError | None]:
         """Cancel moves. The result of each is None or its error: NoReassignmentInProgress if it does not move."""
         return self.alter_partition_reassignments(dict.fromkeys(partitions))
+
+    def elect_preferred_leaders(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, KafkaError | None]:
+        """Let the first replica of each partition lead it (KIP-460). The result of each: None if it leads now, or led
+        already; or its error, such as PreferredLeaderNotAvailable where that replica is not in sync."""
+        return self._run(election_calls.elect_preferred_leaders, partitions, self._timeout_ms)
 
     def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
         """A page of the events that a server has recorded, from number `from_seq` on.
@@ -246,6 +256,10 @@ class ReassignmentClient:
         `of_controller`: ask the controller; other nodes learn of the end of a move later.
         """
         return self._run(metadata_calls.describe_topics, topics, of_controller=of_controller)
+
+    def find_topics(self, topics: Iterable[str], *, of_controller: bool = False) -> dict[str, TopicInfo]:
+        """Each topic with its id, its partitions, and the error for it if there is one. See `describe_topics`."""
+        return self._run(metadata_calls.find_topics, topics, of_controller=of_controller)
 
     def describe_log_dirs(
         self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]], *, timeout_ms: int | None = None

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.config_providers import is_of_providers, resolved
 from kafka_reassign_rpc.security.login.client_security import client_security
+from kafka_reassign_rpc.security.properties import parse_properties
+from kafka_reassign_rpc.support.bounded_files import read_bounded
 
 DEFAULT_TIMEOUT_MS = 60_000
 MAX_BYTES = 1 << 20
@@ -74,26 +77,17 @@ def _number(name: str, value: str) -> int:
 
 
 def load_properties(path: str) -> dict[str, str]:
-    """Read a properties file. Raises BadSetting.
+    """Read a properties file, and what `config.providers` brings into it. Raises BadSetting.
 
     The file is UTF-8. Java reads it as ISO 8859-1: for non-ASCII text that both understand use \\uXXXX.
     """
     try:
-        with Path(path).open("rb") as file:
-            text = file.read(MAX_BYTES + 1).decode()
+        text = read_bounded(Path(path), MAX_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise BadSetting(f"Unable to read file {path}: {reason}") from None
-    if len(text) > MAX_BYTES:
-        raise BadSetting(f"Unable to read file {path}: it is longer than {MAX_BYTES} bytes")
-    return parse_properties(text)
-
-
-def parse_properties(text: str) -> dict[str, str]:
-    """Parse text as java.util.Properties does. Raises BadSetting for a malformed \\uXXXX, with Java's message."""
-    import javaproperties  # here, because most calls of the commands read no such file
-
+    found = parse_properties(text)
     try:
-        return dict(javaproperties.loads(text))
-    except javaproperties.InvalidUEscapeError:
-        raise BadSetting("Malformed \\uxxxx encoding.") from None
+        return resolved({name: value for name, value in found.items() if not is_of_providers(name)}, found)
+    except BadSetting as error:
+        raise BadSetting(f"{path}: {error}") from None

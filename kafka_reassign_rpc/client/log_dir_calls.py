@@ -51,8 +51,9 @@ class BrokerLogDirs:
     log_dirs: Sequence[LogDir]
 
 
-NO_RIGHTS = "The answer to DescribeLogDirs is empty: that needs the operation DESCRIBE on the cluster."
-"""Kafka before 3.2 says nothing else to a client without this right: KafkaApis.handleDescribeLogDirsRequest."""
+NO_RIGHTS = "Cluster authorization failed: DescribeLogDirs needs the operation DESCRIBE on the cluster."
+"""Kafka answers a client without this right by no log dirs, and from version 3 (Kafka 3.2) on by the error too:
+KafkaApis.handleDescribeLogDirsRequest."""
 
 
 async def describe_log_dirs(
@@ -80,9 +81,10 @@ async def _ask(router: RequestRouter, broker: int, partitions: Mapping[str, Sequ
         ]
     )
     answer = await router.ask_node(broker, always(request), DescribeLogDirsRequest)
-    raise_for(getattr(answer, "error_code", 0) or 0, None)
-    if not answer.results:  # a broker has one log dir at least
+    code = getattr(answer, "error_code", 0) or 0
+    if code == ClusterAuthorizationFailed.code or not (code or answer.results):  # a broker has one log dir at least
         raise ClusterAuthorizationFailed(NO_RIGHTS)
+    raise_for(code, None)
     return answer
 
 

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.client.kafka_python_request import UndecodedAnswer
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.topic_ids import topic_id_text
 from kafka_reassign_rpc.protocol.frame_codec import decode_response_in_parts
 from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, MetadataRequest, MetadataResponse
 
@@ -22,11 +23,16 @@ _METADATA_MAX = 12
 
 
 class TopicInfo(NamedTuple):
-    """A topic as Metadata shows it. `error` is the broker's error for this topic, or None."""
+    """A topic as Metadata shows it.
+
+    error      the broker's error for this topic, or None
+    topic_id   as Kafka prints it; "" where the broker does not tell it (before Kafka 2.8)
+    """
 
     name: str
     partitions: dict[int, PartitionInfo]
     error: KafkaError | None
+    topic_id: str = ""
 
 
 class Everything(NamedTuple):
@@ -64,7 +70,15 @@ async def describe_controller(router: RequestRouter) -> int:
 async def describe_topics(
     router: RequestRouter, topics: Iterable[str], *, of_controller: bool = False
 ) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
-    """The partitions of each topic, or the node's error for the topic.
+    """The partitions of each topic, or the node's error for the topic. See `find_topics`."""
+    found = await find_topics(router, topics, of_controller=of_controller)
+    return {name: topic.error or topic.partitions for name, topic in found.items()}
+
+
+async def find_topics(
+    router: RequestRouter, topics: Iterable[str], *, of_controller: bool = False
+) -> dict[str, TopicInfo]:
+    """These topics, by name.
 
     of_controller    ask the controller: other nodes learn of the end of a move later
     """
@@ -76,7 +90,7 @@ async def describe_topics(
         answer = await router.ask_controller(always(request), MetadataRequest, any_can=True)
     else:
         answer = await router.ask_any(always(request), MetadataRequest)
-    return {topic.name or "": error_of(topic.error_code, None) or _partitions(topic) for topic in answer.topics}
+    return {topic.name or "": _topic(topic) for topic in answer.topics}
 
 
 async def describe_everything(router: RequestRouter) -> UndecodedAnswer:
@@ -99,7 +113,9 @@ def read_everything(answer: UndecodedAnswer) -> Everything:
 
 
 def _topic(topic: MetadataResponse.MetadataResponseTopic) -> TopicInfo:
-    return TopicInfo(topic.name or "", _partitions(topic), error_of(topic.error_code, None))
+    topic_id = getattr(topic, "topic_id", None)
+    text = topic_id_text(topic_id) if topic_id is not None and topic_id.int else ""
+    return TopicInfo(topic.name or "", _partitions(topic), error_of(topic.error_code, None), text)
 
 
 def _partitions(topic: MetadataResponse.MetadataResponseTopic) -> dict[int, PartitionInfo]:

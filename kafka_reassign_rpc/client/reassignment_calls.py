@@ -190,6 +190,7 @@ async def alter_partition_reassignments(
     timeout_ms: int,
     throttle: int | None = None,
     reason: str | None = None,
+    moves_per_broker: int | None = None,
 ) -> Results:
     if not targets:
         return {}
@@ -225,6 +226,7 @@ async def alter_partition_reassignments(
             queue=queue,
             throttle=-1 if throttle is None else throttle,
             reason=reason or None,
+            moves_per_broker=-1 if moves_per_broker is None else moves_per_broker,
         )
 
     answer = await router.ask_controller(build, AlterPartitionReassignmentsRequest, changes=True)

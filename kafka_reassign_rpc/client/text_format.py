@@ -1,10 +1,9 @@
 """Formats bytes, rates, durations, progress bars and tables as text for people."""
 
-from collections.abc import Sequence
-
 from kafka_reassign_rpc.client.move_progress import Progress
 from kafka_reassign_rpc.client.result_values import NO_THROTTLE
 from kafka_reassign_rpc.support.human_units import duration, size
+from kafka_reassign_rpc.support.text_table import table
 
 __all__ = ["amounts", "bar", "duration", "size", "table", "throttle"]
 
@@ -40,9 +39,3 @@ def amounts(progress: Progress) -> str:
     if progress.stalled is not None:
         text += f"; stalled: {progress.stalled}"
     return text
-
-
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with columns as wide as their content; the first row is the heading."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -15,10 +15,11 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import endpoint_texts, endpoints_of
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     BadVersion,
@@ -51,20 +52,28 @@ class Takeover(StrEnum):
 
 
 class Leadership(NamedTuple):
-    """A won election: `epoch` goes into requests, `epoch_version` fences writes, `session` owns `/controller`."""
+    """A won election: `epoch` goes into requests, `epoch_version` fences writes, `session` owns `/controller`.
+
+    zxid  the transaction of the election: what has a later one happened in this term
+    """
 
     epoch: int
     epoch_version: int
     session: int
+    zxid: int
 
 
 class ControllerOwner(NamedTuple):
-    """The owner of `/controller`: its broker id or `UNKNOWN`, its endpoints if it is a server of ours, its session."""
+    """The owner of `/controller`: its broker id or `UNKNOWN`, its endpoints if it is a server of ours, its session.
+
+    since_ms  when it was elected, by its own clock; -1: it does not say
+    """
 
     id: int
     endpoints: tuple[Endpoint, ...]
     session: int
     version: int
+    since_ms: int = -1
 
 
 MIGRATING = (
@@ -97,7 +106,14 @@ async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None
     except BadZnode as error:
         log.error("there is a controller, but its znode cannot be read: %s", error)
         return ControllerOwner(UNKNOWN, (), stat.ephemeral_owner, stat.version)
-    return ControllerOwner(found.brokerid, endpoints_of(found.listeners), stat.ephemeral_owner, stat.version)
+    since = whole_number(found.timestamp, 0, znode_contents.LAST_MS)
+    return ControllerOwner(
+        found.brokerid,
+        endpoints_of(found.listeners),
+        stat.ephemeral_owner,
+        stat.version,
+        UNKNOWN if since is None else since,
+    )
 
 
 async def campaign(
@@ -117,6 +133,11 @@ async def campaign(
     if session is None:
         raise NotSent("no ZooKeeper session")
     epoch, version = await _controller_epoch(zk)
+    # Versions of /controller begin anew with each election. Who is elected after this read changes the epoch.
+    if seize is not None:
+        found = await owner(zk)
+        if found is None or found.session != seize.session:
+            return None
     operations: list[Op] = [
         SetData(znode_paths.CONTROLLER_EPOCH, znode_contents.encode_controller_epoch(epoch + 1), version)
     ]
@@ -139,7 +160,7 @@ async def campaign(
         raise
     written = results[0]
     assert isinstance(written, Stat)
-    return Leadership(epoch + 1, written.version, session)
+    return Leadership(epoch + 1, written.version, session, written.mzxid)
 
 
 async def resign(zk: ZooKeeper) -> bool:
@@ -190,4 +211,4 @@ async def _resolve_lost_answer(zk: ZooKeeper, session: int, epoch: int) -> Leade
     data, stat = await zk.get(znode_paths.CONTROLLER_EPOCH)
     if znode_contents.decode_controller_epoch(data) != epoch:
         return None
-    return Leadership(epoch, stat.version, session)
+    return Leadership(epoch, stat.version, session, stat.mzxid)

@@ -3,10 +3,15 @@
 channel_manager    one channel for each registered broker; which brokers have to learn of a change
 broker_channel     the ordered connection to one broker, with its retries (Kafka's RequestSendThread)
 pending_requests   what one broker still has to learn, and in which order
+pending_leader_and_isr  the order of what it has to learn of its replicas
+leaders_first      followers that wait until their leader has learned of a leader epoch
 request_builders   the three requests as message objects, in every version
 packed_requests    LeaderAndIsr and UpdateMetadata packed straight into bytes, for the versions of newer brokers
 leader_and_isr_answers  which replicas of a broker are in a failed log dir
 broker_client      a client of one broker: one connection, one request at a time
+broker_login       the login on a connection to a broker
+broker_links       to which listener of a broker, over TLS or not, as whom
+broker_link_settings  the same by the settings of brokers
 """
 
 from kafka_reassign_rpc.controller_channel.channel_manager import ChannelManager

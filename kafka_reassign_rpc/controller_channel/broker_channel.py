@@ -91,6 +91,7 @@ class LogDirAnswer(NamedTuple):
 
 
 LogDirsAnswered = Callable[[Broker, Sequence[LogDirAnswer]], None]
+LeaderAndIsrAnswered = Callable[[int, Mapping[str, Iterable[int]] | None], Generator[None, None, None]]
 
 
 class BrokerChannel:
@@ -99,6 +100,8 @@ class BrokerChannel:
     stopped            called with the broker's id and the stops that it has confirmed
     controller_moved   called when the broker knows a newer controller
     log_dirs_answered  called with the broker and its replicas whose log dir has failed, or works again
+    leader_and_isr_answered  called with the broker's id and the partitions of a LeaderAndIsr that it has answered, or
+                       None for all of its partitions; its slices share `turn`
     turn               held while a slice of a request is built, until the next turn of the event loop: all channels
                        share it, so that requests to many brokers do not add up to one long turn
     """
@@ -113,6 +116,7 @@ class BrokerChannel:
         links: BrokerLinks | None = None,
         turn: asyncio.Lock | None = None,
         log_dirs_answered: LogDirsAnswered = lambda *_: None,
+        leader_and_isr_answered: LeaderAndIsrAnswered | None = None,
     ) -> None:
         self.broker = broker
         self.pending = PendingRequests()
@@ -123,9 +127,12 @@ class BrokerChannel:
         self._links = links or BrokerLinks()
         self._turn = turn or asyncio.Lock()
         self._log_dirs_answered = log_dirs_answered
+        self._leader_and_isr_answered = leader_and_isr_answered
         self._offline: set[HostedReplica] = set()
         """Replicas that the broker has last answered with KAFKA_STORAGE_ERROR."""
         self._replaced: set[HostedReplica] = set()
+        self._kept_logs: dict[TopicPartition, HostedReplica] = {}
+        """Replicas in sync, by what is known here, whose logs are of other topics by what the broker says."""
         self._wakeup = asyncio.Event()
         self._refusal_s = FIRST_REFUSAL_S
         self._retry: asyncio.TimerHandle | None = None
@@ -188,6 +195,9 @@ class BrokerChannel:
         finally:
             if not answered:
                 self.pending.restore(request)
+        if isinstance(request, LeaderAndIsr) and self._leader_and_isr_answered is not None:
+            answered_ones = None if request.is_complete else request.partitions
+            await self._in_turns(self._leader_and_isr_answered(self.broker.id, answered_ones))
 
     async def _call(
         self,
@@ -317,7 +327,10 @@ class BrokerChannel:
     def _replace_log(self, replica: HostedReplica) -> None:
         """Have a log of an earlier topic of this name deleted, then the replica begun anew; once for each replica."""
         cluster = self._cluster()
-        if replica in self._replaced or not leader_and_isr_answers.may_be_replaced(replica, self.broker.id, cluster):
+        if replica in self._replaced:
+            return
+        if not leader_and_isr_answers.may_be_replaced(replica, self.broker.id, cluster, self._sender.elected):
+            self._kept_logs[replica.name] = replica
             return
         self._replaced.add(replica)
         name = replica.name
@@ -326,6 +339,12 @@ class BrokerChannel:
         self.pending.stop(*name, stop)
         self.pending.leader_and_isr(*name, is_new=True)  # goes out behind the stop
         self.wake()
+
+    def left_isr(self, topic: str, index: int) -> None:
+        """The broker's replica is not in sync any more: a log of an earlier topic may be replaced now."""
+        replica = self._kept_logs.pop(TopicPartition(topic, index), None)
+        if replica is not None:
+            self._replace_log(replica)
 
     def _retry_later(self, request: StopReplica, failed: Mapping[TopicPartition, int]) -> None:
         """Repeat the stops that may succeed later. A fenced stop is older than what the broker knows: not that one."""

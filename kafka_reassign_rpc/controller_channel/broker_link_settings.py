@@ -6,26 +6,26 @@ Source: KafkaConfig.interBrokerListenerName and interBrokerSecurityProtocol, Jaa
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
+from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login import jaas
-from kafka_reassign_rpc.security.login.client_security import (
-    DEFAULT_MECHANISM,
-    PROTOCOLS,
+from kafka_reassign_rpc.security.login.client_security import DEFAULT_MECHANISM
+from kafka_reassign_rpc.security.login.jaas import JaasEntry
+from kafka_reassign_rpc.security.login.sasl_login import JAAS, SaslLogin, jaas_entry, sasl_login
+from kafka_reassign_rpc.security.properties import Properties, prefix_of
+from kafka_reassign_rpc.security.security_protocols import (
+    PROTOCOL_MAP,
     protocol_named,
+    protocols_of_listeners,
     uses_sasl,
     uses_tls,
 )
-from kafka_reassign_rpc.security.login.jaas import JaasEntry
-from kafka_reassign_rpc.security.login.sasl_login import JAAS, SaslLogin, jaas_entry, sasl_login
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
-from kafka_reassign_rpc.security.tls.store_settings import Properties
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
 
 LISTENER, PROTOCOL = "inter.broker.listener.name", "security.inter.broker.protocol"
 CONTROL_PLANE = "control.plane.listener.name"
-PROTOCOL_MAP = "listener.security.protocol.map"
 MECHANISM = "sasl.mechanism.inter.broker.protocol"
-JAAS_FILE = "java.security.auth.login.config"
 _STORES = tuple(f"ssl.{store}" for store in ("truststore.location", "truststore.certificates", "keystore.location"))
 _SECTION = "KafkaServer"
 
@@ -55,20 +55,16 @@ def _protocol(properties: Properties, listener: str | None) -> str | None:
         if properties.text(LISTENER) is not None:
             raise BadSetting(f"{PROTOCOL}: only one of it and {LISTENER} may be set")
         return protocol_named(given, PROTOCOL)
-    for pair in properties.words(PROTOCOL_MAP):
-        name, colon, protocol = pair.rpartition(":")
-        if not colon or not name:
-            raise BadSetting(f"{PROTOCOL_MAP}: expected NAME:PROTOCOL[,…], got {pair!r}")
-        found = protocol_named(protocol, PROTOCOL_MAP)
-        if name.strip().upper() == listener:
-            return found
-    return listener if listener in PROTOCOLS else None
+    protocols = protocols_of_listeners(properties.text(PROTOCOL_MAP) or "")
+    if listener in protocols:
+        return protocols[listener]
+    return listener if listener in SECURITY_PROTOCOLS else None
 
 
 def _prefixes(listener: str | None, mechanism: str | None = None) -> tuple[str, ...]:
     if listener is None:
         return ("",)
-    of_listener = f"listener.name.{listener.lower()}."
+    of_listener = prefix_of(listener)
     if mechanism is None:
         return (of_listener, "")
     return (f"{of_listener}{mechanism.lower()}.", of_listener, "")
@@ -77,17 +73,17 @@ def _prefixes(listener: str | None, mechanism: str | None = None) -> tuple[str, 
 def _login(values: Mapping[str, str], mechanism: str, listener: str | None) -> SaslLogin:
     properties = Properties(values, _prefixes(listener, mechanism))
     entry, place = jaas_entry(properties), properties.name(JAAS)
-    path = values.get(JAAS_FILE, "").strip()
+    path = values.get(jaas.JAAS_FILE, "").strip()
     if entry is None and path:
         entry = _from_file(path, mechanism, listener)
         in_file = f"the section {_SECTION} of {path}"
-        place = f"{JAAS_FILE}: {in_file}" if entry is not None else f"{place}, or {in_file}"
+        place = f"{jaas.JAAS_FILE}: {in_file}" if entry is not None else f"{place}, or {in_file}"
     return sasl_login(mechanism, entry, properties, place)
 
 
 def _from_file(path: str, mechanism: str, listener: str | None) -> JaasEntry | None:
     """The entry of the listener's section or the common one, whose module is for the mechanism."""
-    sections = jaas.read_file(path, JAAS_FILE)
+    sections = jaas.read_file(path, jaas.JAAS_FILE)
     found = sections.get(f"{(listener or '').lower()}.{_SECTION}") or sections.get(_SECTION, ())
     module = {"PLAIN": "Plain", "OAUTHBEARER": "OAuthBearer", "GSSAPI": "Krb5"}.get(mechanism, "Scram") + "LoginModule"
     return next((entry for entry in found if entry.module.endswith(module)), found[0] if len(found) == 1 else None)

@@ -9,10 +9,10 @@ import ssl
 
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.controller_channel.broker_login import log_in
-from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
-from kafka_reassign_rpc.security.login.client_security import PROTOCOLS, uses_sasl, uses_tls
-from kafka_reassign_rpc.security.login.login_errors import LoginFailed
+from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Broker, Endpoint
+from kafka_reassign_rpc.security.login.login_errors import LoginFailed, tls_failure
 from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
+from kafka_reassign_rpc.security.security_protocols import uses_sasl, uses_tls
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.support.bounded_text import SHOWN, word
 
@@ -40,7 +40,8 @@ class BrokerRefuses(ConnectionError):
 class BrokerLinks:
     """Opens connections to brokers.
 
-    listener   the name of the brokers' listener to connect to; None: the first of each broker that speaks `protocol`
+    listener   the name of the brokers' listener to connect to; None: the one with the name of `protocol`, else the
+               first that speaks it
     protocol   the security protocol that this listener has to speak; None: whichever it registers
     tls        has the context for new connections; None: this server has no settings of TLS
     login      who this server is; None: it cannot log in
@@ -70,9 +71,14 @@ class BrokerLinks:
             await self._tls.keep()
 
     def endpoint(self, broker: Broker) -> Endpoint:
-        """Where this server connects to: the listener of that name, else the first that speaks the protocol."""
+        """Where this server connects to: the listener of that name, else the first that speaks the protocol.
+
+        Where the settings name a protocol alone, the listener has the name of the protocol
+        (KafkaConfig.getInterBrokerListenerNameAndSecurityProtocol).
+        """
+        name = self.listener or self.protocol
         for one in broker.endpoints:
-            if self.listener is not None and one.listener == self.listener:
+            if name is not None and one.listener == name:
                 return one
         for one in broker.endpoints:
             if self.listener is None and one.security_protocol == self.protocol:
@@ -88,16 +94,28 @@ class BrokerLinks:
         try:
             client = await self._open(at, client_id, timeout_s)
         except (LoginFailed, ssl.SSLError) as error:
-            reason = f"listener {word(at.listener, SHOWN)}, {at.security_protocol}: {_why(error)}"
+            why = tls_failure(error) if isinstance(error, ssl.SSLError) else str(error)
+            reason = f"listener {word(at.listener, SHOWN)}, {at.security_protocol}: {why}"
             text = f"broker {broker.id} at {at.host}:{at.port}: {reason}"
             self.note(broker.id, LOGIN, text)
             raise BrokerRefuses(text, reason) from error
         self.forget(broker.id, LOGIN)
         return client
 
+    async def reach(self, node: Broker, client_id: str, timeout_s: float) -> RpcClient:
+        """A connection to a server of this product, as `open`; what keeps it away is no trouble of a broker.
+
+        Raises OSError, TimeoutError, EOFError or ProtocolError.
+        """
+        at = self.endpoint(node)
+        try:
+            return await self._open(at, client_id, timeout_s)
+        except LoginFailed as error:
+            raise ConnectionError(f"listener {word(at.listener, SHOWN)} at {at.host}:{at.port}: {error}") from error
+
     async def _open(self, at: Endpoint, client_id: str, timeout_s: float) -> RpcClient:
         protocol = at.security_protocol
-        if protocol not in PROTOCOLS:
+        if protocol not in SECURITY_PROTOCOLS:
             raise LoginFailed("this security protocol is not known")
         if self.protocol is not None and protocol != self.protocol:
             raise LoginFailed(f"it should speak {self.protocol}, by this server's settings")
@@ -136,12 +154,3 @@ class BrokerLinks:
         for kind in kinds or (LOGIN, RIGHTS):
             if self._troubles.pop((broker, kind), None) is not None and kinds:
                 log.info("broker %d takes this server now (%s)", broker, kind)
-
-
-def _why(error: LoginFailed | ssl.SSLError) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is refused: {error.verify_message or error.reason}"
-    if isinstance(error, ssl.SSLError):
-        reason = (error.reason or "the connection was closed").lower().replace("_", " ")
-        return f"TLS failed: {reason}"
-    return str(error)

@@ -1,13 +1,18 @@
 """The channels of one controller to all brokers: which brokers have to learn of a change."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirsAnswered, Stopped
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
+from kafka_reassign_rpc.controller_channel.leaders_first import LeadersFirst
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.support.slices import SliceCounter
+
+SLICE = 500
+"""Partitions whose followers are marked before the event loop runs other tasks."""
 
 
 class ChannelManager:
@@ -31,6 +36,7 @@ class ChannelManager:
         self._links = links or BrokerLinks()
         self._log_dirs_answered = log_dirs_answered
         self._channels: dict[int, BrokerChannel] = {}
+        self._leaders_first = LeadersFirst()
         self._stops_on_absent_brokers: dict[int, dict[TopicPartition, StopReplicaState]] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
@@ -57,6 +63,7 @@ class ChannelManager:
                 self._links,
                 self._turn,
                 self._log_dirs_answered,
+                self._leader_and_isr_answered,
             )
         for channel in self._channels.values():
             channel.pending.live_brokers_changed()
@@ -77,11 +84,51 @@ class ChannelManager:
         known = None if before is None or before.partition_epoch < 0 else before
         has_new_epoch = known is None or known.leader_epoch != after.leader_epoch
         if has_new_epoch:
-            for replica in after.replicas:
-                self.leader_and_isr(replica, topic, index, is_new=known is None or replica not in known.replicas)
+            self._new_leader_epoch(topic, index, known, after)
+        if before is not None and before.isr != after.isr:
+            for replica in set(before.isr).difference(after.isr):
+                if (channel := self._channels.get(replica)) is not None:
+                    channel.left_isr(topic, index)
         for replica in after.pending_deletion:
             if has_new_epoch or before is None or replica not in before.pending_deletion:
                 self.stop_and_delete(replica, topic, index, after)
+
+    def _new_leader_epoch(self, topic: str, index: int, known: Partition | None, after: Partition) -> None:
+        """Mark LeaderAndIsr for the leader, and for its followers once it has answered."""
+        earlier = dict(self._leaders_first.waiting(topic, index))
+        leader = after.leader if after.leader in after.replicas and after.leader in self._channels else NO_LEADER
+        led_before = NO_LEADER if known is None else known.leader
+        waiting: list[tuple[int, bool]] = []
+        for replica in after.replicas:
+            channel = self._channels.get(replica)
+            if channel is None:
+                continue
+            pending = channel.pending
+            is_new = known is None or replica not in known.replicas or earlier.get(replica, False)
+            if leader == NO_LEADER or replica in (leader, led_before) or pending.lists_all_replicas:
+                pending.leader_and_isr(topic, index, is_new=is_new)
+            else:
+                waiting.append((replica, pending.withdraw_leader_and_isr(topic, index) or is_new))
+        self._leaders_first.hold(topic, index, leader, tuple(waiting))
+
+    def _leader_and_isr_answered(
+        self, broker_id: int, partitions: Mapping[str, Iterable[int]] | None
+    ) -> Generator[None, None, None]:
+        """Mark LeaderAndIsr for the followers of these partitions, as far as the broker leads them; None: of all."""
+        channel = self._channels.get(broker_id)
+        if channel is None:
+            return
+        work = SliceCounter(SLICE)
+        for topic, indexes in (self._leaders_first.partitions() if partitions is None else partitions).items():
+            # One that has changed again since has another LeaderAndIsr on its way.
+            known = channel.pending.without_leader_and_isr(topic, indexes)
+            for index, followers in self._leaders_first.release(broker_id, topic, known):
+                for replica, is_new in followers:
+                    if (follower := self._channels.get(replica)) is not None:
+                        follower.pending.leader_and_isr(topic, index, is_new=is_new, leader_knows=True)
+                if work.step():
+                    yield
+        self.flush()
 
     def leader_and_isr(self, broker_id: int, topic: str, index: int, *, is_new: bool = False) -> None:
         channel = self._channels.get(broker_id)
@@ -94,6 +141,7 @@ class ChannelManager:
             channel.pending.metadata(topic, indexes)
 
     def stop(self, broker_id: int, topic: str, index: int, stop: StopReplicaState) -> None:
+        self._leaders_first.forget_replica(topic, index, broker_id)
         channel = self._channels.get(broker_id)
         if channel is not None:
             channel.pending.stop(topic, index, stop)
@@ -112,6 +160,7 @@ class ChannelManager:
 
     def topic_deleted(self, topic: Topic) -> None:
         """Every broker forgets the topic."""
+        self._leaders_first.forget_topic(topic.name)
         for channel in self._channels.values():
             channel.pending.topic_deleted(topic.name, topic.partitions)
 

@@ -82,11 +82,15 @@ def _refusals(body: bytes, cluster: Cluster) -> Generator[None, None, list[tuple
     return found
 
 
-def may_be_replaced(replica: HostedReplica, broker: int, cluster: Cluster) -> bool:
+def may_be_replaced(replica: HostedReplica, broker: int, cluster: Cluster, elected: int) -> bool:
     """Whether the broker's log, which is not of the present topic of its name, may be deleted for a new replica.
 
     It is of a deleted topic: the replica was dropped while the broker was away. (Kafka's controller leaves it, and the
-    broker refuses the new replica for ever.) Nothing in sync is ever deleted.
+    broker refuses the new replica for ever.) A replica in sync is replaced only where the topic was created in this
+    term and its znode never changed since: that log was never one of this topic. In other topics the id may have
+    changed and the log be the right one: somebody restored ZooKeeper, or wrote the znode without the id.
+
+    elected  the zxid of this controller's election
     """
     topic = cluster.topics.get(replica.name.topic)
     value = None if topic is None or topic.deleting else topic.partitions.get(replica.name.partition)
@@ -96,7 +100,7 @@ def may_be_replaced(replica: HostedReplica, broker: int, cluster: Cluster) -> bo
         and replica.topic_id is not None
         and topic.id == replica.topic_id
         and broker in value.replicas
-        and broker not in (*value.isr, value.leader)
+        and (broker not in (*value.isr, value.leader) or (topic.created > elected and topic.version == 0))
         and cluster.broker_settings.delete_topic_enable is not False
     )
 

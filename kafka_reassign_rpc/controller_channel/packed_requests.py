@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from kafka_reassign_rpc.controller_channel.request_builders import (
     LEADER_DURING_DELETE,
-    SECURITY_PROTOCOLS,
     SLICE,
     ZERO_UUID,
     Sender,
@@ -23,7 +22,7 @@ from kafka_reassign_rpc.controller_channel.request_builders import (
     own_rack,
     visible_partitions,
 )
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, Partition
+from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Broker, Cluster, Endpoint, Partition
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, uvarint
 from kafka_reassign_rpc.support.slices import SliceCounter
 
@@ -143,7 +142,7 @@ def _live_broker(broker_id: int, endpoints: Sequence[Endpoint], rack: str | None
             _INT.pack(endpoint.port),
             compact_string(endpoint.host),
             compact_string(endpoint.listener),
-            struct.pack(">h", SECURITY_PROTOCOLS[endpoint.security_protocol]),
+            struct.pack(">h", SECURITY_PROTOCOLS.index(endpoint.security_protocol)),
             _NO_TAGS,
         )
     parts += (b"\0" if rack is None else compact_string(rack), _NO_TAGS)

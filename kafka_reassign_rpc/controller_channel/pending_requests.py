@@ -11,8 +11,8 @@ The order (the first one that applies is sent next):
 2. the live brokers, where they changed: a follower must know its leader's address before it can fetch;
 3. StopReplica for a partition that has, or may have, been assigned to this broker again since: it must not undo the
    LeaderAndIsr;
-4. LeaderAndIsr, UpdateMetadata, StopReplica for all other partitions, one request of each in turn, as in a batch of
-   Kafka's ControllerBrokerRequestBatch: many of one kind do not hold up the others.
+4. LeaderAndIsr (see `pending_leader_and_isr`), UpdateMetadata, StopReplica for all other partitions, one request of
+   each in turn, as in a batch of Kafka's ControllerBrokerRequestBatch: many of one kind do not hold up the others.
 
 The first LeaderAndIsr after a registration is complete: it has all replicas of the broker in one request. After it the
 broker writes its file of high watermarks, over and over (ReplicaManager.becomeLeaderOrFollower), and would lose there
@@ -25,10 +25,11 @@ later, unless the partition has been assigned to the broker again by then. (Kafk
 until the broker or the controller changes.) Other requests that the broker has refused are not repeated.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
+from kafka_reassign_rpc.controller_channel.pending_leader_and_isr import PendingLeaderAndIsr
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 
 _K = TypeVar("_K")
@@ -93,7 +94,7 @@ class PendingRequests:
         self._knows_replicas = False
         self._turn = 0
         self._brokers = False
-        self._leader_and_isr: dict[str, dict[int, bool]] = {}
+        self._leader_and_isr = PendingLeaderAndIsr()
         self._metadata: dict[str, set[int]] = {}
         self._deleted: dict[str, set[int]] = {}
         self._stops: dict[TopicPartition, StopReplicaState] = {}
@@ -112,6 +113,11 @@ class PendingRequests:
             or self._urgent_stops
         )
 
+    @property
+    def lists_all_replicas(self) -> bool:
+        """Whether the next LeaderAndIsr is a complete one."""
+        return self._all_replicas or not self._knows_replicas
+
     def everything(self) -> None:
         """The broker has to learn the whole state of the cluster. The caller marks anew the stops that still hold."""
         self._all_metadata = self._all_replicas = True
@@ -122,16 +128,18 @@ class PendingRequests:
     def live_brokers_changed(self) -> None:
         self._brokers = True
 
-    def leader_and_isr(self, topic: str, partition: int, *, is_new: bool) -> None:
-        """The broker holds a replica and has to learn the partition's leader, ISR or assignment."""
+    def leader_and_isr(self, topic: str, partition: int, *, is_new: bool, leader_knows: bool = False) -> None:
+        """The broker holds a replica and has to learn the partition's leader, ISR or assignment.
+
+        `leader_knows`: it is a follower, and its leader has learned the same by now.
+        """
         if self._stops or self._refused_stops:
             name = TopicPartition(topic, partition)
             self._refused_stops.pop(name, None)
             stop = self._stops.pop(name, None)
             if stop is not None:
                 self._urgent_stops[name] = stop
-        pending = self._leader_and_isr.setdefault(topic, {})
-        pending[partition] = is_new or pending.get(partition, False)
+        self._leader_and_isr.put(topic, partition, is_new=is_new, leader_knows=leader_knows)
 
     def metadata(self, topic: str, partitions: Collection[int]) -> None:
         """The broker's metadata of these partitions is out of date."""
@@ -141,7 +149,7 @@ class PendingRequests:
 
     def topic_deleted(self, topic: str, partitions: Iterable[int]) -> None:
         self._metadata.pop(topic, None)
-        self._leader_and_isr.pop(topic, None)
+        self._leader_and_isr.drop_topic(topic)
         self._deleted.setdefault(topic, set()).update(partitions)
 
     def _not_deleted(self, topic: str, partitions: Collection[int]) -> None:
@@ -154,9 +162,7 @@ class PendingRequests:
 
     def stop(self, topic: str, partition: int, stop: StopReplicaState) -> None:
         """The broker stops its replica. A log that an earlier stop deletes, which is still pending, is deleted too."""
-        pending = self._leader_and_isr.get(topic)
-        if pending is not None and pending.pop(partition, None) is not None and not pending:
-            del self._leader_and_isr[topic]
+        self._leader_and_isr.drop(topic, partition)
         name = TopicPartition(topic, partition)
         self._refused_stops.pop(name, None)
         earlier = self._urgent_stops.pop(name, None) or self._stops.get(name)
@@ -165,7 +171,7 @@ class PendingRequests:
     def stops_refused(self, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         """The broker has refused these stops: they wait for `retry_refused_stops`. Newer requests replace them."""
         for name, stop in stops.items():
-            if not self.has_stop(name) and name.partition not in self._leader_and_isr.get(name.topic, ()):
+            if not self.has_stop(name) and not self.has_leader_and_isr(name):
                 self._refused_stops[name] = stop
 
     def retry_refused_stops(self) -> None:
@@ -175,6 +181,18 @@ class PendingRequests:
     def has_stop(self, name: TopicPartition) -> bool:
         """Whether a stop of this replica is pending."""
         return name in self._stops or name in self._urgent_stops
+
+    def has_leader_and_isr(self, name: TopicPartition) -> bool:
+        """Whether a LeaderAndIsr for this replica is pending."""
+        return name in self._leader_and_isr
+
+    def without_leader_and_isr(self, topic: str, indexes: Iterable[int]) -> Iterator[int]:
+        """Those of these partitions for whose replica no LeaderAndIsr is pending, each as it is when its turn comes."""
+        return (index for index in indexes if (topic, index) not in self._leader_and_isr)
+
+    def withdraw_leader_and_isr(self, topic: str, index: int) -> bool:
+        """It has to wait. Returns whether it was pending for a new replica."""
+        return bool(self._leader_and_isr) and self._leader_and_isr.drop(topic, index)
 
     def take(self, limit: int | None = None) -> BrokerRequest | None:
         """The next request; None when the broker knows everything. `limit`: instead of `PARTITIONS_PER_REQUEST`."""
@@ -198,11 +216,10 @@ class PendingRequests:
         return None
 
     def _take_leader_and_isr(self, limit: int) -> LeaderAndIsr | None:
-        if self._all_replicas or (self._leader_and_isr and not self._knows_replicas):
+        if self._all_replicas or (self._leader_and_isr and self.lists_all_replicas):
             self._all_replicas, self._knows_replicas = False, True
-            partitions, self._leader_and_isr = self._leader_and_isr, {}
-            return LeaderAndIsr(partitions, is_complete=True)
-        return LeaderAndIsr(_take_nested(self._leader_and_isr, limit)) if self._leader_and_isr else None
+            return LeaderAndIsr(self._leader_and_isr.take_all(), is_complete=True)
+        return LeaderAndIsr(self._leader_and_isr.take(limit)) if self._leader_and_isr else None
 
     def _take_metadata(self, limit: int) -> UpdateMetadata | None:
         if not self._metadata and not self._deleted:
@@ -265,18 +282,6 @@ def _take_map(source: dict[_K, _V], limit: int) -> dict[_K, _V]:
     taken = dict(islice(source.items(), limit))
     for key in taken:
         del source[key]
-    return taken
-
-
-def _take_nested(source: dict[str, dict[int, bool]], limit: int) -> dict[str, dict[int, bool]]:
-    taken: dict[str, dict[int, bool]] = {}
-    while source and limit > 0:
-        topic = next(iter(source))
-        indexes = source[topic]
-        taken[topic] = _take_map(indexes, limit)
-        limit -= len(taken[topic])
-        if not indexes:
-            del source[topic]
     return taken
 
 

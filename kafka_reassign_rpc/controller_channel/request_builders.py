@@ -10,10 +10,18 @@ from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Endpoint, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import (
+    NO_LEADER,
+    SECURITY_PROTOCOLS,
+    Broker,
+    Cluster,
+    Endpoint,
+    Partition,
+    Topic,
+    TopicPartition,
+)
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 
-SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 LEADER_DURING_DELETE = -2
 """Leader in an UpdateMetadata that makes a broker forget the partition (Kafka's LeaderAndIsr.LeaderDuringDelete)."""
 
@@ -30,16 +38,22 @@ _LeaderAndIsr = TypeVar("_LeaderAndIsr", _UngroupedLeaderAndIsr, _GroupedLeaderA
 
 _Hosted = tuple[int, Partition, bool]
 
+LAST_ZXID = 2**63 - 1
+
 SLICE = 500
 """Partitions that are looked at before the event loop runs other tasks."""
 
 
 class Sender(NamedTuple):
-    """The controller: its id and epoch, and where brokers reach it (one endpoint per listener)."""
+    """The controller: its id and epoch, and where brokers reach it (one endpoint per listener).
+
+    elected  the zxid of its election
+    """
 
     id: int
     epoch: int
     endpoints: tuple[Endpoint, ...]
+    elected: int = LAST_ZXID
 
 
 def own_rack(cluster: Cluster) -> str | None:
@@ -261,7 +275,7 @@ def _live_broker(
                 host=endpoint.host,
                 port=endpoint.port,
                 listener=endpoint.listener,
-                security_protocol=SECURITY_PROTOCOLS[endpoint.security_protocol],
+                security_protocol=SECURITY_PROTOCOLS.index(endpoint.security_protocol),
             )
             for endpoint in endpoints
         ],

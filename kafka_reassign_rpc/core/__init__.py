@@ -4,6 +4,8 @@ reassignment_algebra      replica sets in, replica sets out: target, adding, rem
 reassignment              one move: start, change of target, cancel; caps; progress; pending deletion
 leadership                leaders and ISR: elections, AlterPartition, brokers that come and go
 znode_routes              moves that come through ZooKeeper: batch, queue, request znodes (KIP-236)
+acls                      who may do what, as Kafka's AclAuthorizer decides
+quotas                    quotas of users, clients and IPs
 throttling                replication throttles, throttle leases, observed replication throughput
 healing                   self-healing: which failed brokers are repaired, and when (KIP-46)
 topics                    creation, growth and deletion of topics, replica placement
@@ -14,5 +16,10 @@ controller_failover.py    what a new controller decides about each partition tha
 reassignment_settings.py  the settings that hold for every new move, among them the caps in force
 restrictions.py           whether reassignments are disabled, and the rule on replication factors
 kafka_errors.py           errors with their Kafka codes
+broker_settings.py        settings that a controller has from the configuration of its broker
+announced_versions.py     which API versions a server announces
+partition_health.py       how many partitions lack in-sync replicas or a leader
+scram_credentials.py      SCRAM credentials of users
 config_values.py          parsing of dynamic config values
+topic_ids.py              the text of topic ids
 """

@@ -155,6 +155,12 @@ GroupAuthorizationFailed = _error("GroupAuthorizationFailed", 30, "Group authori
 TransactionalIdAuthorizationFailed = _error(
     "TransactionalIdAuthorizationFailed", 53, "Transactional Id authorization failed."
 )
+LeaderNotAvailable = _error(
+    "LeaderNotAvailable",
+    5,
+    "There is no leader for this topic-partition as we are in the middle of a leadership election.",
+    retriable=True,
+)
 BrokerNotAvailable = _error("BrokerNotAvailable", 8, "The broker is not available.")
 CoordinatorLoadInProgress = _error(
     "CoordinatorLoadInProgress",

@@ -28,11 +28,16 @@ def is_under_replicated(partition: Partition) -> bool:
 
 
 class PartitionHealth:
-    """Counts unhealthy partitions. A topic is counted again only after one of its partitions has changed."""
+    """Counts unhealthy partitions. A topic is counted again only after one of its partitions has changed.
+
+    now      as last counted
+    counted  whether that was ever done
+    """
 
     def __init__(self) -> None:
         self._counted: dict[str, tuple[int, UnhealthyPartitions]] = {}
         self.now = HEALTHY
+        self.counted = False
 
     def update(self, cluster: Cluster) -> Iterator[None]:
         """Count, with a `yield` every `SLICE` topics and partitions. Then `now` is new. Topics in deletion are left
@@ -56,6 +61,7 @@ class PartitionHealth:
             offline += known[1].offline
         self._counted = counted
         self.now = UnhealthyPartitions(under_replicated, offline)
+        self.counted = True
 
 
 def _count(topic: Topic) -> UnhealthyPartitions:

@@ -22,13 +22,17 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 DISABLING_ZNODE = "/admin/reassign_cancel"
 
 
+def disabled_by(cluster: Cluster) -> str | None:
+    """What disables reassignments, or None where they are enabled."""
+    if cluster.disabled_by_znode:
+        return f"{DISABLING_ZNODE} exists"
+    return None if _flag(cluster, ENABLED, default=True) else f"{ENABLED}=false is set for the cluster"
+
+
 def reassignments_disabled(cluster: Cluster) -> KafkaError | None:
     """Why no new move may start, or None where one may."""
-    if cluster.disabled_by_znode:
-        reason = f"{DISABLING_ZNODE} exists"
-    elif not _flag(cluster, ENABLED, default=True):
-        reason = f"{ENABLED}=false is set for the cluster"
-    else:
+    reason = disabled_by(cluster)
+    if reason is None:
         return None
     return PolicyViolation(f"No reassignment may be started: {reason}. Cancellations are still possible.")
 

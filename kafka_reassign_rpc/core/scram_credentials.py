@@ -63,17 +63,26 @@ Alteration = Deletion | Upsertion
 def iterations_of(configs: Mapping[str, str]) -> dict[int, int | None]:
     """By mechanism type, the iterations of each credential that a user has; None: the credential cannot be read."""
     return {
-        kind: _iterations(configs[mechanism.name])
+        kind: None if (fields := fields_of(configs[mechanism.name])) is None else fields.iterations
         for kind, mechanism in MECHANISMS.items()
         if mechanism.name in configs
     }
 
 
-def _iterations(credential: str) -> int | None:
-    fields = dict(field.partition("=")[::2] for field in credential.split(","))
-    if fields.keys() != {"salt", "stored_key", "server_key", "iterations"}:
-        return None
-    return number(fields["iterations"], 1, INT32)
+class Fields(NamedTuple):
+    """The fields of a credential. The first three are base64, or should be."""
+
+    salt: str
+    stored_key: str
+    server_key: str
+    iterations: int
+
+
+def fields_of(credential: str) -> Fields | None:
+    """The fields of a credential as a config holds it; None where it is none."""
+    found = dict(field.partition("=")[::2] for field in credential.split(","))
+    iterations = number(found["iterations"], 1, INT32) if found.keys() == set(Fields._fields) else None
+    return None if iterations is None else Fields(found["salt"], found["stored_key"], found["server_key"], iterations)
 
 
 def refusals_of_names(users: Sequence[str]) -> dict[str, KafkaError]:
@@ -132,17 +141,25 @@ def altered(alterations: Sequence[Alteration], configs: Mapping[str, str]) -> di
     for one in alterations:
         name = MECHANISMS[one.mechanism].name
         if isinstance(one, Upsertion):
-            wanted[name] = credential(one)
+            wanted[name] = credential_text(
+                MECHANISMS[one.mechanism].hash, one.iterations, one.salt, one.salted_password
+            )
         elif wanted.pop(name, None) is None:
             raise ResourceNotFound("Attempt to delete a user credential that does not exist")
     return wanted
 
 
-def credential(one: Upsertion) -> str:
-    """The credential as a config holds it: the keys of RFC 5802, without the password."""
-    algorithm = MECHANISMS[one.mechanism].hash
-    client_key = hmac.digest(one.salted_password, b"Client Key", algorithm)
-    stored_key = hashlib.new(algorithm, client_key).digest()
-    server_key = hmac.digest(one.salted_password, b"Server Key", algorithm)
-    salt, stored, server = (b64encode(value).decode() for value in (one.salt, stored_key, server_key))
-    return f"salt={salt},stored_key={stored},server_key={server},iterations={one.iterations}"
+def credential_text(algorithm: str, iterations: int, salt: bytes, salted_password: bytes) -> str:
+    """The credential as a config holds it: the keys of RFC 5802, without the password.
+
+    algorithm   the hash of the mechanism, such as sha512
+    """
+    stored_key = stored_key_of(algorithm, salted_password)
+    server_key = hmac.digest(salted_password, b"Server Key", algorithm)
+    texts = (b64encode(value).decode() for value in (salt, stored_key, server_key))
+    return "salt={},stored_key={},server_key={},iterations={}".format(*texts, iterations)
+
+
+def stored_key_of(algorithm: str, salted_password: bytes) -> bytes:
+    """What a client's proof is checked against (RFC 5802)."""
+    return hashlib.new(algorithm, hmac.digest(salted_password, b"Client Key", algorithm)).digest()

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 
 from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
 from kafka_reassign_rpc.support.tasks import end
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
@@ -84,7 +85,7 @@ class DynamicConfigs:
                 if kind in self._setters:
                     try:
                         self._setters[kind](name, await self._store.get(kind, name))
-                    except znode_contents.BadZnode as error:
+                    except BadZnode as error:
                         bad.append(error)
         for unreadable in bad:
             log.warning("malformed config skipped: %s", unreadable)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import msgspec
 
+from kafka_reassign_rpc.support.human_units import parse_size
+
 MAX_REPLICAS_OF_A_TOPIC = 1_000_000
 
 
@@ -62,9 +64,8 @@ def parse_topic(text: str) -> SeedTopic:
 
 
 def parse_bytes(text: str) -> int:
-    """`1500`, `64K`, `10M`, `2G`, `1T`. Raises ValueError."""
-    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-    number, unit = (text[:-1], units[text[-1].upper()]) if text[-1:].upper() in units else (text, 1)
-    if not (number.isascii() and number.isdigit()):
-        raise ValueError(f"{text!r} is not a number of bytes")
-    return int(number) * unit
+    """`1500`, `50MB`, `500MiB`; also `64K`, `10M`, `2G`, `1T` for KiB to TiB. Raises ValueError."""
+    found = parse_size(f"{text}iB" if text[-1:].upper() in ("K", "M", "G", "T") else text)
+    if found is None or found < 0:
+        raise ValueError(f"{text!r} is not a number of bytes; with a unit: 50MB, 500MiB")
+    return found

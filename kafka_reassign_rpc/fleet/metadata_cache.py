@@ -5,13 +5,12 @@ from uuid import UUID
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import Endpoint, Partition, Topic
+from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Endpoint, Partition, Topic
 from kafka_reassign_rpc.protocol.messages import UpdateMetadataRequest
 
 LEADER_DURING_DELETE = -2
 """A partition with this leader is being deleted; the cache drops it."""
 
-SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MOST_SHARED = 100_000
 
 _State = (

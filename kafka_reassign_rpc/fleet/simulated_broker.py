@@ -11,6 +11,8 @@ from kafka_reassign_rpc.api.ports import NodeEndpoint
 from kafka_reassign_rpc.api.registry import advertised
 from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.state.cluster import Endpoint, Topic, TopicPartition
 from kafka_reassign_rpc.fleet.alter_partition_sender import AlterPartitionSender
 from kafka_reassign_rpc.fleet.broker_registration import Registration
@@ -84,7 +86,7 @@ class SimulatedBroker:
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
         self.configs = ServedConfigs(ConfigStore(self._zk))
         self.quotas = QuotaStore(self._zk)
-        self.mutation_quotas = MutationQuotas()
+        self.mutation_quotas = MutationQuotas(QuotaTable(), QuotaWindows())  # it asks no controller
         self._table = ReplicaTable(config.log_dirs)
         self._cache = MetadataCache()
         self._metadata_changed = asyncio.Condition()

@@ -45,6 +45,17 @@ _S3_SETTINGS = {
     "spark.hadoop.fs.s3a.retry.limit": "3",
     "spark.hadoop.fs.s3a.connection.establish.timeout": "10s",
 }
+SMALL_ROWS = 5000
+"""Up to so many partitions a job here is small: one task does each step, for less than it costs to start another, and
+compiling Java costs more than it saves."""
+_SMALL_SETTINGS = {
+    "spark.default.parallelism": "1",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+_SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -61,26 +72,31 @@ def session(
     settings: Mapping[str, str] | None = None,
     java: str = "",
     send_packages: bool = True,
+    rows: int | None = None,
 ) -> Iterator[SparkSession]:
     """The only session of this process.
 
     memory          the driver's heap; java: more options of its JVM
     settings        Spark's properties; they go before those that are set here
+    rows            partitions that the job reads; None: not known. Few of them need less with a local master
     send_packages   executors of a remote master get this package and msgspec from here, else they must have them
 
     Raises JobFailed where Java is missing or the master cannot be reached.
     """
     given = dict(settings or {})
+    is_small = is_local(master) and rows is not None and rows <= SMALL_ROWS
+    options = " ".join(filter(None, [_JVM_OPTIONS, _SMALL_JVM if is_small else "", java]))
     with tempfile.TemporaryDirectory(prefix="spark-") as scratch, tempfile.TemporaryFile() as log:
         chosen = {
             "spark.master": master,
             "spark.app.name": name,
             "spark.driver.memory": memory,
             "spark.sql.warehouse.dir": f"file:{scratch}/warehouse",
-            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} {_JVM_OPTIONS} {java}",
+            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} {options}",
             **_SETTINGS,
             **_s3_settings(),
             **({"spark.local.dir": f"{scratch}/local", **_LOCAL_SETTINGS} if is_local(master) else {}),
+            **(_SMALL_SETTINGS if is_small else {}),
             **given,
         }
         if send_packages and not is_local(master):
@@ -147,12 +163,22 @@ def spark_errors_as_job_failed() -> Iterator[None]:
 
 
 def _cause(text: str) -> str:
-    """The innermost cause in a stack trace, with the Parquet file if the trace names one."""
+    """The innermost cause in a stack trace, with the Parquet file if the trace names one.
+
+    Where Python failed in a task, that is the last line of its traceback.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     files = re.findall(r"(?:file|s3a|hdfs):\S*?\.parquet", text)
-    cause = causes[-1] if causes else " ".join(lines[:2])
+    cause = _raised_in_python(text) or (causes[-1] if causes else " ".join(lines[:2]))
     return cause if not files or files[0] in cause else f"{files[0]}: {cause}"
+
+
+def _raised_in_python(text: str) -> str:
+    """The exception at the end of the last Python traceback in a text, or ""."""
+    _, found, traceback = text.rpartition("Traceback (most recent call last):")
+    lines = traceback.splitlines() if found else []
+    return next((line for line in lines if line and not line[0].isspace()), "")
 
 
 def _launch(chosen: Mapping[str, str], log: IO[bytes]) -> Any:

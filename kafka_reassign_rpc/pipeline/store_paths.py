@@ -31,6 +31,11 @@ _SCHEMES = ("file", *_S3, "hdfs")
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 """The environment variables of AWS's tools that name another endpoint; the first that is set counts."""
 
+_REFUSALS = ("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "EXPIRED_TOKEN", "ExpiredToken")
+_CREDENTIALS = (
+    "not allowed with the credentials given (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, ~/.aws): "
+)
+
 
 class StoreError(JobFailed):
     """A store does not do what it was asked: it does not answer, or the credentials do not allow it. One line."""
@@ -212,7 +217,9 @@ def open_for_arrow(path: StorePath, mode: str) -> Any:
 
 
 def store_error(path: StorePath, error: Exception) -> StoreError:
-    return StoreError(f"{path}: {str(error).partition(chr(10))[0]}")
+    first = str(error).partition("\n")[0]
+    is_refused = any(code in first for code in _REFUSALS)
+    return StoreError(f"{path}: {_CREDENTIALS if is_refused else ''}{first}")
 
 
 def rename(source: StorePath, target: StorePath) -> None:

@@ -6,8 +6,8 @@ Buckets come in ascending order; each threshold adds them up until a limit is re
 from collections.abc import Callable, Sequence
 
 from kafka_reassign_rpc.planner.broker_load import Load
-from kafka_reassign_rpc.planner.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.change_proposal import ALL_BUCKETS, GAIN_UNIT
+from kafka_reassign_rpc.planner.filling_broker import FillingBroker
 
 BucketSums = Sequence[tuple[int, Load, int]]
 """Buckets in ascending order, each with the sums of its proposals: the load that they bring or take, and their gain."""
@@ -16,15 +16,13 @@ ROUNDING = 1e-12
 _BORNE = 0.1
 
 
-def threshold_at_level(
-    buckets: BucketSums, broker: int, load: Load, targets: BrokerTargets, level: float, room: int
-) -> int:
+def threshold_at_level(buckets: BucketSums, broker: FillingBroker, level: float, room: int) -> int:
     """The bucket below which the broker stays under the fill level and has room."""
-    fullness, factors = targets.fullness(broker, load), targets.fullness_factors(broker)
+    height = broker.height
     for bucket, brought, _ in buckets:
         room -= brought.bytes
-        fullness += sum([factor * value for factor, value in zip(factors, brought, strict=True)])
-        if room < 0 or fullness > level + ROUNDING:
+        height += broker.rise(brought)
+        if room < 0 or height > level + ROUNDING:
             return bucket
     return ALL_BUCKETS
 

@@ -107,21 +107,35 @@ def _candidates(
         place = old.index(source)
         load = replica_load(partition, size, leads=place == 0)
         racks = {rack_rule.racks[broker] for broker in (*old[:place], *old[place + 1 :])}
+        to_gain = choice.racks_to_gain(racks, size) if rack_rule.racks[source] in racks else []
         draws_key = random_bits(key, 50 + turn + 10 * params.round_number + params.seed)
-        for broker in _destinations(source, params, balance, draws_key):
+        for broker in _destinations(source, to_gain, params, balance, draws_key):
             if broker in old or not choice.has_room(broker, size):
                 continue
             target = (*old[:place], broker, *old[place + 1 :])
             rack = rack_rule.racks[broker]
-            if rack not in racks or rack == rack_rule.racks[source] or rack_rule.allows(old, target):
+            if to_gain:
+                keeps_rule = rack in to_gain  # a copy that is made anyway mends the partition's racks
+            else:
+                keeps_rule = rack not in racks or rack == rack_rule.racks[source] or rack_rule.allows(old, target)
+            if keeps_rule:
                 yield _Candidate(source, broker, load, target)
 
 
-def _destinations(source: int, params: RoundParameters, balance: BalanceParameters, key: int) -> Iterator[int]:
-    """Brokers that want replicas, from the whole cluster and from the rack of the source."""
+def _destinations(
+    source: int, to_gain: list[str], params: RoundParameters, balance: BalanceParameters, key: int
+) -> Iterator[int]:
+    """Brokers that want replicas: from the racks that the partition can gain; where there are none, from the whole
+    cluster and from the rack of the source.
+    """
+    by_rack = params.choice.by_rack
+    if to_gain:
+        for draw in range(_DRAWS):
+            rack = to_gain[random_bits(key, 200 + draw) % len(to_gain)]
+            yield by_rack[rack].draw(random_bits(key, draw))
+        return
     for draw in range(_DRAWS):
         yield balance.destinations.draw(random_bits(key, draw))
-    by_rack = params.choice.by_rack
     same_rack = by_rack.get(params.choice.rack_rule.racks[source])
     if same_rack is not None and len(by_rack) > 1:
         for draw in range(_DRAWS // 2):

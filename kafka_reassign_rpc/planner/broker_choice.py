@@ -1,7 +1,8 @@
 """Which broker gets a new replica: first a rack with few replicas of the partition, then a broker by weight."""
 
+import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -20,6 +21,9 @@ class WeightedBrokers(msgspec.Struct, frozen=True):
     @property
     def total(self) -> float:
         return self.sums[-1] if self.sums else 0.0
+
+    def weights(self) -> list[float]:
+        return [after - before for before, after in zip((0.0, *self.sums), self.sums, strict=False)]
 
     def draw(self, chance: int) -> int:
         """The broker at `chance` (0 … RANDOM_RANGE - 1)."""
@@ -41,41 +45,60 @@ class BrokerChoice(msgspec.Struct, frozen=True):
     by_rack        these brokers with their weights, by rack; all under "" where no broker has a rack
     rack_weights   the racks to draw from: numbers are indexes of `rack_names`
     free_bytes     by broker: bytes that still fit, whichever of its volumes they go to (see `broker_room.py`)
+    rack_room      by rack: the most that fits on one of its brokers
+    scarce         racks that more replicas want than have room: the part of these that may try
     """
 
     by_rack: dict[str, WeightedBrokers]
     rack_weights: WeightedBrokers
     rack_names: tuple[str, ...]
     free_bytes: dict[int, int]
+    rack_room: dict[str, int]
     rack_rule: RackRule
+    scarce: dict[str, float] = {}
 
     def has_room(self, broker: int, size: int) -> bool:
         return self.free_bytes.get(broker, 0) >= size
 
+    def racks_to_gain(self, kept: Collection[str | None], size: int) -> list[str]:
+        """The racks beside those `kept` in which a replica of this size has a place."""
+        return [rack for rack, room in self.rack_room.items() if rack not in kept and room >= size]
+
     def choose(self, kept: Sequence[int], size: int, key: int) -> int | None:
         """The broker for one more replica beside `kept`; None: no broker has room.
 
-        A rack without a replica comes first, drawn by weight; after that the racks in order of their replicas.
+        The racks with the fewest replicas come first; among these the rack is drawn by weight.
         """
+        if len(self.rack_names) == 1:
+            return self._choose_in_rack(self.rack_names[0], kept, size, key)
         held: dict[str | None, int] = {}
         for broker in kept:
             rack_held = self.rack_rule.racks.get(broker)
             held[rack_held] = held.get(rack_held, 0) + 1
         tried = set()
-        names = self.rack_names
         for draw in range(_DRAWS):
-            rack = names[self.rack_weights.draw(random_bits(key, draw))] if len(names) > 1 else names[0]
-            if (not held.get(rack) or len(names) == 1) and rack not in tried:
+            rack = self.rack_names[self.rack_weights.draw(random_bits(key, draw))]
+            if not held.get(rack) and rack not in tried and self._may_try(rack, key):
                 tried.add(rack)
                 chosen = self._choose_in_rack(rack, kept, size, key)
                 if chosen is not None:
                     return chosen
-        for rack in sorted(self.by_rack, key=lambda name: (held.get(name, 0), -self.by_rack[name].total, name)):
-            if rack not in tried:
-                chosen = self._choose_in_rack(rack, kept, size, key)
-                if chosen is not None:
-                    return chosen
+        weights = dict(zip(self.rack_names, self.rack_weights.weights(), strict=True))
+
+        def rank(rack: str) -> tuple[bool, int, float, str]:
+            """Weighted drawing without replacement (Efraimidis and Spirakis): the least of -log(chance) / weight."""
+            chance = (random_bits(key, 200 + self.rack_names.index(rack)) + 1) / RANDOM_RANGE
+            return not self._may_try(rack, key), held.get(rack, 0), -math.log(chance) / weights[rack], rack
+
+        for rack in sorted((name for name in self.rack_names if name not in tried), key=rank):
+            chosen = self._choose_in_rack(rack, kept, size, key)
+            if chosen is not None:
+                return chosen
         return None
+
+    def _may_try(self, rack: str, key: int) -> bool:
+        part = self.scarce.get(rack)
+        return part is None or random_bits(key, 300 + self.rack_names.index(rack)) < part * RANDOM_RANGE
 
     def _choose_in_rack(self, rack: str, kept: Sequence[int], size: int, key: int) -> int | None:
         """Draw by weight; where the drawn brokers do not do, the heaviest broker that does."""
@@ -84,10 +107,9 @@ class BrokerChoice(msgspec.Struct, frozen=True):
             broker = candidates.draw(random_bits(key, 100 + draw))
             if broker not in kept and self.has_room(broker, size):
                 return broker
-        weights = [after - before for before, after in zip((0.0, *candidates.sums), candidates.sums, strict=False)]
         left = [
             (-weight, random_bits(key, broker), broker)
-            for weight, broker in zip(weights, candidates.brokers, strict=True)
+            for weight, broker in zip(candidates.weights(), candidates.brokers, strict=True)
             if broker not in kept and self.has_room(broker, size)
         ]
         return min(left)[2] if left else None

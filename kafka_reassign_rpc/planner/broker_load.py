@@ -26,6 +26,11 @@ class Load(NamedTuple):
         return Load._make(map(sub, self, other))
 
 
+def total(loads: Iterable[Load]) -> Load:
+    """The sum of loads."""
+    return Load._make(map(sum, zip(*loads, strict=True))) if (loads := list(loads)) else Load()
+
+
 MEASURES = Load._fields
 LEADER_MEASURES = ("leaders", "fetch")
 """The measures that follow the preferred leader."""

@@ -8,13 +8,37 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 
 OUT, IN = 0, 1
 
+PartitionName = tuple[str, int]
+"""Topic and number."""
+
 CLASSES = 4
-"""Forced proposals: one class for each priority. Balance proposals: classes by their gain for a byte."""
+"""Of balance proposals, by their gain for a byte."""
 BUCKETS_PER_CLASS = 64
 ALL_BUCKETS = BUCKETS_PER_CLASS * CLASSES
 
+_PRIORITIES = 3
+_LARGE_STEPS, _PER_LARGE_STEP = 6, 6
+_PER_SMALL_STEP = ALL_BUCKETS // _PRIORITIES - _LARGE_STEPS * _PER_LARGE_STEP
+
 GAIN_UNIT = 1e-15
 """Gains are whole multiples of this, so that sums are exact."""
+
+
+def forced_bucket(size: int, priority: int, even: float, chance: int, *, urgent_first: bool) -> int:
+    """The bucket of a forced proposal: large partitions come first, so that small ones fill the gaps.
+
+    even            what is copied to each broker at best: a step for partitions of twice that or more, one for those
+                    half as large, and so on; the last step has all that are small
+    urgent_first    there is not room for all: the most urgent priority comes first, then large partitions
+    """
+    step = 0
+    while step < _LARGE_STEPS and (not even or size << step < 2 * even):
+        step += 1
+    width = _PER_LARGE_STEP if step < _LARGE_STEPS else _PER_SMALL_STEP
+    place = chance % width
+    if urgent_first:
+        return priority * (ALL_BUCKETS // _PRIORITIES) + step * _PER_LARGE_STEP + place
+    return _PRIORITIES * _PER_LARGE_STEP * step + priority * width + place
 
 
 class LoadChange(NamedTuple):
@@ -29,7 +53,9 @@ class ChangeProposal(NamedTuple):
     """The change that one partition proposes for this round. A round accepts proposals bucket by bucket, lowest first.
 
     position_in_chunk    index of the topic in its chunk, then index of the partition in its topic
+    first_leader         the replica that leads before the copy; -1: the proposal changes replicas
     gain                 balance proposals: the cost that the change saves, in GAIN_UNIT
+    name                 the partition, where the coordinator gets to see the proposal (see `Collects`)
     """
 
     position_in_chunk: tuple[int, int]
@@ -40,6 +66,25 @@ class ChangeProposal(NamedTuple):
     reason: str
     rule: str
     gain: int = 0
+    first_leader: int = -1
+    name: PartitionName | None = None
+
+    @property
+    def copies(self) -> bool:
+        """Whether a broker gets a replica, or sends in place of another."""
+        return any(change.side == IN and change.load.replicas > 0 for change in self.load_changes)
+
+    def with_brokers(self, chosen: tuple[int, ...]) -> "ChangeProposal":
+        """The same change with other brokers: other replicas, or another first leader."""
+        if self.first_leader >= 0:
+            changes = [change for change in self.load_changes if change.side == OUT or change.broker == chosen[0]]
+            return self._replace(first_leader=chosen[0], load_changes=changes)
+        instead = dict(zip(self.replicas, chosen, strict=True))
+        changes = [
+            change._replace(broker=instead[change.broker]) if change.side == IN else change
+            for change in self.load_changes
+        ]
+        return self._replace(replicas=chosen, load_changes=changes)
 
 
 def load_changes(partition: PlannerPartition, size: int, target: tuple[int, ...]) -> list[LoadChange]:

@@ -7,8 +7,9 @@ and acceptance depends on sums over all chunks. So the plan is the same however 
 from collections.abc import Iterable, Iterator, Mapping
 
 from kafka_reassign_rpc.planner.balance_proposals import best_change
-from kafka_reassign_rpc.planner.change_proposal import BUCKETS_PER_CLASS, ChangeProposal, load_changes
+from kafka_reassign_rpc.planner.change_proposal import ChangeProposal, forced_bucket, load_changes
 from kafka_reassign_rpc.planner.deterministic_random import partition_key
+from kafka_reassign_rpc.planner.first_leaders import propose_leaders
 from kafka_reassign_rpc.planner.forced_proposals import NO_SOURCE, forced_change, is_forced
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
@@ -18,6 +19,9 @@ from kafka_reassign_rpc.planner.round_sums import ACCEPT_NOTHING, Thresholds
 
 def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
     """The chunk's proposals. None now and then where nothing is proposed: a caller inside a loop can let others run."""
+    if params.leading is not None:
+        yield from propose_leaders(chunk, params, params.leading)
+        return
     for at, topic in enumerate(chunk):
         if not params.concerns(topic.name):
             continue
@@ -60,15 +64,31 @@ def _proposal(
     if not is_forced(partition, params):
         return None
     key = partition_key(topic, partition.index)
+    size = params.size(partition)
+    if params.collects is not None and size < params.collects.at_least:
+        return None
     forced = forced_change(partition, params, key ^ (params.round_number << 48) ^ params.seed)
     if forced is None or isinstance(forced, str):
         return None
-    bucket = forced.priority * BUCKETS_PER_CLASS + params.bucket_in_class(key)
-    changes = load_changes(partition, params.size(partition), forced.replicas)
-    return ChangeProposal(position, forced.replicas, bucket, changes, forced.priority, forced.reason, forced.rule)
+    chance, is_scarce, bucket = params.random_bits(key), bool(params.choice.scarce), 0
+    if params.collects is None:
+        bucket = forced_bucket(size, forced.priority, params.even_bytes, chance, urgent_first=is_scarce)
+    changes = load_changes(partition, size, forced.replicas)
+    made = ChangeProposal(position, forced.replicas, bucket, changes, forced.priority, forced.reason, forced.rule)
+    return made._replace(name=params.collected_name(topic, partition.index, size, key)) if made.copies else made
 
 
-def is_accepted(proposal: ChangeProposal, thresholds: Thresholds) -> bool:
+def accept(proposal: ChangeProposal, thresholds: Thresholds) -> ChangeProposal | None:
+    """The proposal as it is accepted: with the brokers that the coordinator has chosen. None: it is not accepted."""
+    if thresholds.placed is None:
+        return proposal if _is_accepted(proposal, thresholds) else None
+    if not proposal.copies:
+        return proposal
+    chosen = None if proposal.name is None else thresholds.placed.get(proposal.name)
+    return None if chosen is None else proposal.with_brokers(chosen)
+
+
+def _is_accepted(proposal: ChangeProposal, thresholds: Thresholds) -> bool:
     """Every broker whose load changes allows the proposal, and one needs it; with `both_sides` one on each side."""
     bucket = proposal.bucket
     if bucket >= thresholds.total_copied:
@@ -88,6 +108,9 @@ def apply_accepted(chunk: list[PlannerTopic], accepted: Iterable[ChangeProposal]
     for proposal in accepted:
         at, place = proposal.position_in_chunk
         partition = chunk[at].partitions[place]
+        if proposal.first_leader >= 0:
+            partition.first_leader = proposal.first_leader
+            continue
         first = not partition.original
         partition.original = partition.original or partition.replicas
         partition.replicas = proposal.replicas
@@ -124,6 +147,7 @@ def _planned_move(topic: str, partition: PlannerPartition, params: RoundParamete
         partition.priority,
         partition.reason,
         partition.rule,
+        partition.first_leader,
     )
 
 
@@ -134,7 +158,10 @@ def _reason_left_out(topic: str, partition: PlannerPartition, params: RoundParam
             return "its reassignment is in flight"
         if any(broker not in params.live for broker in partition.replicas):
             return "it has a replica on a broker that is not live: heal it first"
-        return NO_SOURCE if params.sources.isdisjoint(partition.isr) else ""
+        if params.sources.isdisjoint(partition.isr):
+            return NO_SOURCE
+        if not params.mends_racks:
+            return ""
     forced = forced_change(partition, params, partition_key(topic, partition.index))
     if forced is None:
         return ""

@@ -1,11 +1,11 @@
-"""How full brokers become while replicas are distributed over them: levels, as of water poured into vessels."""
+"""How full brokers become while replicas are distributed over them: levels, as of water poured into tanks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_reassign_rpc.planner.acceptance_thresholds import ROUNDING, BucketSums
 from kafka_reassign_rpc.planner.broker_load import Load
-from kafka_reassign_rpc.planner.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.change_proposal import IN
+from kafka_reassign_rpc.planner.filling_broker import FillingBroker
 from kafka_reassign_rpc.planner.rack_rule import NO_RACK
 
 
@@ -38,28 +38,25 @@ def proposed_arrivals(buckets: Mapping[tuple[int, int], BucketSums], racks: Mapp
     return found
 
 
-def fill_level(arrivals: Load, brokers: Sequence[int], loads: Mapping[int, Load], targets: BrokerTargets) -> float:
-    """The fullness that the brokers reach when `arrivals` is poured over them, the emptiest first."""
-    vessels = [(targets.fullness(broker, loads[broker]), targets.fullness(broker, arrivals)) for broker in brokers]
-    low = min(height for height, _ in vessels)
-    high = max(height for height, _ in vessels) + max(width for _, width in vessels)
+def fill_level(arrivals: Load, filling: Sequence[FillingBroker]) -> float:
+    """The height that the brokers reach when `arrivals` is poured over them, the emptiest first."""
+    rises = [(one.height, one.rise(arrivals)) for one in filling]
+    low = min(height for height, _ in rises)
+    high = max(height for height, _ in rises) + max(rise for _, rise in rises)
     if high - low <= ROUNDING:
         return high
     for _ in range(60):
         middle = (low + high) / 2
-        taken = sum(max(0.0, middle - height) / width for height, width in vessels if width)
+        taken = sum([max(0.0, middle - height) / rise for height, rise in rises if rise])
         low, high = (middle, high) if taken < 1 else (low, middle)
     return high
 
 
-def shares_of_arrivals(
-    arrivals: Load, brokers: Sequence[int], loads: Mapping[int, Load], targets: BrokerTargets
-) -> dict[int, float]:
+def shares_of_arrivals(arrivals: Load, filling: Mapping[int, FillingBroker]) -> dict[int, float]:
     """The part of `arrivals` that each broker gets."""
-    level = fill_level(arrivals, brokers, loads, targets)
+    level = fill_level(arrivals, list(filling.values()))
     found = {}
-    for broker in brokers:
-        width = targets.fullness(broker, arrivals)
-        height = targets.fullness(broker, loads[broker])
-        found[broker] = max(0.0, level - height) / width if width else 1 / len(brokers)
+    for broker, one in filling.items():
+        rise = one.rise(arrivals)
+        found[broker] = max(0.0, level - one.height) / rise if rise else 1 / len(filling)
     return found

@@ -1,4 +1,4 @@
-"""Proposals that a goal forces: replicas must leave a broker (HEAL, DRAIN), or a replication factor must change."""
+"""Proposals that a goal forces: replicas must leave a broker (HEAL, DRAIN), a factor or racks must change."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,6 +11,8 @@ from kafka_reassign_rpc.planner.start_order import start_priority
 
 NO_SOURCE = "no live replica is in sync: there is nothing to copy from"
 """Why a partition is left out of which no live broker has all data."""
+ON_ITS_WAY = "its reassignment, in flight or waiting, does that already"
+"""Why a partition is left out for which the goal will be reached without the plan."""
 
 
 class ForcedChange(NamedTuple):
@@ -27,9 +29,11 @@ def forced_change(partition: PlannerPartition, params: RoundParameters, key: int
     if not is_forced(partition, params):
         return None
     if partition.moving:
-        return "its reassignment is in flight"
+        return ON_ITS_WAY if _reaches_goal(partition.destination, params) else "its reassignment is in flight"
     if params.sources.isdisjoint(partition.isr):
         return NO_SOURCE
+    if params.mends_racks:
+        return _mend_racks(partition, params, key)
     if params.kind is GoalKind.SET_FACTOR:
         return _change_factor(partition, params, key)
     return _replace_leaving(partition, params, key)
@@ -46,9 +50,18 @@ def may_move(partition: PlannerPartition, goal: Goal, live: frozenset[int]) -> b
 
 def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:
     """Whether the goal wants this partition changed."""
+    if params.mends_racks:
+        return params.choice.rack_rule.is_violated(partition.replicas)
     if params.kind is GoalKind.SET_FACTOR:
         return len(partition.replicas) != params.factor
     return not params.leaving.isdisjoint(partition.replicas)
+
+
+def _reaches_goal(replicas: tuple[int, ...], params: RoundParameters) -> bool:
+    """Whether a partition with these replicas would have to change no more; false for none."""
+    if params.kind is GoalKind.SET_FACTOR:
+        return len(replicas) == params.factor
+    return bool(replicas) and params.leaving.isdisjoint(replicas)
 
 
 def _replace_leaving(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
@@ -72,6 +85,30 @@ def _replace_leaving(partition: PlannerPartition, params: RoundParameters, key: 
         priority = start_priority(partition.isr, partition.min_isr, params.live)
         return ForcedChange(target, priority, f"{names} lost", "live-brokers")
     return ForcedChange(target, 2, f"{names} to be drained", "drain")
+
+
+def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
+    """Replicas that share their rack are replaced until no more racks can be had: each copy gains one."""
+    old, rule, choice = partition.replicas, params.choice.rack_rule, params.choice
+    absent = [broker for broker in old if broker not in params.live]
+    if absent:
+        return _heal_first(absent)
+    size, new = params.size(partition), list(old)
+
+    def worth(broker: int) -> tuple[bool, bool, bool, int, int]:
+        is_preferred, room = broker == old[0], choice.free_bytes.get(broker, 0)
+        return broker in partition.isr, broker == partition.leader, is_preferred, room, random_bits(key, broker)
+
+    while rule.is_violated(new):
+        held = [rule.racks[broker] for broker in new]
+        given = min((broker for broker in new if held.count(rule.racks[broker]) > 1), key=worth)
+        kept = [broker for broker in new if broker != given]
+        chosen = choice.choose(kept, size, random_bits(key, 1000 + len(set(held))))
+        if chosen is None or rule.racks[chosen] in held:
+            return f"no broker of another rack has room for {size} bytes"
+        new[new.index(given)] = chosen
+    possible = min(len(old), rule.named_racks)
+    return ForcedChange(tuple(new), 2, f"on {rule.count_racks(old)} racks, {possible} are possible", "racks")
 
 
 def _change_factor(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:

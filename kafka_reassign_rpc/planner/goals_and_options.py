@@ -17,6 +17,7 @@ class GoalKind(StrEnum):
     EXPAND = "expand"
     REBALANCE = "rebalance"
     SET_FACTOR = "set-rf"
+    RACKS = "racks"
 
     @property
     def forces_changes(self) -> bool:
@@ -31,18 +32,27 @@ class Goal(msgspec.Struct, frozen=True):
                EXPAND: the new brokers
     factor     SET_FACTOR: the replication factor
     topics     plan only these topics (empty: all)
+    racks      REBALANCE: first mend all rack violations, as RACKS does
     """
 
     kind: GoalKind
     brokers: tuple[int, ...] = ()
     factor: int = 0
     topics: tuple[str, ...] = ()
+    racks: bool = False
+
+    @property
+    def mends_racks(self) -> bool:
+        """Whether partitions must move that are on fewer racks than possible."""
+        return self.racks or self.kind is GoalKind.RACKS
 
 
 class GoalWeights(msgspec.Struct, frozen=True):
     """How much each soft goal counts; 0 disables it.
 
     topic    replicas of one topic on one broker; this weight influences destinations and starts no move of its own
+    time     that the copying ends soon, where a goal forces changes: a broker that gets twice its even part of all that
+             is copied is as unwelcome as one that holds `time` times its target more. It starts no move of its own
     """
 
     bytes: float = 1.0
@@ -51,6 +61,7 @@ class GoalWeights(msgspec.Struct, frozen=True):
     produce: float = 0.25
     fetch: float = 0.25
     topic: float = 0.1
+    time: float = 30.0
 
     def by_measure(self) -> tuple[float, ...]:
         """The weights of `broker_load.MEASURES`, in their order."""
@@ -64,6 +75,8 @@ class PlanOptions(msgspec.Struct, frozen=True):
     tolerance    the planner leaves a broker alone that is within this share of its target (0.1: 90 to 110 %)
     headroom     share of a broker's capacity that the plan never fills
     max_bytes    EXPAND and REBALANCE copy no more than this (-1: no limit)
+    bandwidth    bytes/s that each broker can send: leaders of busy partitions have less left for copies
+    lead_first   another replica in sync leads before the copy where a broker would send too much (no byte is copied)
     rounds       EXPAND and REBALANCE end after this number of rounds at the latest
     """
 
@@ -72,4 +85,6 @@ class PlanOptions(msgspec.Struct, frozen=True):
     headroom: float = 0.05
     max_bytes: int = -1
     rounds: int = 40
+    bandwidth: int = 100_000_000
+    lead_first: bool = True
     weights: GoalWeights = GoalWeights()

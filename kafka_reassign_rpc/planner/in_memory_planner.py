@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from kafka_reassign_rpc.planner.change_proposal import ChangeProposal
-from kafka_reassign_rpc.planner.chunk_round import apply_accepted, collect_moves, is_accepted, propose
+from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
 from kafka_reassign_rpc.planner.forced_proposals import may_move
 from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
@@ -52,12 +52,12 @@ class InMemoryPlanner:
                 if found is None or not turn % _SLICE:
                     yield
             yield
-            thresholds = coordinator.decide(proposed)
+            thresholds = yield from coordinator.deciding(proposed)
             yield
             accepted = AcceptedSums()
             while proposals:  # one by one: to free thousands at once would take long
-                proposal = proposals.pop()
-                if is_accepted(proposal, thresholds):
+                proposal = accept(proposals.pop(), thresholds)
+                if proposal is not None:
                     accepted.add(proposal)
                     apply_accepted(chunk, (proposal,))
                 if not len(proposals) % _SLICE:

@@ -13,6 +13,7 @@ def lower_bound(
     after: Mapping[int, Load],
     targets: BrokerTargets,
     leaving: frozenset[int],
+    mended: int,
     options: PlanOptions,
 ) -> int:
     """Bytes that any plan with this result must copy.
@@ -22,7 +23,11 @@ def lower_bound(
     EXPAND, REBALANCE the larger of two sums: what brokers above the band must give (down to the band, or to where the
                       plan left them if that is higher), and what brokers below it must get. EXPAND counts the latter
                       alone. Moves for other soft goals than bytes cost extra.
+    RACKS             what was copied to mend racks (`mended`): each copy gained one rack, and none gains two.
+                      REBALANCE that mends racks first copies at least this much, too
     """
+    if goal.kind is GoalKind.RACKS:
+        return mended
     if goal.kind in (GoalKind.HEAL, GoalKind.DRAIN):
         return sum(before[broker].bytes - after[broker].bytes for broker in leaving if broker in before)
     if goal.kind is GoalKind.SET_FACTOR:
@@ -32,4 +37,4 @@ def lower_bound(
         low, high = share * (1 - options.tolerance), share * (1 + options.tolerance)
         given += max(0.0, before[broker].bytes - max(high, after[broker].bytes))
         taken += max(0.0, min(low, after[broker].bytes) - before[broker].bytes)
-    return int(taken if goal.kind is GoalKind.EXPAND else max(given, taken))
+    return int(taken if goal.kind is GoalKind.EXPAND else max(given, taken, mended))

@@ -41,10 +41,6 @@ class MoveBatch(msgspec.Struct):
     sent: dict[int, int] = {}
     counts: dict[int, int] = {}
 
-    def expected_seconds(self, bandwidth: int) -> float:
-        """How long the batch takes when each broker sends and receives `bandwidth` bytes a second."""
-        return self.busiest()[1] / bandwidth
-
     def busiest(self) -> tuple[int | None, int]:
         """The broker that sends or receives most bytes, and how many; of several the one with the lowest id."""
         most = max((*self.received.values(), *self.sent.values()), default=0)
@@ -88,9 +84,9 @@ def _exceeds(value: int, limit: int) -> bool:
 
 
 def sender_and_receivers(move: PlannedMove) -> tuple[int, tuple[int, ...], int]:
-    """The leader that sends (-1: none), the brokers that receive a replica, and the bytes that each of these gets."""
+    """The broker that sends (-1: none), the brokers that receive a replica, and the bytes that each of these gets."""
     receivers = tuple(broker for broker in move.target if broker not in move.original)
-    return move.leader, receivers, move.bytes // len(receivers) if receivers else 0
+    return move.sender, receivers, move.bytes // len(receivers) if receivers else 0
 
 
 def into_batches(moves: Iterable[PlannedMove], limits: BatchLimits) -> Iterator[MoveBatch]:

@@ -10,7 +10,10 @@ from kafka_reassign_rpc.planner.broker_load import Load
 class PlannedMove(NamedTuple):
     """A partition that moves.
 
-    bytes    copied over all its new replicas (an estimate where the size is not known)
+    bytes           copied over all its new replicas (an estimate where the size is not known)
+    first_leader    the in-sync replica that leads before the copy begins, and so sends; -1: the leader stays. After the
+                    move target[0] is to lead: where the first leader is another replica of the target, it still does,
+                    until an election of the preferred leader
     """
 
     topic: str
@@ -22,6 +25,12 @@ class PlannedMove(NamedTuple):
     priority: int
     reason: str
     rule: str
+    first_leader: int = -1
+
+    @property
+    def sender(self) -> int:
+        """The broker that sends: the leader while the partition copies; -1: none."""
+        return self.leader if self.first_leader < 0 else self.first_leader
 
 
 class LeftOut(NamedTuple):

@@ -44,7 +44,9 @@ class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
     bytes            of one replica, UNKNOWN if not known; produce, fetch: bytes per second
     original         its replicas before the plan; () until a round accepts a proposal
     priority         0 starts first
+    first_leader     the replica that leads before the copy; -1: the leader stays
     reason, rule     why it moves, for people; the hard rule or the soft goal that moves it
+    destination      of one that is moving: the replicas that it will have, in any order; () where that is not known
     """
 
     index: int
@@ -60,6 +62,13 @@ class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
     priority: int = 0
     reason: str = ""
     rule: str = ""
+    destination: tuple[int, ...] = ()
+    first_leader: int = -1
+
+    @property
+    def client_sends(self) -> int:
+        """Bytes/s that the leader sends, moving or not: to consumers, and to the followers."""
+        return self.fetch + self.produce * (len(self.replicas) - 1)
 
 
 class PlannerTopic(msgspec.Struct, array_like=True):

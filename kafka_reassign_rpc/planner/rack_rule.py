@@ -6,7 +6,8 @@ more rack together, because nothing is known about what they share. A lost broke
 if not, it counts as none: a partition cannot be asked to keep a rack of which nobody knows that it had it.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -16,19 +17,34 @@ NO_RACK = ""
 """The rack of the live brokers without one."""
 
 
+R = TypeVar("R", bound=str | None)
+
+
+def known_racks(replicas: Iterable[int], racks: Mapping[int, R]) -> set[R]:
+    """The racks that the replicas lie in, of those brokers whose racks are known."""
+    return {racks[broker] for broker in replicas if broker in racks}
+
+
 class RackRule(msgspec.Struct, frozen=True):
     """What the rule knows of the cluster.
 
     racks              by broker; no entry: a lost broker whose rack is not known
     remaining_racks    the number of racks with a live broker that remains
+    named_racks        the number of these that have a name
     """
 
     racks: dict[int, str]
     remaining_racks: int
+    named_racks: int = 0
 
     def count_racks(self, replicas: Sequence[int]) -> int:
         """The number of known racks that the replicas lie in."""
-        return len({self.racks[broker] for broker in replicas if broker in self.racks})
+        return len(known_racks(replicas, self.racks))
+
+    def is_violated(self, replicas: Sequence[int]) -> bool:
+        """Whether replicas on brokers with racks are in fewer of them than they could be: what `audit` reports."""
+        held = {self.racks.get(broker, NO_RACK) for broker in replicas}
+        return len(held) < min(len(replicas), self.named_racks) and NO_RACK not in held
 
     def least_racks(self, before: Sequence[int], factor: int) -> int:
         """The number of racks that `factor` replicas need which take the place of `before`."""

@@ -12,13 +12,11 @@ The coordinator sees sums only, never a partition: its memory and time depend on
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from functools import partial
 
-from kafka_reassign_rpc.planner import fill_levels
 from kafka_reassign_rpc.planner.acceptance_thresholds import (
     threshold_at_bytes,
-    threshold_at_level,
     thresholds_at_least_cost,
 )
 from kafka_reassign_rpc.planner.broker_choice import BrokerChoice, WeightedBrokers
@@ -26,18 +24,19 @@ from kafka_reassign_rpc.planner.broker_load import LEADER_MEASURES, MEASURES, Lo
 from kafka_reassign_rpc.planner.broker_room import UNBOUNDED, holdable_bytes, room_of
 from kafka_reassign_rpc.planner.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.change_proposal import ALL_BUCKETS, IN, OUT
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.first_leaders import LeaderRounds
+from kafka_reassign_rpc.planner.forced_rounds import FORCED_ROUNDS, ForcedRounds
+from kafka_reassign_rpc.planner.goal_check import check_goal
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.imbalance_cost import broker_cost, distance
 from kafka_reassign_rpc.planner.lower_bound import lower_bound
+from kafka_reassign_rpc.planner.piecewise import Collects
 from kafka_reassign_rpc.planner.plan_result import PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
-from kafka_reassign_rpc.planner.rack_rule import RackRule, racks_by_broker
+from kafka_reassign_rpc.planner.rack_rule import NO_RACK, RackRule, racks_by_broker
 from kafka_reassign_rpc.planner.round_parameters import BalanceParameters, RoundParameters
 from kafka_reassign_rpc.planner.round_sums import TOTAL_COPIED, AcceptedSums, ProposedSums, Survey, Thresholds
 
-FORCED_ROUNDS = 24
-_STRICT_ROUNDS = 6
-"""During these rounds forced moves respect every broker's fill level; later ones go wherever there is room."""
 _IDLE_ROUNDS = 4
 """A balancing plan ends after this number of rounds without progress."""
 _MATCHED = 0.2
@@ -52,7 +51,10 @@ class RoundCoordinator:
         self.options = options
         self._brokers = {broker.id: broker for broker in brokers}
         self._live = frozenset(broker.id for broker in self._brokers.values() if broker.live)
-        self._balances = not goal.kind.forces_changes
+        self._balances = not goal.kind.forces_changes and not goal.racks
+        """Rounds even out brokers; a goal that mends racks first begins with rounds that force changes."""
+        self._rounds = options.rounds if self._balances else FORCED_ROUNDS
+        self._mended = 0
         self._measures_to_give = LEADER_MEASURES if goal.kind is GoalKind.EXPAND else MEASURES
         """Where a broker above its target gives load away. EXPAND: new brokers keep replicas, they may lead fewer."""
         self._both_sides = goal.kind is GoalKind.REBALANCE
@@ -60,38 +62,13 @@ class RoundCoordinator:
         self._round = 0
         self._idle = 0
         self._over = False
+        self._leading: LeaderRounds | None = None
         self._arrived: dict[int, int] = {}
         self._copied = 0
         self.notes: list[str] = []
-        self._check()
+        check_goal(goal, self._brokers, options)
 
     # -- before the first round ------------------------------------------------------------------------------------
-
-    def _check(self) -> None:
-        if not self._live:
-            raise PlanError("no broker is live")
-        unknown = [broker for broker in self.goal.brokers if broker not in self._brokers]
-        if self.goal.kind in (GoalKind.DRAIN, GoalKind.EXPAND):
-            if not self.goal.brokers:
-                raise PlanError(f"{self.goal.kind}: name the brokers")
-            if unknown:
-                raise PlanError(f"{self.goal.kind}: the snapshot has no broker {', '.join(map(str, unknown))}")
-        if self.goal.kind is GoalKind.EXPAND:
-            dead = [broker for broker in self.goal.brokers if broker not in self._live]
-            if dead:
-                raise PlanError(f"expand: broker {', '.join(map(str, dead))} is not live")
-        if self.goal.kind is GoalKind.HEAL:
-            alive = [broker for broker in self.goal.brokers if broker in self._live]
-            if alive:
-                raise PlanError(f"heal: broker {', '.join(map(str, alive))} is live; drain empties a live broker")
-        if self.goal.kind is GoalKind.SET_FACTOR and self.goal.factor < 1:
-            raise PlanError("set-rf: the replication factor must be at least 1")
-        if self.goal.kind is GoalKind.SET_FACTOR and self.goal.factor > len(self._live):
-            raise PlanError(
-                f"set-rf: the replication factor {self.goal.factor} is larger than the {len(self._live)} live brokers"
-            )
-        if self.goal.kind is GoalKind.DRAIN and not self._live - set(self.goal.brokers):
-            raise PlanError("drain: no live broker would be left")
 
     def begin(self, survey: Survey) -> None:
         """Take the survey of all partitions; set targets."""
@@ -101,7 +78,9 @@ class RoundCoordinator:
         weights = self.options.weights
         if not known and survey.partitions:
             self.notes.append("no size is known: replicas are counted instead of bytes")
-            weights = GoalWeights(0.0, weights.replicas, weights.leaders, weights.produce, weights.fetch, weights.topic)
+            weights = GoalWeights(
+                0.0, weights.replicas, weights.leaders, weights.produce, weights.fetch, weights.topic, weights.time
+            )
         elif survey.unknown_sizes:
             self.notes.append(
                 f"{survey.unknown_sizes} of {survey.partitions} partitions have no known size: "
@@ -126,14 +105,25 @@ class RoundCoordinator:
             for broker in self._eligible
         }
         self.targets = self._make_targets(self.before)
-        self._arrivals = fill_levels.expected_arrivals(
+        self._forced = ForcedRounds(
+            {r: found for r, found in self._eligible_by_rack.items() if r != NO_RACK or not self.goal.mends_racks},
+            self._racks,
+            self.targets,
+            weights.time,
             [(self._racks.get(broker), self.loads[broker]) for broker in self._leaving if broker in self.loads],
-            self._eligible_by_rack,
+            self._most_forced(),
+            self.options.seed,
         )
         self._last_cost = self._cost()
 
     def _make_targets(self, loads: dict[int, Load]) -> BrokerTargets:
         return BrokerTargets.of(loads, self._holdable, self._weights)
+
+    def _most_forced(self) -> int:
+        """At most so many partitions must change."""
+        if self.goal.kind in (GoalKind.HEAL, GoalKind.DRAIN):
+            return sum(self.loads[broker].replicas for broker in self._leaving if broker in self.loads)
+        return self._survey.partitions
 
     def _find_leaving(self) -> frozenset[int]:
         if self.goal.kind is GoalKind.DRAIN:
@@ -156,22 +146,48 @@ class RoundCoordinator:
 
     def next_round(self) -> RoundParameters | None:
         """The parameters of the next round; None: the plan is complete."""
-        if self._over or self._round >= (self.options.rounds if self._balances else FORCED_ROUNDS):
-            return None
-        if self._balances and self._is_balanced():
+        if self._leading is None and self._all_placed():
+            if not (self.options.lead_first and self._weights.time):
+                return None
+            self._leading = LeaderRounds(
+                self._survey.client_sends, self._live, self.options.bandwidth, self.options.seed
+            )
+        if self._leading is not None and self._leading.is_over:
             return None
         return self.round_parameters()
 
+    def _all_placed(self) -> bool:
+        """Whether the rounds that place replicas are over."""
+        if self._round >= self._rounds and not self._begin_balancing():
+            return True
+        return self._over or (self._balances and self._is_balanced())
+
+    def _begin_balancing(self) -> bool:
+        """After the rounds that force changes: whether rounds that balance follow."""
+        if self._balances or self.goal.kind.forces_changes:
+            return False
+        self._balances, self._mended = True, self._copied
+        self._last_cost, self._rounds = self._cost(), self._round + self.options.rounds
+        return True
+
     def round_parameters(self) -> RoundParameters:
         """The parameters as of now; `collect_moves` takes them after the last round."""
-        by_rack = {rack: self._weighted(rack, brokers) for rack, brokers in sorted(self._eligible_by_rack.items())}
+        if self._balances:
+            by_rack = {rack: self._weighted(brokers) for rack, brokers in sorted(self._eligible_by_rack.items())}
+            weights = {rack: brokers.total for rack, brokers in by_rack.items()}
+        else:
+            by_rack, weights = self._forced.choices(self.loads)
         names = tuple(by_rack)
+        remaining = {self._racks[broker] for broker in self._remaining}
+        free_bytes = {broker: self._room(broker) for broker in self._rooms}
         choice = BrokerChoice(
             by_rack=by_rack,
-            rack_weights=WeightedBrokers.of({turn: by_rack[name].total for turn, name in enumerate(names)}),
+            rack_weights=WeightedBrokers.of({turn: weights[name] for turn, name in enumerate(names)}),
             rack_names=names,
-            free_bytes={broker: self._room(broker) for broker in self._rooms},
-            rack_rule=RackRule(self._racks, len({self._racks[broker] for broker in self._remaining})),
+            free_bytes=free_bytes,
+            rack_room={rack: max(free_bytes[broker] for broker in self._eligible_by_rack[rack]) for rack in by_rack},
+            rack_rule=RackRule(self._racks, len(remaining), len(remaining - {NO_RACK})),
+            scarce={} if self._balances else dict(self._forced.scarce),
         )
         return RoundParameters(
             kind=self.goal.kind,
@@ -186,16 +202,16 @@ class RoundCoordinator:
             choice=choice,
             typical_size=self._typical_size,
             weights=self._weights,
+            even_bytes=self._forced.even_bytes(),
+            mends_racks=self.goal.mends_racks,
+            collects=self._collects(),
             balance=self._balance_parameters() if self._balances else None,
+            leading=None if self._leading is None else self._leading.parameters(),
         )
 
-    def _weighted(self, rack: str, brokers: list[int]) -> WeightedBrokers:
+    def _weighted(self, brokers: list[int]) -> WeightedBrokers:
         """The brokers of a rack that may get a replica, by how much each should get."""
-        if self._balances:
-            return WeightedBrokers.of({broker: self._missing_share(broker) + 1e-9 for broker in brokers})
-        arrivals = self._arrivals.get(rack, Load())
-        shares = fill_levels.shares_of_arrivals(arrivals, brokers, self.loads, self.targets)
-        return WeightedBrokers.of({broker: share + 1e-9 for broker, share in shares.items()})
+        return WeightedBrokers.of({broker: self._missing_share(broker) + 1e-9 for broker in brokers})
 
     def _missing_share(self, broker: int) -> float:
         """How far the broker is below its targets, weighted and summed over all measures."""
@@ -203,50 +219,57 @@ class RoundCoordinator:
         weights = self._weights.by_measure()
         return sum(weight * max(0.0, 1 - share) for weight, share in zip(weights, shares, strict=True))
 
+    def _collects(self) -> Collects | None:
+        if self._leading is not None:
+            return self._leading.collects()
+        return None if self._balances else self._forced.collects()
+
     def decide(self, proposed: ProposedSums) -> Thresholds:
-        """The buckets that the round accepts: see `chunk_round.is_accepted`."""
+        """What the round accepts: see `chunk_round.accept`."""
+        deciding = self.deciding(proposed)
+        while True:
+            try:
+                next(deciding)
+            except StopIteration as end:
+                found: Thresholds = end.value
+                return found
+
+    def deciding(self, proposed: ProposedSums) -> Generator[None, None, Thresholds]:
+        """The same in slices."""
         self._round += 1
         self._proposals = proposed.proposals
-        if not proposed.proposals:
+        if not proposed.proposals and self._leading is None:
             self._idle += 1
-            self._over = not self._balances or self._idle >= _IDLE_ROUNDS
+            self._over = self._idle >= _IDLE_ROUNDS if self._balances else not self._begin_balancing()
             return Thresholds()
         buckets: dict[tuple[int, int], list[tuple[int, Load, int]]] = {}
         for (broker, side, bucket), load in sorted(proposed.sums.items()):
             buckets.setdefault((broker, side), []).append((bucket, Load(*load[:-1]), load[-1]))
+        if self._leading is not None:
+            return (yield from self._leading.deciding(buckets, proposed))
         if self._balances:
             return self._decide_balance(buckets)
-        self._arrivals = fill_levels.proposed_arrivals(buckets, self._racks)
-        strict = self._round <= _STRICT_ROUNDS
-        thresholds = dict.fromkeys(buckets, (ALL_BUCKETS, ALL_BUCKETS))
-        for rack, brokers in self._eligible_by_rack.items():
-            level = fill_levels.fill_level(self._arrivals.get(rack, Load()), brokers, self.loads, self.targets)
-            for broker in brokers:
-                if (broker, IN) in buckets:
-                    reached = threshold_at_level(
-                        buckets[broker, IN],
-                        broker,
-                        self.loads[broker],
-                        self.targets,
-                        level if strict else math.inf,
-                        self._room(broker),
-                    )
-                    thresholds[broker, IN] = (reached, reached)
-        return Thresholds(thresholds)
+        return (yield from self._forced.deciding(buckets, proposed, self.loads, self._room))
 
-    def _room(self, broker: int) -> int:
-        """The bytes that fit on the broker for certain, beside what the plan has brought so far."""
+    def _room(self, broker: int, more: int = 0) -> int:
+        """The bytes that fit on the broker for certain, beside what the plan has brought so far, and `more`."""
         room = self._rooms.get(broker)
-        return UNBOUNDED if room is None else room.left(self._arrived.get(broker, 0))
+        return UNBOUNDED if room is None else room.left(self._arrived.get(broker, 0) + more)
 
     def settle(self, accepted: AcceptedSums) -> None:
         """Take the sums of the accepted proposals; find out whether the plan still makes progress."""
+        if self._leading is not None:
+            self._leading.settle(accepted)
+            return
         for broker, load in accepted.loads.items():
             self.loads[broker] = self.loads[broker].plus(load)
         for broker, size in accepted.arrived.items():
             self._arrived[broker] = self._arrived.get(broker, 0) + size
             self._copied += size
         if not self._balances:
+            self._forced.settle(accepted)
+            if self._forced.is_over:
+                self._over = not self._begin_balancing()
             return
         cost = self._cost()
         matched = self._both_sides and accepted.accepted >= _MATCHED * self._proposals
@@ -359,10 +382,13 @@ class RoundCoordinator:
     def summary(self, moves: int, copied: int, left_out: int) -> PlannerSummary:
         """The figures of the plan; the counts come from `collect_moves`."""
         targets = self._make_targets(self.loads)
+        mended = self._copied if self.goal.kind is GoalKind.RACKS else self._mended
         return PlannerSummary(
             moves=moves,
             bytes=copied,
-            lower_bound=lower_bound(self.goal, self.before, self.loads, self.targets, self._leaving, self.options),
+            lower_bound=lower_bound(
+                self.goal, self.before, self.loads, self.targets, self._leaving, mended, self.options
+            ),
             left_out=left_out,
             rounds=self._round,
             before=self.before,

@@ -3,9 +3,10 @@
 import msgspec
 
 from kafka_reassign_rpc.planner.broker_choice import BrokerChoice, WeightedBrokers
-from kafka_reassign_rpc.planner.change_proposal import BUCKETS_PER_CLASS
+from kafka_reassign_rpc.planner.change_proposal import BUCKETS_PER_CLASS, PartitionName
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
 from kafka_reassign_rpc.planner.goals_and_options import GoalKind, GoalWeights
+from kafka_reassign_rpc.planner.piecewise import Collects
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
 
 
@@ -29,6 +30,23 @@ class BalanceParameters(msgspec.Struct, frozen=True):
     best_gain_per_byte: float
 
 
+class LeadingParameters(msgspec.Struct, frozen=True):
+    """What proposals of first leaders need (see `first_leaders.py`).
+
+    measures    the round only measures what brokers send and get
+    busy        by broker: the bytes that it sends while the plan takes
+    level       brokers above it give leaderships away, others take them up to it
+    seconds     how long the plan takes at this level
+    from_all    whichever broker leads, whether above the level or not
+    """
+
+    measures: bool
+    busy: dict[int, float]
+    level: float
+    seconds: float
+    from_all: bool = False
+
+
 class RoundParameters(msgspec.Struct, frozen=True):
     """The parameters of a round; on Spark they are its broadcast.
 
@@ -38,6 +56,10 @@ class RoundParameters(msgspec.Struct, frozen=True):
     heals_only_some  the plan heals some of the lost brokers: replicas may stay on the others
     choice           the brokers that may get a replica
     typical_size     stands in for the size of a partition whose size is unknown
+    even_bytes       what forced changes copy to each broker at best; 0.0: not known yet
+    mends_racks      partitions must move that are on fewer racks than possible
+    collects         the proposals that the coordinator gets to see; None: none
+    leading          None until all replicas have their places
     balance          None where the goal forces changes
     """
 
@@ -53,7 +75,11 @@ class RoundParameters(msgspec.Struct, frozen=True):
     choice: BrokerChoice
     typical_size: int
     weights: GoalWeights
+    even_bytes: float = 0.0
+    mends_racks: bool = False
+    collects: Collects | None = None
     balance: BalanceParameters | None = None
+    leading: LeadingParameters | None = None
 
     def size(self, partition: PlannerPartition) -> int:
         return self.typical_size if partition.bytes == UNKNOWN else partition.bytes
@@ -61,6 +87,17 @@ class RoundParameters(msgspec.Struct, frozen=True):
     def concerns(self, topic: str) -> bool:
         return not self.topics or topic in self.topics
 
+    def collected_name(self, topic: str, index: int, size: int, key: int) -> PartitionName | None:
+        """The name of a partition with copies of this size, where the coordinator gets to see what it proposes."""
+        collects = self.collects
+        if collects is None or size < collects.at_least or random_bits(key, self.seed + 600) % collects.one_in:
+            return None
+        return topic, index
+
     def bucket_in_class(self, key: int) -> int:
         """A random bucket of a class for a partition, another one in every round."""
-        return random_bits(key, self.round_number * 104729 + self.seed + 1) % BUCKETS_PER_CLASS
+        return self.random_bits(key) % BUCKETS_PER_CLASS
+
+    def random_bits(self, key: int) -> int:
+        """Random bits for a partition, others in every round."""
+        return random_bits(key, self.round_number * 104729 + self.seed + 1)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.planner.broker_load import LoadSums
-from kafka_reassign_rpc.planner.change_proposal import ALL_BUCKETS, IN, ChangeProposal
+from kafka_reassign_rpc.planner.change_proposal import ALL_BUCKETS, IN, ChangeProposal, PartitionName
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
 
 ACCEPT_NOTHING = (0, 0)
@@ -18,11 +18,17 @@ class Thresholds(NamedTuple):
     by_broker       by broker and side: below the first bucket the broker needs a change, below the second it allows one
     total_copied    below this bucket the plan stays within its limit of copied bytes
     both_sides      accept a copy only where the broker that loses the replica and the one that gets it both need it
+    placed          brokers that the coordinator itself has chosen, by partition; the round accepts no other copies
     """
 
     by_broker: Mapping[tuple[int, int], tuple[int, int]] = {}
     total_copied: int = ALL_BUCKETS
     both_sides: bool = False
+    placed: Mapping[PartitionName, tuple[int, ...]] | None = None
+
+    @property
+    def accept_nothing(self) -> bool:
+        return self.placed is None and not self.by_broker
 
 
 class Survey:
@@ -30,17 +36,22 @@ class Survey:
 
     loads            by broker; without the bytes of partitions of unknown size
     unknown          replicas of unknown size, by broker
+    client_sends     bytes/s that each leader sends to consumers and to followers in sync
     """
 
     def __init__(self) -> None:
         self.loads = LoadSums()
         self.unknown: dict[int, int] = {}
+        self.client_sends: dict[int, int] = {}
         self.partitions = 0
         self.unknown_sizes = 0
         self.known_bytes = 0
 
     def add(self, partition: PlannerPartition) -> None:
         self.partitions += 1
+        if partition.fetch or partition.produce:
+            sends = self.client_sends.get(partition.leader, 0) + partition.client_sends
+            self.client_sends[partition.leader] = sends
         size = partition.bytes
         if size == UNKNOWN:
             size = 0
@@ -55,6 +66,8 @@ class Survey:
         self.loads.merge(other.loads)
         for broker, count in other.unknown.items():
             self.unknown[broker] = self.unknown.get(broker, 0) + count
+        for broker, sends in other.client_sends.items():
+            self.client_sends[broker] = self.client_sends.get(broker, 0) + sends
         self.partitions += other.partitions
         self.unknown_sizes += other.unknown_sizes
         self.known_bytes += other.known_bytes
@@ -62,14 +75,20 @@ class Survey:
 
 
 class ProposedSums:
-    """What all proposals together take, bring and gain: by broker, side and bucket, a Load and the gain."""
+    """What all proposals together take, bring and gain: by broker, side and bucket, a Load and the gain.
+
+    collected    those that the coordinator gets to see, in any order
+    """
 
     def __init__(self) -> None:
         self.sums: dict[tuple[int, int, int], list[int]] = {}
         self.proposals = 0
+        self.collected: list[ChangeProposal] = []
 
     def add(self, proposal: ChangeProposal) -> None:
         self.proposals += 1
+        if proposal.name is not None:
+            self.collected.append(proposal)
         copied = 0
         for change in proposal.load_changes:
             self._add((change.broker, change.side, proposal.bucket), (*change.load, proposal.gain))
@@ -89,6 +108,7 @@ class ProposedSums:
         for key, load in other.sums.items():
             self._add(key, load)
         self.proposals += other.proposals
+        self.collected += other.collected
         return self
 
 

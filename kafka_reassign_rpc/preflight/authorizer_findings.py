@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
 
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
-from kafka_reassign_rpc.core.acls.acl_binding import CLUSTER_NAME, AclOperation, ResourceType
+from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS, CLUSTER_NAME, AclOperation, ResourceType
 from kafka_reassign_rpc.core.acls.java_host import java_host
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.state.cluster import Endpoint
@@ -13,7 +13,6 @@ from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_findings import name_for_controller
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 
-ANONYMOUS = "User:ANONYMOUS"
 _NEEDED = "CLUSTER_ACTION on the cluster (ControlledShutdown, AlterPartition, AllocateProducerIds)"
 
 

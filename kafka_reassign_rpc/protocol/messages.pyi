@@ -255,6 +255,7 @@ class AlterPartitionReassignmentsRequest(Message, RequestFor[AlterPartitionReass
     queue: bool
     throttle: int
     reason: str | None
+    moves_per_broker: int
     def __init__(
         self,
         *,
@@ -264,6 +265,7 @@ class AlterPartitionReassignmentsRequest(Message, RequestFor[AlterPartitionReass
         queue: bool = ...,
         throttle: int = ...,
         reason: str | None = ...,
+        moves_per_broker: int = ...,
         version: int | None = ...,
     ) -> None: ...
 

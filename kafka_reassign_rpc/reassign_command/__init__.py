@@ -10,7 +10,9 @@
     set_and_clear_throttles  the throttles of --execute, --verify and --cancel
     log_dir_moves            moves between the log dirs of a broker
     watch_screen             the progress bars of --watch on a terminal
+    status_figures           what --status tells, reckoned from the answers of nodes
     output, java_set_order   text or JSON on standard output; the order in which Java prints sets
+    merged_events            the events of all running servers as one stream
     command_errors           the errors that end the command
 
 Texts and exit codes are those of Kafka's org.apache.kafka.tools.reassign.ReassignPartitionsCommand, so scripts that

@@ -135,11 +135,12 @@ def _status(context: ActionContext) -> None:
             {"broker": one.broker, "activeMoves": one.moving, "waitingMoves": one.waiting} for one in status.repairs
         ],
     )
-    for line in _status_lines(status):
+    for line in status_lines(status):
         context.output.line(line)
 
 
-def _status_lines(status: HealingStatus) -> list[str]:
+def status_lines(status: HealingStatus) -> list[str]:
+    """Failed brokers and self-healing, for people."""
     if status.interval_ms is None:
         lines = ["Healing is off (failure.interval.ms=-1)."]
     else:

@@ -7,6 +7,7 @@ from kafka_reassign_rpc.client import client_properties
 from kafka_reassign_rpc.client.client_properties import Warn
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.properties import parse_properties
 
 CLIENT_ID = "reassign-partitions-tool"
 
@@ -30,6 +31,6 @@ def load(path: str) -> dict[str, str]:
 def parse(text: str) -> dict[str, str]:
     """Parse text as java.util.Properties does. Raises CommandFailed for a malformed \\uXXXX, with Java's message."""
     try:
-        return client_properties.parse_properties(text)
+        return parse_properties(text)
     except BadSetting as error:
         raise CommandFailed(str(error)) from None

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.reassign_command import (
     action_heal,
     action_list,
     action_queue,
+    action_status,
     action_verify,
     action_watch,
     help_text,
@@ -53,6 +54,7 @@ ACTIONS: dict[str, Callable[[ActionContext], int | None]] = {
     "describe": action_describe.run,
     "watch": action_watch.run,
     "events": action_events.run,
+    "status": action_status.run,
 }
 """The function of each action. It may return an exit code."""
 

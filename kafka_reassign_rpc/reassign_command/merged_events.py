@@ -31,9 +31,8 @@ class MergedEvents:
 
     def new(self) -> Iterator[Event]:
         """New events, by time. Raises the errors of `event_page`; an answer that does not come raises nothing."""
-        here = self._client.event_page(FROM_NOW_ON)
-        nodes: dict[int, ClusterNode | None] = {here.server: None} | {node.id: node for node in here.servers}
-        yield from heapq.merge(*(self._events(server, nodes[server], here.server) for server in nodes), key=_time)
+        controller, nodes = _running(self._client)
+        yield from heapq.merge(*(self._events(server, nodes[server], controller) for server in nodes), key=_time)
 
     def close(self) -> None:
         for client in self._clients.values():
@@ -62,6 +61,43 @@ class MergedEvents:
         if node not in self._clients:
             self._clients[node] = self._connect(f"{node.host}:{node.port}")
         return self._clients[node]
+
+
+def newest_events(client: ReassignmentClient, connect: Connect, most: int) -> list[Event]:
+    """The newest events of all running servers that answer, at most so many of each, by time. Raises KafkaError where
+    the controller does not tell."""
+    controller, nodes = _running(client)
+    found: list[list[Event]] = []
+    for server, node in nodes.items():
+        other = None if node is None or server == controller else connect(f"{node.host}:{node.port}")
+        try:
+            found.append(_last(other or client, server, most))
+        except KafkaError:
+            if server == controller:
+                raise
+        finally:
+            if other is not None:
+                other.close()
+    return sorted((event for events in found for event in events), key=_time)
+
+
+def _running(client: ReassignmentClient) -> tuple[int, dict[int, ClusterNode | None]]:
+    """The controller, and where each running server is (None: the controller does not tell that of itself)."""
+    here = client.event_page(FROM_NOW_ON)
+    return here.server, {here.server: None} | {node.id: node for node in here.servers}
+
+
+def _last(client: ReassignmentClient, server: int, most: int) -> list[Event]:
+    page = client.event_page(FROM_NOW_ON, server=server)
+    end, first = page.next_seq, max(page.oldest_seq, page.next_seq - most)
+    found: list[Event] = []
+    while first < end:
+        page = client.event_page(first, server=server)
+        found += page.events
+        if page.next_seq <= first:
+            break
+        first = page.next_seq
+    return found
 
 
 def _time(event: Event) -> tuple[int, int, int]:

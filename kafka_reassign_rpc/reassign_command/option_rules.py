@@ -36,6 +36,7 @@ _PERMITTED: dict[str, tuple[str, ...]] = {
     "describe": (),
     "watch": ("reassignment-json-file",),
     "events": ("follow", "since", "topic", "broker"),
+    "status": (),
 }
 ACTIONS = (
     "generate",
@@ -51,6 +52,7 @@ ACTIONS = (
     "describe",
     "watch",
     "events",
+    "status",
 )
 _WITH_WATCH = ("execute", "execute-queue")
 

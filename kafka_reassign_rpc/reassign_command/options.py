@@ -98,6 +98,13 @@ OPTIONS: tuple[Option, ...] = (
         ours=True,
     ),
     Option(
+        "status",
+        "Show the whole cluster once: its controller, all moves in flight and waiting with their progress, who asked "
+        "and why, brokers with rates and throttles, caps, self-healing and the newest events. What a stock controller "
+        "does not tell is left out.",
+        ours=True,
+    ),
+    Option(
         "since",
         "With --events: show events from this time on (2026-11-22T10:00, UTC), or from so long ago (90s, 20min, 2h, "
         "1d).",

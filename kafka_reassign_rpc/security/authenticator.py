@@ -20,10 +20,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
+from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest
 from kafka_reassign_rpc.protocol.messages import ApiMessage
-
-ANONYMOUS = "User:ANONYMOUS"
 
 
 class AuthenticationFailed(Exception):

@@ -2,13 +2,21 @@
 
 server.py               a server from its first bind to its last answer
 listener.py             where to listen, and how to stop listening without losing a connection
+listener_security.py    how a listener secures its connections
+tls_handshakes.py       how many TLS handshakes run, and which has to go
+sasl_sources.py         what SASL needs of files and issuers, kept up to date
 server_connection.py    one connection: when to read, when to work, when to write
+connection_guard.py     frames of a connection that go to its authenticator, and its answers
 open_connections.py     all open connections of a server: admission, shared budgets, idle and slow ones
+eviction_order.py       which connection closes to make room for another (pure)
+file_descriptors.py     how many connections the process can open
 large_work.py           room for large requests: how many are in work at the same time
 server_limits.py        the limits on frames, requests and connections, by Kafka's names; their bookkeeping
+request_throttle.py     how long a client is muted for what its requests cost
 request_service.py      what answers the requests (`api.dispatch.Dispatcher`)
 server_stats.py         counters for metrics
 http_server.py          the pages for metrics and health
+http_security.py        who may read these pages
 event_loop.py           uvloop or asyncio
 interpreter_tuning.py   garbage collection and thread switching, so that they do not hold up the event loop
 """

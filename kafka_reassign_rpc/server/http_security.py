@@ -8,6 +8,7 @@ import msgspec
 
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.server.listener import OpenDoor
+from kafka_reassign_rpc.server.sasl_sources import UsersFile
 from kafka_reassign_rpc.server.tls_handshakes import Handshake
 
 
@@ -18,10 +19,18 @@ class Passwords(Protocol):
 
 
 class HttpSecurity(msgspec.Struct, frozen=True):
-    """`tls` None: plain HTTP. `users` None: everybody may read."""
+    """`tls` None: plain HTTP. `users` None: everybody who can connect may read. `users_file`: where they come from.
+    `certificates`: only clients with one can connect."""
 
     tls: ReloadedContext | None = None
     users: Passwords | None = None
+    users_file: UsersFile | None = None
+    certificates: bool = False
+
+    @property
+    def authenticates(self) -> bool:
+        """Whether it is known who reads."""
+        return self.users is not None or self.certificates
 
 
 def credentials(header: str) -> tuple[str, str] | None:

@@ -1,6 +1,10 @@
 """A few pages over HTTP or HTTPS, for monitoring: small answers from memory, to any client that may connect, or to
 users with passwords (see `http_security`).
 
+A page answers at once, or is made for the query of a request, or is a stream of server-sent events. A stream is one
+answer of a connection like every other: it ends with the life of its connection, and browsers come back. A client that
+does not read is disconnected after `READS_S`; until then it costs a buffer.
+
 Limits against hostile input: GET and HEAD of known pages only, no bodies, bounded heads, a bounded number of
 connections, and a short life for each of them. A newcomer beyond the number takes the place of the oldest connection,
 of one that has sent no request first: a scrape takes milliseconds, and idle or slow clients keep nobody out. Nothing is
@@ -9,7 +13,8 @@ kept of a connection that is over. No answer tells versions, or what the parser 
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -25,18 +30,67 @@ LIVES_S = 60.0
 """The server closes a connection after this time, whatever it does: scrapers connect again."""
 FIRST_REQUEST_S = 5.0
 """The server closes a connection without a whole request after this time."""
+READS_S = 10.0
+"""A client takes the next part of a stream within this time."""
+BUFFERED = 65_536
+"""Bytes of a stream that wait for a client, beside those that the system keeps."""
 MAX_LINE = 4096
 """The most bytes of the request line, and of each header."""
+SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 SERVER = {"Server": "kafka-reassign-rpc"}
 """In the place of aiohttp's header, which has its version and Python's."""
 
 
 class HttpPage(NamedTuple):
-    """The answer to a page's request. `content_type` as in the header."""
+    """The answer to a page's request. `content_type` as in the header; `headers`: further ones."""
 
     body: bytes
     content_type: str = "application/json"
     status: int = 200
+    headers: Mapping[str, str] = {}
+
+
+class QueryPage(NamedTuple):
+    """A page that is made for the query of a request: what stands after the question mark."""
+
+    answer: Callable[[str], Awaitable[HttpPage]]
+
+
+class StreamPage(NamedTuple):
+    """Server-sent events. `open` gives those of one more client, or None where there are too many. It ends by itself
+    before `LIVES_S`."""
+
+    open: Callable[[], AsyncIterator[bytes] | None]
+
+
+Page = Callable[[], HttpPage] | QueryPage | StreamPage
+
+
+async def _stream(request: web.BaseRequest, page: StreamPage) -> web.StreamResponse:
+    head = {"Content-Type": "text/event-stream", **SAFE, **SERVER}
+    if request.method == "HEAD":
+        return web.Response(headers=head)
+    events = page.open()
+    if events is None:
+        return web.Response(status=503, headers={"Retry-After": "10", **SAFE, **SERVER})
+    async with aclosing(cast("AsyncGenerator[bytes, None]", events)) as parts:
+        first = await anext(parts)
+        connection = cast(_Connection, request.protocol)
+        connection.streams()
+        response = web.StreamResponse(headers=head)
+        try:
+            await response.prepare(request)
+            await _written(response, first)
+            async for part in parts:
+                await _written(response, part)
+        except (ConnectionError, TimeoutError):
+            connection.cut_off()
+        return response
+
+
+async def _written(response: web.StreamResponse, part: bytes) -> None:
+    async with asyncio.timeout(READS_S):
+        await response.write(part)
 
 
 class HttpServer:
@@ -46,7 +100,7 @@ class HttpServer:
         self,
         host: str,
         port: int,
-        pages: Mapping[str, Callable[[], HttpPage]],
+        pages: Mapping[str, Page],
         security: HttpSecurity = HttpSecurity(),  # noqa: B008 (a constant)
     ) -> None:
         self.address = (host, port)
@@ -99,11 +153,14 @@ class HttpServer:
         if request.method not in ("GET", "HEAD"):
             return web.Response(status=405, headers={"Allow": "GET, HEAD", **SERVER})
         try:
-            body, content_type, status = page()
+            if isinstance(page, StreamPage):
+                return await _stream(request, page)
+            made = await page.answer(request.query_string) if isinstance(page, QueryPage) else page()
         except Exception:
             log.exception("the page %s cannot be made", request.path)
             return web.Response(status=500, headers=SERVER)
-        return web.Response(status=status, body=body, headers={"Content-Type": content_type, **SERVER})
+        headers = {"Content-Type": made.content_type, **SAFE, **made.headers, **SERVER}
+        return web.Response(status=made.status, body=made.body, headers=headers)
 
     async def _may_read(self, request: web.BaseRequest) -> bool:
         if self._security.users is None:
@@ -132,6 +189,12 @@ class _Connection(web.RequestHandler):
         if not self.has_asked:
             self.has_asked = True
             self._live_for(LIVES_S)
+
+    def streams(self) -> None:
+        """A stream begins: it may use the whole life of a connection."""
+        self._live_for(LIVES_S)
+        if self.transport is not None:
+            self.transport.set_write_buffer_limits(high=BUFFERED)
 
     def cut_off(self) -> None:
         if self.transport is not None:

@@ -1,7 +1,10 @@
-"""Room for large requests: those in work at the same time hold bounded memory together."""
+"""Room for large requests: those in work at the same time hold bounded memory together.
+
+Those that wait do so by turns of the addresses that they come from: whoever sends many waits for himself.
+"""
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -15,7 +18,7 @@ LARGE_BYTES_IN_WORK = 16 * 1024 * 1024
 
 
 class LargeWork:
-    """Admits large requests in their order, as long as there is room for them.
+    """Admits large requests, those of an address in their order, as long as there is room for them.
 
     closed    whether nothing is admitted for now: clients have too many answers to read
     """
@@ -24,10 +27,10 @@ class LargeWork:
         self._lanes = (_Lane(LARGE_BYTES_IN_WORK, closed), _Lane(HUGE_BYTES_IN_WORK, closed))
 
     @asynccontextmanager
-    async def room(self, size: int) -> AsyncIterator[None]:
-        """Waits until a request of `size` bytes may be decoded; it is over at the end of the context."""
+    async def room(self, size: int, host: str) -> AsyncIterator[None]:
+        """Waits until a request of `size` bytes from `host` may be decoded; it is over at the end of the context."""
         lane = self._lanes[size > HUGE_BYTES]
-        await lane.enter(size)
+        await lane.enter(size, host)
         try:
             yield
         finally:
@@ -44,14 +47,15 @@ class _Lane:
         self._limit = limit
         self._closed = closed
         self._in_work = 0
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._waiting: OrderedDict[str, deque[tuple[int, asyncio.Future[None]]]] = OrderedDict()
+        """By address, the one first that is next."""
 
-    async def enter(self, size: int) -> None:
+    async def enter(self, size: int, host: str) -> None:
         if not self._waiting and self._has_room(size):
             self._in_work += size
             return
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.append((size, turn))
+        self._waiting.setdefault(host, deque()).append((size, turn))
         try:
             await turn
         except asyncio.CancelledError:
@@ -64,9 +68,18 @@ class _Lane:
         self.admit()
 
     def admit(self) -> None:
-        while self._waiting and (self._waiting[0][1].done() or self._has_room(self._waiting[0][0])):
-            size, turn = self._waiting.popleft()
-            if not turn.done():
+        while self._waiting:
+            host, of_host = next(iter(self._waiting.items()))
+            size, turn = of_host[0]
+            gone = turn.done()
+            if not gone and not self._has_room(size):
+                return
+            of_host.popleft()
+            if not of_host:
+                del self._waiting[host]
+            elif not gone:
+                self._waiting.move_to_end(host)
+            if not gone:
                 self._in_work += size
                 turn.set_result(None)
 

@@ -17,6 +17,7 @@ from typing import Protocol
 import msgspec
 
 from kafka_reassign_rpc.security.authenticator import MakeAuthenticator, anonymous
+from kafka_reassign_rpc.security.tls.alerts import PEER
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.server.tls_handshakes import Handshake, HandshakeTurns
 
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 ACCEPTED_IN_A_TURN = 64
 """Connections that one turn of the event loop accepts."""
+MOST_HELD = 200
+"""Connections of a listener that are held before they close. Those beyond close at once."""
 PAUSE_S = 0.1
 """How long a listener waits where file descriptors have run out."""
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -50,6 +53,12 @@ class Door(Protocol):
     silent connection: a newcomer may take it.
     """
 
+    def accept_delay(self, listener: str) -> float:
+        """Seconds for which a newcomer, and all behind it on that listener, wait."""
+
+    def address_throttle(self, listener: str, host: str) -> float:
+        """Seconds for which a newcomer from this address is held and then closed; 0: it may come in."""
+
     def refuses(self, host: str) -> bool:
         """Whether a connection from this address is closed at once. If not, it has a place from now on."""
 
@@ -71,6 +80,12 @@ class Door(Protocol):
 
 class OpenDoor:
     """Lets everybody in."""
+
+    def accept_delay(self, listener: str) -> float:
+        return 0.0
+
+    def address_throttle(self, listener: str, host: str) -> float:
+        return 0.0
 
     def refuses(self, host: str) -> bool:
         return False
@@ -102,7 +117,11 @@ class Listening:
         tls: ReloadedContext | None,
         tls_handshake_timeout: float,
         turns: HandshakeTurns,
+        name: str,
     ) -> None:
+        self._name = name
+        self._held: dict[socket.socket, asyncio.TimerHandle] = {}
+        """Newcomers of which there are too many, or one that waits for its turn."""
         self._loop = asyncio.get_running_loop()
         self._sockets = sockets
         self._protocol = protocol
@@ -122,6 +141,8 @@ class Listening:
             self._loop.remove_reader(listening)
             listening.close()
         self._sockets = []
+        for held in list(self._held):
+            self._close_held(held)
         if self._tls is not None:
             for arriving in self._arriving:
                 arriving.cancel()
@@ -141,13 +162,36 @@ class Listening:
                     self._door.no_descriptors()
                     return
                 continue  # that one has gone
-            if self._door.refuses(address[0]):
-                connection.close()
-                continue
+            delay = self._door.accept_delay(self._name)
+            if delay > 0:
+                self._loop.remove_reader(listening)
+                self._held[connection] = self._loop.call_later(
+                    delay, self._accept_on, listening, connection, address[0]
+                )
+                return
+            self._let_in(connection, address[0])
+
+    def _accept_on(self, listening: socket.socket, connection: socket.socket, host: str) -> None:
+        """The turn has come of a connection that was accepted too early."""
+        del self._held[connection]
+        self._let_in(connection, host)
+        self._go_on(listening)
+
+    def _let_in(self, connection: socket.socket, host: str) -> None:
+        held = self._door.address_throttle(self._name, host)
+        if held > 0 and len(self._held) < MOST_HELD:
+            self._held[connection] = self._loop.call_later(held, self._close_held, connection)
+        elif held > 0 or self._door.refuses(host):
+            connection.close()
+        else:
             arrive = self._arrive if self._tls is None else self._arrive_by_tls
-            task = self._loop.create_task(arrive(connection, address[0]))
+            task = self._loop.create_task(arrive(connection, host))
             self._arriving.add(task)
             task.add_done_callback(partial(self._arrived, connection))
+
+    def _close_held(self, connection: socket.socket) -> None:
+        self._held.pop(connection).cancel()
+        connection.close()
 
     def _arrived(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
         self._arriving.discard(task)
@@ -191,6 +235,7 @@ class Listening:
         why = "it was given up"
         try:
             await self._turns.begin(handshake)
+            PEER.set(connection)
             await self._loop.connect_accepted_socket(
                 protocol,
                 connection,
@@ -226,6 +271,7 @@ async def listen(
     tls: ReloadedContext | None = None,
     tls_handshake_timeout: float = 10.0,
     turns: HandshakeTurns | None = None,
+    name: str = "",
 ) -> Listening:
     """Binds to all addresses of `host` (all of this machine where it is empty), and accepts. Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(
@@ -251,4 +297,4 @@ async def listen(
         for listening in sockets:
             listening.close()
         raise
-    return Listening(sockets, protocol, door or OpenDoor(), tls, tls_handshake_timeout, turns or HandshakeTurns())
+    return Listening(sockets, protocol, door or OpenDoor(), tls, tls_handshake_timeout, turns or HandshakeTurns(), name)

@@ -3,20 +3,19 @@
 import asyncio
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Coroutine, Hashable, Mapping
+from collections.abc import AsyncIterator, Coroutine, Hashable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
+from kafka_reassign_rpc.core.quotas.connection_quotas import ConnectionQuotas
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.request_quotas import RequestQuotas
 from kafka_reassign_rpc.server import file_descriptors
 from kafka_reassign_rpc.server.eviction_order import EvictionOrder
 from kafka_reassign_rpc.server.large_work import LargeWork
 from kafka_reassign_rpc.server.request_service import Service
-from kafka_reassign_rpc.server.server_limits import (
-    AddressRates,
-    ConnectionCounts,
-    CreationRate,
-    IdleWheel,
-    ServerLimits,
-)
+from kafka_reassign_rpc.server.request_throttle import RequestThrottle
+from kafka_reassign_rpc.server.server_limits import AddressRates, ConnectionCounts, IdleWheel, ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.server.tls_handshakes import Handshake
 from kafka_reassign_rpc.support.bounded_log import LineLimit
@@ -80,14 +79,29 @@ class OpenConnection(Hashable, Protocol):
         """Close at once."""
 
 
+class _Turn:
+    """A request that waits for its place among queued.max.requests. `work` is called when it has one."""
+
+    def __init__(self, shared: "OpenConnections") -> None:
+        self._shared = shared
+        self.come = shared.loop.create_future()
+
+    def work(self) -> None:
+        if not self.come.done():
+            self._shared.stats.requests_in_work_now += 1
+            self.come.set_result(None)
+        self._shared.wake()
+
+
 class OpenConnections:
     """Admits connections, holds their shared budgets, and closes idle and slow ones. Belongs to one server and one
     event loop.
 
     served   the lowest and highest version of each API key that the service has
+    quotas   those of users, clients and addresses
     """
 
-    def __init__(self, service: Service, limits: ServerLimits, stats: ServerStats) -> None:
+    def __init__(self, service: Service, limits: ServerLimits, stats: ServerStats, quotas: QuotaTable) -> None:
         self.service = service
         self.limits = limits
         self.stats = stats
@@ -98,7 +112,14 @@ class OpenConnections:
         self._becoming: dict[object, OpenConnection] = {}
         """Handshakes by the connections that they become."""
         self._counts = ConnectionCounts(limits)
-        self._rate = CreationRate(limits.max_connection_creation_rate)
+        self.throttle = RequestThrottle(RequestQuotas(quotas, limits.quota_windows))
+        self._quotas = ConnectionQuotas(
+            quotas,
+            limits.quota_windows,
+            limits.max_connection_creation_rate,
+            limits.max_connection_creation_rate_of_listeners,
+            limits.protected_listener,
+        )
         self._rates = AddressRates()
         self._order: EvictionOrder[OpenConnection] = EvictionOrder()
         self._check_seconds = _check_seconds(limits)
@@ -107,7 +128,8 @@ class OpenConnections:
         """To be checked in this tick."""
         self._unread: OrderedDict[OpenConnection, int] = OrderedDict()
         """Bytes of answers that are not read, the longest wait first."""
-        self._waiting: deque[OpenConnection] = deque()
+        self._waiting: deque[OpenConnection | _Turn] = deque()
+        """Who wants a place among queued.max.requests."""
         self._starving: dict[OpenConnection, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._empty = asyncio.Event()
@@ -143,7 +165,26 @@ class OpenConnections:
             connection.abort()
         return count
 
+    @property
+    def closing(self) -> bool:
+        """Whether the server is about to end: connections wait for nothing but their answers."""
+        return self._closing
+
     # ------------------------------------------------------------------------------------------------ connections
+
+    def accept_delay(self, listener: str) -> float:
+        """Counts a newcomer of a listener. Seconds for which that listener accepts nobody."""
+        delay_ms = self._quotas.accept_delay_ms(listener, int(self.loop.time() * 1000))
+        if delay_ms:
+            self.stats.connections_delayed += 1
+        return delay_ms / 1000
+
+    def address_throttle(self, listener: str, host: str) -> float:
+        """Counts a newcomer for its address. Seconds for which it is held before it closes; 0: it may come in."""
+        throttle_ms = self._quotas.address_throttle_ms(listener, host, int(self.loop.time() * 1000))
+        if throttle_ms:
+            self.tell("connections_refused", host, "too many per second (connection_creation_rate)")
+        return throttle_ms / 1000
 
     def refuses(self, host: str) -> bool:
         """Whether a newcomer is closed at once. If not, it has a place; another connection may have made room for it.
@@ -223,13 +264,6 @@ class OpenConnections:
         """The connection has sent its first whole request, or has authenticated."""
         self._order.has_sent(connection)
 
-    def creation_delay(self) -> float:
-        """Seconds before a new connection may be read."""
-        delay = self._rate.delay(self.loop.time())
-        if delay > 0:
-            self.stats.connections_delayed += 1
-        return delay
-
     def forget(self, connection: OpenConnection) -> None:
         """Removes a connection that is over."""
         host = self._connections.get(connection)
@@ -252,6 +286,11 @@ class OpenConnections:
         self.forget(connection)
         connection.abort()
 
+    def muted_too_long(self, connection: OpenConnection) -> None:
+        """A quota keeps a connection waiting for longer than an idle one may stay."""
+        if connection in self._connections:
+            self._close("connections_idle_closed", connection, "it was muted for a quota")
+
     def tell(self, kind: str, host: str, why: object) -> None:
         """Counts what happened to a connection. The log tells it if it is in TOLD, unless there is much of its kind."""
         setattr(self.stats, kind, getattr(self.stats, kind) + 1)
@@ -261,7 +300,7 @@ class OpenConnections:
 
     # ------------------------------------------------------------------------------------------------ shared budgets
 
-    def may_work(self, connection: OpenConnection) -> bool:
+    def may_work(self, connection: "OpenConnection | _Turn") -> bool:
         """Whether another request may go into work (queued.max.requests). If not, `connection.work` is called when it
         may."""
         if self.stats.requests_in_work_now < self.limits.queued_max_requests:
@@ -280,6 +319,21 @@ class OpenConnections:
         task = self.loop.create_task(waits)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    @asynccontextmanager
+    async def large_place(self, size: int, host: str) -> AsyncIterator[None]:
+        """Waits until a large request may go into work: first for room, then for a place among queued.max.requests.
+        While it waits for room, it keeps no place from others."""
+        async with self.large_work.room(size, host):
+            turn = _Turn(self)
+            if self.may_work(turn):
+                turn.work()
+            try:
+                await turn.come
+                yield
+            finally:
+                if not turn.come.cancelled():
+                    self.worked()
 
     def worked(self) -> None:
         """A request is finished."""

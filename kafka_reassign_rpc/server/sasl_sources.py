@@ -28,6 +28,9 @@ from kafka_reassign_rpc.security.sasl.plain import PlainPasswords, PlainSaslServ
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
 from kafka_reassign_rpc.security.sasl.sasl_config import GSSAPI, OAUTHBEARER, PLAIN, JwksConfig, SaslConfig
 from kafka_reassign_rpc.support.backoff import Backoff
+from kafka_reassign_rpc.support.bounded_files import read_bounded
+from kafka_reassign_rpc.support.file_stamps import Stamp, stamp
+from kafka_reassign_rpc.support.tasks import end
 
 log = logging.getLogger(__name__)
 
@@ -43,27 +46,22 @@ class UsersFile:
     def __init__(self, setting: str, path: Path) -> None:
         self._source = f"{setting}: {path}"
         self._path = path
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: Stamp | None = None
         self.users = HashedUsers({})
 
     def read(self) -> None:
         """Raises BadSetting."""
+        seen = stamp(self._path)
         try:
-            stat = self._path.stat()
-            if stat.st_size > MOST_BYTES:
-                raise BadSetting(f"{self._source}: it has more than {MOST_BYTES} bytes")
-            data = self._path.read_bytes()
+            data = read_bounded(self._path, MOST_BYTES)
         except OSError as error:
             raise BadSetting(f"{self._source}: {str(error.strerror).lower()}") from None
         self.users.replace(parse_users(data, self._source))
-        self._seen = stat.st_mtime_ns, stat.st_size, stat.st_ino
+        self._seen = seen
 
     def has_changed(self) -> bool:
-        try:
-            stat = self._path.stat()
-        except OSError:
-            return True
-        return self._seen != (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        found = stamp(self._path)
+        return found is None or found != self._seen
 
     async def follow(self) -> None:
         """Reads the file again and again. Where it cannot be used, its users stay, and the log says so once."""
@@ -185,13 +183,11 @@ class SaslSources:
         self._tasks = [asyncio.create_task(one, name="SASL") for one in follow]
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
         for file in self._files.values():
             file.users.close()
         for identity in self._kerberos.values():
             identity.close()
+        await end(*self._tasks)
 
     def authenticator(self, listener: str) -> MakeAuthenticator:
         """What makes the authenticators of a listener."""

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.server.listener import Listener, Listening, listen
 from kafka_reassign_rpc.server.open_connections import OpenConnections
 from kafka_reassign_rpc.server.request_service import Service
@@ -19,20 +20,28 @@ log = logging.getLogger(__name__)
 class Server:
     """Serves one service on all its listeners.
 
-    `start` binds (OSError where that fails); `close` drains. `addresses` has the real host and port by listener name.
+    `quotas`: those of users, clients and addresses. `start` binds (OSError where that fails); `close` drains.
+    `addresses` has the real host and port by listener name.
     """
 
-    def __init__(self, service: Service, listeners: Sequence[Listener], limits: ServerLimits | None = None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        listeners: Sequence[Listener],
+        limits: ServerLimits | None = None,
+        quotas: QuotaTable | None = None,
+    ) -> None:
         self.stats = ServerStats()
         self.addresses: dict[str, tuple[str, int]] = {}
         self.service = service
         self._limits = limits or ServerLimits()
+        self._quotas = QuotaTable() if quotas is None else quotas
         self._listeners = tuple(listeners)
         self._listening: list[Listening] = []
 
     async def start(self) -> None:
         """Binds all listeners and accepts connections."""
-        self._connections = OpenConnections(self.service, self._limits, self.stats)
+        self._connections = OpenConnections(self.service, self._limits, self.stats, self._quotas)
         turns = HandshakeTurns()
         try:
             for listener in self._listeners:
@@ -45,6 +54,7 @@ class Server:
                     tls=listener.tls,
                     tls_handshake_timeout=self._limits.tls_handshake_timeout_ms / 1000,
                     turns=turns,
+                    name=listener.name,
                 )
                 self._listening.append(listening)
                 self.addresses[listener.name] = listening.address

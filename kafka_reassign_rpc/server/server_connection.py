@@ -6,11 +6,11 @@ server.
 
     state       meaning                                         leaves it when
     ----------  ----------------------------------------------  ------------------------------------------------
-    waiting     accepted, has to wait (creation rate)           the delay is over
     failing     authentication has failed                       its delay is over: answer, and the end
     reading     nothing in work                                 frames arrive
     working     a request is in work, or frames are queued      the last queued frame is answered
     clogged     the peer has answers to read                    it has read all of them
+    muted       a quota of the client is used up                the throttle time is over (`request_throttle`)
     ending      the stream has ended: malformed input, drain,   all requests that arrived are answered; then the
                 or the peer has sent all its requests           socket closes
 
@@ -28,8 +28,9 @@ like a frame without an answer.
 
 import asyncio
 import logging
+import time
 from collections import deque
-from collections.abc import Awaitable, Coroutine, Generator, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from inspect import isawaitable
 from typing import Any, cast
 
@@ -41,6 +42,7 @@ from kafka_reassign_rpc.protocol.sliced_messages import take_apart
 from kafka_reassign_rpc.server.connection_guard import ConnectionGuard, recognize
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.open_connections import OpenConnections
+from kafka_reassign_rpc.server.request_throttle import LoopTime
 from kafka_reassign_rpc.support.slice_timer import in_turns
 
 log = logging.getLogger(__name__)
@@ -80,6 +82,8 @@ class ServerConnection(asyncio.Protocol):
         """Pieces of answers that the transport does not have yet."""
         self._unsent_bytes = 0
         self._paused = False
+        self._muted = False
+        """The client has to wait for a quota. Counts as busy."""
         self._starved = False
         """Reading is paused until the server has room for more request bytes."""
         self.last_active = self.silent_since = self.frame_since = self.unread_since = 0.0
@@ -103,16 +107,6 @@ class ServerConnection(asyncio.Protocol):
         self.become(self._peer._replace(principal=authenticator.principal, mechanism=authenticator.mechanism))
         self._transport.set_write_buffer_limits(high=1)  # what is not written clogs; with 0, TLS always does
         self.last_active = self.silent_since = self._loop.time()
-        delay = self._shared.creation_delay()
-        if delay > 0:
-            self._busy = True
-            self._loop.call_later(delay, self._begin)
-
-    def _begin(self) -> None:
-        """The creation delay is over."""
-        if self._transport is not None:
-            self.silent_since = self.silent_since and self._loop.time()
-            self._run()
 
     def connection_lost(self, _exc: Exception | None) -> None:
         self._transport = None
@@ -237,7 +231,7 @@ class ServerConnection(asyncio.Protocol):
         until = 0.0
         count = 0
         size = 0
-        while stream.queued and not self._clogged:
+        while stream.queued and not self._clogged and not self._muted:
             if not self._shared.may_work(self):
                 break  # `work` is called when there is room
             frame = stream.next_frame()
@@ -258,7 +252,7 @@ class ServerConnection(asyncio.Protocol):
                     self._loop.call_soon(self.work)
                     break
         else:
-            self._busy = False
+            self._busy = self._muted
         self._write(out)
         if stream.over:
             self._close_now()
@@ -275,9 +269,12 @@ class ServerConnection(asyncio.Protocol):
         """Puts the answer to `frame` into `out`. False: the answer has to wait."""
         guard = self._guard
         if guard is None or guard.serves(frame):
+            if len(frame) > self._limits.large_frame_bytes:
+                self._shared.aside(self._finish(self._large(frame), lambda: None))
+                return False
             waits = self._answer(frame, out)
             if waits is not None:
-                self._shared.work(self._finish(waits))
+                self._shared.work(self._finish(waits, self._shared.worked))
         else:
             waits = guard.step(frame, out)
             if waits is not None:
@@ -286,25 +283,49 @@ class ServerConnection(asyncio.Protocol):
 
     def _answer(self, frame: bytes, out: list[bytes]) -> Coroutine[Any, Any, None] | None:
         """Puts the answer to `frame` into `out`, or returns a coroutine where the answer has to wait."""
-        if len(frame) > self._limits.large_frame_bytes:
-            return self._large(frame)
-        stream = self._stream
-        request = stream.parse(frame)
+        begun = time.perf_counter_ns()
+        request = self._stream.parse(frame)
         if isinstance(request, Refusal):
             self._refuse(request, out)
             return None
         try:
             result = self._shared.service.handle(request, self._peer)
+            busy_ns = time.perf_counter_ns() - begun
             if not isinstance(result, bytes) and isawaitable(result):
-                return self._later(request, result)
-            out.append(stream.answer(request, result))
-            if isinstance(result, list):
-                out += result
+                return self._later(request, result, LoopTime(busy_ns))
+            out += self._answered(request, result, busy_ns)
         except Exception:
             self._unanswerable(request)
-            return None
-        self._shared.stats.requests[request.header.api_key] += 1
         return None
+
+    def _answered(self, request: DecodedRequest, body: Body, busy_ns: int) -> list[bytes]:
+        """The bytes of the answer, in pieces. From now on the connection may be muted."""
+        begun, now_ms = time.perf_counter_ns(), int(self._loop.time() * 1000)
+        throttle = self._shared.throttle
+        body, throttle_ms = throttle.answer(request.header, self._peer, body, busy_ns, now_ms)
+        head = self._stream.answer(request, body)
+        throttle.sent(request.header, self._peer, time.perf_counter_ns() - begun, now_ms)
+        self._shared.stats.requests[request.header.api_key] += 1
+        if throttle_ms > 0:
+            self._mute(throttle_ms)
+        return [head, *body] if isinstance(body, list) else [head]
+
+    def _mute(self, throttle_ms: int) -> None:
+        """Takes up nothing for so long. Longer than an idle connection no muted one stays."""
+        if self._shared.closing:
+            return
+        self._shared.stats.requests_throttled += 1
+        self._muted = self._busy = True
+        most_ms = self._limits.connections_max_idle_ms
+        if 0 < most_ms < throttle_ms:
+            self._loop.call_later(most_ms / 1000, self._shared.muted_too_long, self)
+        else:
+            self._loop.call_later(throttle_ms / 1000, self._unmute)
+
+    def _unmute(self) -> None:
+        if self._muted and self._transport is not None:
+            self._muted = False
+            self._run()
 
     def _refuse(self, refusal: Refusal, out: list[bytes]) -> None:
         first = self._stream.fault is None
@@ -322,39 +343,37 @@ class ServerConnection(asyncio.Protocol):
         self.abort()
 
     async def _large(self, frame: bytes) -> None:
-        async with self._shared.large_work.room(len(frame)):
+        async with self._shared.large_place(len(frame), self._peer.host):
             if self._transport is None:
                 return
-            request = await in_turns(self._stream.parse_in_slices(frame))
+            taken = LoopTime()
+            request = await taken.of(in_turns(self._stream.parse_in_slices(frame)))
             if isinstance(request, Refusal):
                 out: list[bytes] = []
                 self._refuse(request, out)
                 self._write(out)
                 return
             try:
-                await self._later(request, self._handle(request))
+                await self._later(request, self._handle(request), taken)
             finally:
                 await in_turns(_nothing(take_apart(request.body)))
 
-    async def _later(self, request: DecodedRequest, result: Awaitable[Body]) -> None:
-        """Waits for the answer and sends it."""
+    async def _later(self, request: DecodedRequest, result: Awaitable[Body], taken: LoopTime) -> None:
+        """Waits for the answer and sends it. `taken`: the time that the request has taken so far."""
         try:
-            body = await result
-            out = [self._stream.answer(request, body)]
+            body = await taken.of(result)
+            out = self._answered(request, body, taken.ns)
         except Exception:
             self._unanswerable(request)
             return
-        if isinstance(body, list):
-            out += body
-        self._shared.stats.requests[request.header.api_key] += 1
         self._write(out)
 
     async def _handle(self, request: DecodedRequest) -> Body:
         result = self._shared.service.handle(request, self._peer)
         return result if isinstance(result, ApiMessage | bytes | list) else await result
 
-    async def _finish(self, waits: Coroutine[Any, Any, None]) -> None:
-        """Finishes a request that has to wait, then continues with the next one, if any."""
+    async def _finish(self, waits: Coroutine[Any, Any, None], worked: Callable[[], None]) -> None:
+        """Finishes a request that has to wait, calls `worked`, then continues with the next one, if any."""
         try:
             await waits
         except asyncio.CancelledError:
@@ -362,7 +381,7 @@ class ServerConnection(asyncio.Protocol):
             raise
         finally:
             self.last_active = self._loop.time()
-            self._shared.worked()
+            worked()
             if self._transport is not None:
                 self._run()
 
@@ -449,6 +468,7 @@ class ServerConnection(asyncio.Protocol):
     def drain(self) -> None:
         """Closes as soon as all requests that have arrived are answered."""
         self._end()
+        self._unmute()
 
     def abort(self) -> None:
         """Closes at once, whatever is under way."""

@@ -10,9 +10,10 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from kafka_reassign_rpc.core.quotas.connection_quotas import UNLIMITED
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.protocol.connection_state import MAX_REQUEST_BYTES
 
-UNLIMITED = 2**31 - 1
 LEAST_PER_IP = 100
 """Connections that one address may have by default, however few there may be in all."""
 
@@ -30,7 +31,14 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_connections_per_ip: int = UNLIMITED
     max_connections_per_ip_overrides: Mapping[str, int] = {}
     max_connection_creation_rate: int = UNLIMITED
-    """Connections per second. The server reads further ones only when their turn has come."""
+    """Connections per second. The server accepts further ones only when their turn has come."""
+    max_connection_creation_rate_of_listeners: Mapping[str, int] = {}
+    """The same of single listeners, by name."""
+    protected_listener: str = ""
+    """The brokers' listener, for which max_connection_creation_rate does not hold; "": none."""
+    quota_windows: QuotaWindows = QuotaWindows()
+    controller_quota_windows: QuotaWindows = QuotaWindows()
+    """Those of controller mutation quotas, over which a burst is allowed."""
     max_connection_creation_rate_per_ip: int = UNLIMITED
     """Connections per second from one address. The server closes further ones at once."""
     connections_max_idle_ms: int = 600_000
@@ -59,24 +67,6 @@ def most_per_ip(connections: int) -> int:
     """How many of so many connections one address may have by default: many clients may be behind a NAT gateway, and
     no single address takes the place of all others."""
     return max(LEAST_PER_IP, connections // 4)
-
-
-class CreationRate:
-    """Spreads new connections over time: how long each has to wait. One second's worth of connections may start at
-    once."""
-
-    def __init__(self, per_second: int) -> None:
-        self._per_second = per_second
-        self._arrival = 0.0
-        """When the next connection would come if connections came evenly spread."""
-
-    def delay(self, now: float) -> float:
-        """Seconds until a connection that came at `now` may start. Counts the connection."""
-        if self._per_second >= UNLIMITED:
-            return 0.0
-        arrival = max(self._arrival, now)
-        self._arrival = arrival + 1.0 / max(1, self._per_second)
-        return max(0.0, self._arrival - 1.0 - now)
 
 
 class AddressRates:

@@ -12,6 +12,7 @@ class ServerStats(msgspec.Struct):
     connections_accepted: int = 0
     connections_refused: int = 0
     connections_delayed: int = 0
+    """Accepted later, for max.connection.creation.rate."""
     connections_evicted: int = 0
     """Closed to make room for others."""
     connections_idle_closed: int = 0
@@ -41,4 +42,6 @@ class ServerStats(msgspec.Struct):
     """Of these, the bytes of answers."""
     requests: defaultdict[int, int] = msgspec.field(default_factory=lambda: defaultdict(int))
     """Answered requests, by API key."""
+    requests_throttled: int = 0
+    """After which their connection was muted for a quota."""
     handler_failures: int = 0

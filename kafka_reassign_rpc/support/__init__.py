@@ -2,7 +2,16 @@
 
 slices         where long work in a generator yields
 slice_timer    lets the event loop run between slices
+sliced_sort    sorts long lists in slices
 backoff        waits that double
 atomic_files   files and directories that appear as a whole
+bounded_files  files read up to a length
+file_stamps    whether a file has changed
+bounded_text   what anybody may have written, read and shown within limits
+bounded_log    lines of the log within limits
+error_text     errors for people
+human_units    sizes and durations with units
+text_table     tables of plain text
+slow_word      a word while something takes long
 tasks          the end of background tasks
 """

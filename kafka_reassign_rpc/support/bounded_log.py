@@ -1,7 +1,9 @@
 """Lines of the log within limits: their length, and how many of one kind."""
 
+import json
 import logging
 from copy import copy
+from datetime import UTC, datetime
 from types import TracebackType
 
 from kafka_reassign_rpc.support.bounded_text import shortened
@@ -18,11 +20,7 @@ class BoundedFormatter(logging.Formatter):
     """Formats records as its base class, and cuts what is too long: anybody may have written a value."""
 
     def format(self, record: logging.LogRecord) -> str:
-        if isinstance(record.args, tuple):
-            record = copy(record)  # other handlers get the whole
-            record.args = tuple(map(_bounded, record.args or ()))
-            record.exc_text = None
-        return super().format(record)
+        return super().format(_with_bounded_values(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (its name in logging)
         return shortened(super().formatMessage(record), LONGEST_LINE)
@@ -31,6 +29,39 @@ class BoundedFormatter(logging.Formatter):
         text = super().formatException(ei)
         half = LONGEST_LINE // 2
         return text if len(text) <= LONGEST_LINE else f"{text[:half]}\n… ({len(text)} characters)\n{text[-half:]}"
+
+
+class JsonFormatter(BoundedFormatter):
+    """Formats each record as a JSON object on a line of its own, in ASCII, within the same limits.
+
+    ts          the time in UTC, as 2026-11-22T21:30:00.123Z
+    level       DEBUG, INFO, WARNING, ERROR or CRITICAL
+    logger      the name of the part that logs
+    message     as in a line of text
+    exception   the traceback, where there is one
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        record = _with_bounded_values(record)
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
+        shown = {
+            "ts": f"{at}Z",
+            "level": record.levelname,
+            "logger": record.name,
+            "message": shortened(record.getMessage(), LONGEST_LINE),
+        }
+        if record.exc_info:
+            shown["exception"] = self.formatException(record.exc_info)
+        return json.dumps(shown)
+
+
+def _with_bounded_values(record: logging.LogRecord) -> logging.LogRecord:
+    """A copy of the record, since other handlers get the whole."""
+    if isinstance(record.args, tuple):
+        record = copy(record)
+        record.args = tuple(map(_bounded, record.args or ()))
+        record.exc_text = None
+    return record
 
 
 def _bounded(value: object) -> object:

@@ -1,9 +1,9 @@
 """How a client comes to ZooKeeper: encrypted or not, as whom, and with which ACLs for the znodes that it creates."""
 
-import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
+from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.zookeeper.znode_acls import AclOf, open_to_all
 
 Exchange = Callable[[bytes], Awaitable[bytes]]
@@ -15,16 +15,21 @@ Sasl = Callable[[str, Exchange], Awaitable[None]]
 class Access(NamedTuple):
     """The same for every connection of a client.
 
-    tls     a context for a `secureClientPort`, with the client's certificate if it has one; None: plain TCP
+    tls     has the context for a `secureClientPort`, with the client's certificate if it has one; None: plain TCP
     sasl    authenticates a connection before anything else
     auth    (scheme, credentials), sent first on every connection
     acl_of  the ACL of each created znode, by its path
     """
 
-    tls: ssl.SSLContext | None = None
+    tls: ReloadedContext | None = None
     sasl: Sasl | None = None
     auth: Sequence[tuple[str, bytes]] = ()
     acl_of: AclOf = open_to_all
+
+    async def keep(self) -> None:
+        """Take up new certificates when their files change, until it is cancelled."""
+        if self.tls is not None:
+            await self.tls.keep()
 
 
 PLAIN = Access()

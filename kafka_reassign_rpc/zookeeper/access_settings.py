@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login import jaas
 from kafka_reassign_rpc.security.login.zookeeper_login import ZooKeeperLogin, zookeeper_login
-from kafka_reassign_rpc.security.tls.store_settings import Properties
+from kafka_reassign_rpc.security.properties import Properties
+from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
 from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.znode_acls import open_to_all, secured
@@ -13,7 +14,6 @@ from kafka_reassign_rpc.zookeeper.znode_acls import open_to_all, secured
 ENABLE_TLS, SET_ACL = "zookeeper.ssl.client.enable", "zookeeper.set.acl"
 SOCKET, NETTY = "zookeeper.clientCnxnSocket", "org.apache.zookeeper.ClientCnxnSocketNetty"
 UNSUPPORTED = ("zookeeper.ssl.crl.enable", "zookeeper.ssl.ocsp.enable")
-JAAS_FILE = "java.security.auth.login.config"
 SASL, SECTION = "zookeeper.sasl.client", "zookeeper.sasl.clientconfig"
 DEFAULT_SECTION = "Client"
 SERVICE = "zookeeper.sasl.client.username"
@@ -29,9 +29,9 @@ def zookeeper_access(values: Mapping[str, str]) -> Access:
     if sets_acl and sasl is None and (tls is None or tls.keystore is None):
         raise BadSetting(
             f"{SET_ACL}: ZooKeeper would not know whose the znodes are: it needs a section {DEFAULT_SECTION} in"
-            f" {JAAS_FILE}, or {ENABLE_TLS} with {_KEYSTORE}"
+            f" {jaas.JAAS_FILE}, or {ENABLE_TLS} with {_KEYSTORE}"
         )
-    context = None if tls is None else tls.client_context()
+    context = None if tls is None else ReloadedContext("the connection to ZooKeeper", tls.client_context, tls.files)
     return Access(tls=context, sasl=sasl, acl_of=secured if sets_acl else open_to_all)
 
 
@@ -65,12 +65,12 @@ def _with_key_password(values: Mapping[str, str], properties: Properties) -> Map
 
 
 def _sasl(properties: Properties) -> ZooKeeperLogin | None:
-    path, section = properties.text(JAAS_FILE), properties.text(SECTION)
+    path, section = properties.text(jaas.JAAS_FILE), properties.text(SECTION)
     if path is None or not _switch(properties, SASL, default=True):
         return None
     name = section or DEFAULT_SECTION
-    entries = jaas.read_file(path, JAAS_FILE).get(name, ())
-    place = f"{JAAS_FILE}: the section {name} of {path}"
+    entries = jaas.read_file(path, jaas.JAAS_FILE).get(name, ())
+    place = f"{jaas.JAAS_FILE}: the section {name} of {path}"
     if not entries:
         if section is not None:
             raise BadSetting(f"{place} is missing")

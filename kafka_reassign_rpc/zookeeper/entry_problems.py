@@ -1,7 +1,7 @@
 """The problems of a znode with a list of moves: the first ones in words, of the others the number."""
 
 from kafka_reassign_rpc.support.bounded_text import shortened
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 REPORTED = 100
 """Problems of one znode that are reported one by one."""

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, unquote
 
-from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, SHAPES, USER, QuotaEntity
 from kafka_reassign_rpc.support.slices import in_slices, pieces
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import Change, ConfigStore
@@ -25,6 +25,7 @@ READ_TOGETHER = 100
 NAMES_PER_SLICE = 1000
 
 _ENTITY_TYPES: Mapping[str, str] = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
+_KINDS: Mapping[str, str] = {name: kind for kind, name in _ENTITY_TYPES.items()}
 
 
 def quote_name(name: str | None) -> str:
@@ -43,6 +44,15 @@ def quota_path(entity: QuotaEntity) -> str:
 
 def _path(entity: QuotaEntity) -> list[str]:
     return [part for kind, name in entity for part in (_ENTITY_TYPES[kind], quote_name(name))]
+
+
+def quota_entity_of(path: str) -> QuotaEntity | None:
+    """The entity that a path in an announcement names; None where it is that of a topic, of a broker, or nonsense."""
+    parts = path.split("/")
+    kinds = tuple(_KINDS.get(part, "") for part in parts[::2])
+    if len(parts) % 2 or kinds not in SHAPES:
+        return None
+    return tuple((kind, unquote_name(name)) for kind, name in zip(kinds, parts[1::2], strict=True))
 
 
 class QuotaStore:
@@ -67,13 +77,17 @@ class QuotaStore:
 
         A malformed znode is logged and left out.
         """
+        return await self.get_many(await self.entities(shape, exact))
+
+    async def entities(self, shape: tuple[str, ...], exact: Mapping[str, str | None]) -> list[QuotaEntity]:
+        """The entities with these types that may have configs; those with a name of `exact` may not exist."""
         entities: list[QuotaEntity] = [()]
         for kind in shape:
             if kind in exact:
                 entities = [(*entity, (kind, exact[kind])) for entity in entities]
             else:
                 entities = await self._children(entities, kind)
-        return await self.get_many(entities)
+        return entities
 
     async def get_many(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, Mapping[str, str]]:
         """The configs of those of the entities that exist. A malformed znode is logged and left out."""

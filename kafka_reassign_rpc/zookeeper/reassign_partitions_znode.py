@@ -3,7 +3,7 @@
     {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2,4],"original_replicas":[1,2,3]}]}
 
 The queue has the same format. To the moves that the controller itself has queued it adds the `route` where it is not
-the queue, the `reason` and the `throttle`.
+the queue, the `reason`, the `throttle`, and `moves_per_broker`, its own cap.
 
 People write this znode by hand as often as tools do. So an error is reported for its entry alone; BadZnode is raised
 only where nothing can be understood, or where too many entries are malformed. A large znode is decoded in a thread.
@@ -19,8 +19,8 @@ from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
-from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, MAX_INT64, BadZnode, Id
-from kafka_reassign_rpc.zookeeper.znode_decoder import Undecodable, decode_json, parse
+from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, MAX_INT64, Id
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, Undecodable, decode_json, parse
 
 VERSION = 1
 
@@ -53,6 +53,7 @@ class _Entry(_Wanted):
     route: str = QUEUE
     reason: str = ""
     throttle: Annotated[int, msgspec.Meta(le=MAX_INT64)] = -1
+    moves_per_broker: Annotated[int, msgspec.Meta(le=MAX_INT32)] = -1
 
 
 class _Written(msgspec.Struct, omit_defaults=True, gc=False):
@@ -70,6 +71,7 @@ class _WrittenMove(msgspec.Struct, omit_defaults=True, gc=False):
     route: str = QUEUE
     reason: str = ""
     throttle: int = -1
+    moves_per_broker: int = -1
 
 
 class _Typed(msgspec.Struct):
@@ -161,13 +163,16 @@ def decode_queue(data: bytes, path: str) -> QueueEntries:
         if entries.pop(name, None) is not None:
             problems.add(f"{shortened(found.topic)}-{found.partition} stands there twice: the later entry counts")
         route = found.route if found.route in _ROUTES else QUEUE
-        entries[name] = WaitingMove(found.replicas, route, found.reason, max(found.throttle, -1))
+        cap = found.moves_per_broker if found.moves_per_broker > 0 else -1
+        entries[name] = WaitingMove(found.replicas, route, found.reason, max(found.throttle, -1), cap)
     return QueueEntries(entries, problems.texts())
 
 
 def encode_waiting(name: StoredName, move: WaitingMove) -> bytes:
     """One move of a part."""
-    return _json.encode(_WrittenMove(name[0], name[1], move.target, move.route, move.reason, move.throttle))
+    return _json.encode(
+        _WrittenMove(name[0], name[1], move.target, move.route, move.reason, move.throttle, move.moves_per_broker)
+    )
 
 
 def encode_queue(entries: Iterable[bytes]) -> bytes:

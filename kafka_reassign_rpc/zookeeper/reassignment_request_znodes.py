@@ -16,8 +16,9 @@ from kafka_reassign_rpc.core.znode_routes.reassignment_requests import Reassignm
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
-from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, BadZnode, Id
+from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, Id
 from kafka_reassign_rpc.zookeeper.znode_decoder import (
+    BadZnode,
     JsonObject,
     Undecodable,
     parse,

@@ -1,13 +1,15 @@
 """`/admin/reassignment_servers/$id`: an ephemeral znode for each running server of this product.
 
-    {"version":1,"endpoints":["PLAINTEXT:PLAINTEXT://10.0.0.5:9092"]}
+    {"version":1,"endpoints":["PLAINTEXT:PLAINTEXT://10.0.0.5:9092"],"page":"https://10.0.0.5:9400/"}
 
 It keeps two servers from having the same id, and says where the others are. Endpoints: `core.state.cluster.Endpoint` as
-LISTENER:PROTOCOL://HOST:PORT, in the order of the server's listeners.
+LISTENER:PROTOCOL://HOST:PORT, in the order of the server's listeners. `page` is the address of its status page; a
+server that serves none has no such field.
 """
 
+import re
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -19,25 +21,38 @@ from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 VERSION = 1
 
 
-class _Registration(msgspec.Struct):
+_PAGE = re.compile(r"https?://(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}/")
+"""Others follow this address: it is one of a server, and nothing else."""
+
+
+class RegisteredServer(NamedTuple):
+    """Where clients reach a server, and the address of its status page, if it has one."""
+
+    endpoints: tuple[Endpoint, ...]
+    page: str | None = None
+
+
+class _Registration(msgspec.Struct, omit_defaults=True):
     version: int
     endpoints: Annotated[tuple[Text, ...], msgspec.Meta(max_length=MAX_ENDPOINTS)]
+    page: Text | None = None
 
 
 _json = msgspec.json.Encoder()
 _registration = msgspec.json.Decoder(_Registration)
 
 
-def decode_registered_server(data: bytes, path: str) -> tuple[Endpoint, ...]:
-    """Where clients reach the server; texts that are no endpoint are left out. Raises BadZnode."""
+def decode_registered_server(data: bytes, path: str) -> RegisteredServer:
+    """The server; texts that are no endpoint or no address of a page are left out. Raises BadZnode."""
     found = decode_json(_registration, data, path)
     if found.version != VERSION:
         raise BadZnode(path, f"unknown version {shown(found.version)}")
-    return endpoints_of(found.endpoints)
+    page = found.page if found.page is not None and _PAGE.fullmatch(found.page) else None
+    return RegisteredServer(endpoints_of(found.endpoints), page)
 
 
-def encode_registered_server(endpoints: Sequence[Endpoint]) -> bytes:
-    return _json.encode(_Registration(VERSION, tuple(endpoint_texts(endpoints))))
+def encode_registered_server(endpoints: Sequence[Endpoint], page: str | None = None) -> bytes:
+    return _json.encode(_Registration(VERSION, tuple(endpoint_texts(endpoints)), page))
 
 
 def endpoint_texts(endpoints: Sequence[Endpoint]) -> list[str]:

@@ -1,13 +1,13 @@
 """Dynamic configs and quotas as clients read and change them here: while ZooKeeper is away, they are told so."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, InvalidConfig
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.zookeeper.config_znodes import Change, ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, Unknown
 
 
@@ -41,10 +41,6 @@ class ServedQuotas:
     async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
         with _answering():
             return await self._store.get(entity)
-
-    async def get_many(self, entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Mapping[str, str]]:
-        with _answering():
-            return await self._store.get_many(entities)
 
     async def get_all(
         self, shape: tuple[str, ...], exact: Mapping[str, str | None]

@@ -6,22 +6,20 @@ znode. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers: KIP-46. The other m
 the formats of KIP-236's znodes, of configs and of throttle leases.
 """
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
+from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Broker, Endpoint
+from kafka_reassign_rpc.core.topic_ids import topic_id_text
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
-from kafka_reassign_rpc.zookeeper import znode_decoder, znode_paths
+from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
-from kafka_reassign_rpc.zookeeper.znode_decoder import Undecodable, decode_json, decode_number, parse
-
-BadZnode = znode_decoder.BadZnode
-"""What every decoder raises."""
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, Undecodable, decode_json, decode_number, parse
 
 T = TypeVar("T")
 Raw = dict[str, msgspec.Raw]
@@ -150,18 +148,13 @@ def encode_topic(
     fields: dict[str, Any] = dict(extra or {})
     fields["partitions"] = {index: replicas for index, (replicas, _, _) in partitions.items()}
     if topic_id is not None:
-        fields["topic_id"] = encode_topic_id(topic_id)
+        fields["topic_id"] = topic_id_text(topic_id)
     fields["adding_replicas"] = {index: adding for index, (_, adding, _) in partitions.items() if adding}
     fields["removing_replicas"] = {index: removing for index, (_, _, removing) in partitions.items() if removing}
     if missing:
         fields[MISSING_REPLICAS] = missing
     fields["version"] = 3
     return _json.encode(fields)
-
-
-def encode_topic_id(topic_id: UUID) -> str:
-    """Kafka's text of a topic id: base64 for URLs, without padding."""
-    return str(urlsafe_b64encode(topic_id.bytes).rstrip(b"="), "ascii")
 
 
 def _decode_topic_id(raw: msgspec.Raw, path: str) -> UUID | None:
@@ -251,8 +244,6 @@ def decode_failure(data: bytes, path: str) -> int:
 
 Text = Annotated[str, msgspec.Meta(max_length=8191)]
 """A string that fits into Kafka's protocol, whatever its characters."""
-
-SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 class _Registration(msgspec.Struct):

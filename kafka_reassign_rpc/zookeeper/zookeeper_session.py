@@ -236,7 +236,8 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
 
     async def _shake_hands(self, session: int, password: bytes, zxid: int) -> tuple[ZooKeeperConnection, float, Any]:
         host, port = self._at()
-        conn = ZooKeeperConnection(host, port, self.watch, self._answered, self.access.tls)
+        tls = None if self.access.tls is None else self.access.tls.context
+        conn = ZooKeeperConnection(host, port, self.watch, self._answered, tls)
         try:
             await conn.connect()
             sent = monotonic()

@@ -25,6 +25,7 @@ from kafka_reassign_rpc.api.registry import SERVER_APIS, advertised
 from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import (
+    BrokerNotAvailable,
     ElectionNotNeeded,
     InvalidReplicationFactor,
     KafkaError,
@@ -34,6 +35,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -98,9 +101,6 @@ class DictQuotas:
             if tuple(kind for kind, _ in entity) == shape
             and all(name == exact.get(kind, name) for kind, name in entity)
         }
-
-    async def get_many(self, entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Mapping[str, str]]:
-        return {entity: self.entities[entity] for entity in entities if entity in self.entities}
 
     async def alter(self, entity: QuotaEntity, change: ConfigChange) -> None:
         self.entities[entity] = dict(change(self.entities.get(entity, {})))
@@ -286,12 +286,14 @@ class ModelNode:
     def __init__(self, *topics: Topic, knows: bool = True) -> None:
         self.known = {t.name: t for t in topics}
         self.knows = knows
+        self.cut_off = False
         self.apis: Mapping[int, Api] = SERVER_APIS
         self.endpoints = [NodeEndpoint(i, f"b{i}", 9092, f"r{i}") for i in (1, 2, 3, 4)]
         self.endpoints.append(NodeEndpoint(1000, "server", 9093))
         self.configs = DictConfigs()
         self.quotas = DictQuotas()
-        self.mutation_quotas = MutationQuotas()
+        self.quota_table = QuotaTable()
+        self.mutation_quotas = MutationQuotas(self.quota_table, QuotaWindows())
         self.acls: Any = None
         self.brokers_authorizer: str | None = ""
         self.topic_configs: dict[str, Mapping[str, str]] = {}
@@ -321,6 +323,8 @@ class ModelNode:
 
     async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
         await asyncio.sleep(0)
+        if self.cut_off:
+            raise BrokerNotAvailable("ZooKeeper cannot be asked: it is away")
         return {n: t for n, t in self.known.items() if names is None or n in names}
 
     async def events(self, first: int, max_bytes: int) -> RecordedEvents | None:

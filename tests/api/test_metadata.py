@@ -56,6 +56,32 @@ async def test_sv_2_metadata_shows_brokers_controller_and_partitions_in_every_ve
         assert found.topic_id == node.known["t"].id
 
 
+LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED, BROKER_NOT_AVAILABLE = 5, 29, 8
+
+
+@pytest.mark.parametrize("version", range(14))
+async def test_sv_3_a_node_that_cannot_learn_its_topics_names_the_brokers_all_the_same(version: int) -> None:
+    node = ModelNode(knows=False)
+    node.cut_off = True
+    ids = (UUID(int=7),) if version >= 12 else ()
+    answer = await ask(node, wanted(version, *(() if ids else ("t",)), ids=ids), version)
+    assert {b.node_id for b in answer.brokers} == {1, 2, 3, 4, 1000}
+    assert [(t.error_code, list(t.partitions)) for t in answer.topics] == [(LEADER_NOT_AVAILABLE, [])]
+    if version >= 2:
+        assert answer.cluster_id == "model-cluster"
+
+    many = await ask(node, wanted(version, *(f"t{number}" for number in range(1200))), version)
+    assert len(many.brokers) == 5
+    assert {t.error_code for t in many.topics} == {LEADER_NOT_AVAILABLE}
+    assert len(many.topics) == 1200
+
+    every = await ask(node, MetadataRequest(version=version, topics=None if version else []), version)
+    assert len(every.brokers) == 5
+    assert not every.topics
+    if version >= 13:
+        assert every.error_code == BROKER_NOT_AVAILABLE
+
+
 @pytest.mark.parametrize("knows", [True, False], ids=["from memory", "asked for"])
 async def test_sv_2_a_topic_without_name_and_id_is_refused(*, knows: bool) -> None:
     """Kafka fails with a NullPointerException, answered as UNKNOWN_SERVER_ERROR, with "" for the null name."""

@@ -5,19 +5,18 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID
-from kafka_reassign_rpc.core.quotas.mutation_quotas import BURST_S
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, topic
 
-BURST = int(BURST_S)
+BURST = 11
 """Partitions that a client may change at once under a rate of 1."""
 EXCEEDED = 89
 
 
 def limited(rate: str = "1") -> ModelNode:
     node = ModelNode(topic("old"))
-    node.quotas.entities[((CLIENT_ID, "test"),)] = {"controller_mutation_rate": rate}
+    node.quota_table.put(((CLIENT_ID, "test"),), {"controller_mutation_rate": rate})
     return node
 
 

@@ -138,6 +138,19 @@ async def test_236_7_a_reason_reaches_the_controller(reason: str | None, known: 
     assert node.controller.calls[0][1].reason == known
 
 
+@pytest.mark.parametrize(
+    ("cap", "queue", "code"), [(5, True, 0), (-1, True, 0), (5, False, 42), (0, True, 42), (-2, True, 42)]
+)
+async def test_236_13_a_cap_of_moves_in_the_queue_reaches_the_controller(cap: int, queue: bool, code: int) -> None:
+    node = ModelNode(topic("t"))
+    request = alter(0, ("t", [{"partition_index": 0, "replicas": [1]}]))
+    request.queue, request.moves_per_broker = queue, cap
+    answer = await ask(node, request, 0)
+    [result] = answer.responses[0].partitions
+    assert result.error_code == code
+    assert [call[1].moves_per_broker for call in node.controller.calls] == ([] if code else [cap])
+
+
 async def test_236_7_a_reason_that_is_too_long_is_refused() -> None:
     node = ModelNode(topic("t"))
     request = alter(0, ("t", [{"partition_index": 0, "replicas": [1]}]))

@@ -7,7 +7,7 @@ generator       from a seed to the steps: pure
 site            the processes: ZooKeeper, brokers, our servers, the proxies between them
 *_steps         what each step does
 executor        carries the steps out, lane by lane
-producers, readers   the load, and what it was told
+producers, readers   the load, and what it was told; client_log: what librdkafka says of itself
 facts           what the cluster shows
 checks, record_checks, watch   what has to hold: pure
 verdict         brings the cluster to rest and makes every check

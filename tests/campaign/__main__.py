@@ -22,6 +22,9 @@ def main() -> int:
     parser.add_argument(
         "--upgrade", action="store_true", help="brokers begin with 2.8.2 and are upgraded; take 3 minutes"
     )
+    parser.add_argument(
+        "--secured", action="store_true", help="SASL_SSL, ACLs, and a ZooKeeper whose znodes only brokers may write"
+    )
     parser.add_argument("--plan", action="store_true", help="print the steps and end")
     parser.add_argument("--keep", action="store_true", help="keep what the processes leave, whatever the outcome")
     given = parser.parse_args()
@@ -30,8 +33,8 @@ def main() -> int:
     if given.plan:
         print(*plan(seed, given.minutes * 60, off, upgrade=given.upgrade), sep="\n")
         return 0
-    say = partial(print, flush=True)
-    held = asyncio.run(campaign(seed, given.minutes * 60, off, say=say, upgrade=given.upgrade, keep=given.keep))
+    options = {"upgrade": given.upgrade, "secure": given.secured, "keep": given.keep}
+    held = asyncio.run(campaign(seed, given.minutes * 60, off, say=partial(print, flush=True), **options))
     return 0 if held else 1
 
 

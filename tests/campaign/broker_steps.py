@@ -1,6 +1,8 @@
 """What happens to brokers. Each step leaves the broker running and registered."""
 
 import asyncio
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -51,11 +53,14 @@ async def cut_broker(site: Site, broker: int, away: float, how: str) -> str:
 
 
 async def lose_log_dir(site: Site, broker: int, log_dir: int, away: float, kill: bool) -> str:
-    """A log dir is gone, and comes back as it was; the broker takes it up at its next start.
+    """A log dir is gone, and comes back; the broker takes it up at its next start.
 
-    The path becomes a file, since root may write into any directory.
+    The path becomes a file, since root may write into any directory. A replica that left the broker meanwhile and came
+    back as a new one lies in another log dir. Kafka then does not start before its older copy is deleted by hand
+    (LogManager.loadLog: "Duplicate log directories"), so the step deletes it.
     """
     path = site.log_dirs(broker)[log_dir]
+    others = [other for other in site.log_dirs(broker) if other != path]
     aside = path.with_name(path.name + ".away")
     site.disturbed.add(broker)
     with site.absence(broker):
@@ -64,10 +69,10 @@ async def lose_log_dir(site: Site, broker: int, log_dir: int, away: float, kill:
         await asyncio.sleep(away)
         noticed = b"LogDirFailureHandler" in site.brokers[broker].printed()
         await (site.brokers[broker].kill() if kill else site.brokers[broker].stop())
-        _put_back(path, aside)
+        deleted = _put_back(path, aside, others)
         await _start(site, broker)
     site.disturbed.discard(broker)
-    return "the broker had noticed" if noticed else "the broker had not noticed"
+    return f"the broker {'had' if noticed else 'had not'} noticed, {deleted} older copies deleted"
 
 
 async def kill_two_brokers(site: Site, brokers: list[int], away: float) -> str:
@@ -94,9 +99,15 @@ async def raise_protocol(site: Site, broker: int, away: float) -> str:
     return await stop_broker(site, broker, away)
 
 
-def _put_back(path: Path, aside: Path) -> None:
+def _put_back(path: Path, aside: Path, others: Iterable[Path]) -> int:
+    """Give the log dir back without the replicas that lie in another one now; returns how many these are."""
+    newer = {replica.name for other in others for replica in other.iterdir() if replica.is_dir()}
+    older = [replica for replica in aside.iterdir() if replica.is_dir() and replica.name in newer]
+    for replica in older:
+        shutil.rmtree(replica)
     path.unlink()
     aside.rename(path)
+    return len(older)
 
 
 async def _registration(site: Site, broker: int) -> int | None:

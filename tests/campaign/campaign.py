@@ -13,6 +13,7 @@ from tests.stock.jars import BROKER_VERSION
 from .executor import Executor, StepFailed
 from .facts import read_states
 from .generator import plan
+from .security import OPEN, Security, secured
 from .site import OLD_VERSION, Site, site
 from .steps import Step
 from .verdict import CheckFailed, judge
@@ -30,6 +31,7 @@ async def campaign(
     *,
     say: Callable[[str], None] = print,
     upgrade: bool = False,
+    secure: bool = False,
     keep: bool = False,
 ) -> bool:
     """Whether everything held. What the processes leave is kept where it did not, and with `keep`.
@@ -37,18 +39,21 @@ async def campaign(
     seconds    in which steps begin; the start and the checks come on top
     off        kinds of steps that are not drawn
     upgrade    whether the brokers begin with an older version
+    secure     whether everybody has to log in, over TLS
     """
     directory = Path(tempfile.mkdtemp(prefix=f"campaign-{seed}-"))
     versions = f"{OLD_VERSION} to {BROKER_VERSION}" if upgrade else BROKER_VERSION
+    security = secured(directory) if secure else OPEN
     steps = plan(seed, seconds, off, upgrade=upgrade)
-    say(f"seed {seed}, {seconds:g} s, {len(steps)} steps, brokers {versions}, without {sorted(off) or 'nothing'}")
+    kind = "secured brokers" if secure else "brokers"
+    say(f"seed {seed}, {seconds:g} s, {len(steps)} steps, {kind} {versions}, without {sorted(off) or 'nothing'}")
     with (directory / "steps.log").open("w", buffering=1) as log:
 
         def told(line: str) -> None:
             say(line)
             log.write(line + "\n")
 
-        failure = await _outcome(steps, directory, told, upgrade=upgrade)
+        failure = await _outcome(steps, directory, told, upgrade=upgrade, security=security)
         if failure is None:
             told(f"seed {seed}: everything held")
         else:
@@ -60,10 +65,12 @@ async def campaign(
     return failure is None
 
 
-async def _outcome(steps: Sequence[Step], directory: Path, say: Callable[[str], None], *, upgrade: bool) -> str | None:
+async def _outcome(
+    steps: Sequence[Step], directory: Path, say: Callable[[str], None], *, upgrade: bool, security: Security
+) -> str | None:
     """Why it failed, None where it did not."""
     try:
-        async with site(directory, upgrade=upgrade) as made:
+        async with site(directory, upgrade=upgrade, security=security) as made:
             executor = Executor(made, say)
             watching = asyncio.create_task(_watch(made))
             running = asyncio.create_task(executor.run(steps))

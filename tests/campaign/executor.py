@@ -9,7 +9,7 @@ from . import broker_steps, server_steps, topic_steps
 from .site import Site
 from .steps import KINDS, Step
 
-STEP_S = 600.0
+STEP_S = 900.0
 """No step takes longer, whatever else happens meanwhile."""
 
 _PLACES = (broker_steps, server_steps, topic_steps)

@@ -3,10 +3,11 @@
 import asyncio
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from .generator import MEMBERS, TOPICS
 from .journal import Journal, Record
-from .producers import LoadProducer
+from .producers import Configs, LoadProducer
 from .readers import Reader
 
 
@@ -16,15 +17,17 @@ class Load:
     read        by topic: what the group has read
     """
 
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, configs: Configs, directory: Path) -> None:
+        """`configs`: of every client: where the brokers are, and who the client is. `directory`: of their logs."""
+        self._configs = configs
+        self._directory = directory
         self._producers: dict[str, LoadProducer] = {}
         self._readers: dict[int, Reader] = {}
         self.journals: list[Journal] = []
         self.read: dict[str, set[Record]] = defaultdict(set)
 
     def start_producer(self, topic: str, incarnation: int, partitions: int) -> None:
-        producer = LoadProducer(self._bootstrap, topic, incarnation, TOPICS[topic], partitions)
+        producer = LoadProducer(self._configs, topic, incarnation, TOPICS[topic], partitions, self._directory)
         self._producers[topic] = producer
         self.journals.append(producer.journal)
 
@@ -44,7 +47,7 @@ class Load:
             self.start_reader(member)
 
     def start_reader(self, member: int) -> None:
-        self._readers[member] = Reader(self._bootstrap, f"^({'|'.join(TOPICS)})$", self.read)
+        self._readers[member] = Reader(self._configs, f"^({'|'.join(TOPICS)})$", self.read)
 
     def stop_reader(self, member: int) -> None:
         self._readers.pop(member).stop()

@@ -3,12 +3,15 @@
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from .client_log import STATISTICS_EVERY_MS, ClientView, client_log, close
 from .generator import IDEMPOTENT, PLAIN, TRANSACTIONAL
 from .journal import Journal
 
@@ -22,16 +25,19 @@ RECORDS_PER_TRANSACTION = 4
 CALL_S = 20.0
 """For one call of a transactional producer."""
 
-_COMMON: dict[str, str | int | bool] = {
+Configs = Mapping[str, str]
+"""librdkafka's configs that all clients of a campaign share."""
+
+_COMMON: dict[str, Any] = {
     "acks": "all",
     "linger.ms": 5,
     "message.timeout.ms": 300_000,
     "topic.metadata.refresh.interval.ms": 2_000,
     "topic.metadata.propagation.max.ms": 120_000,
     "reconnect.backoff.max.ms": 1_000,
-    "log_level": 0,
+    "statistics.interval.ms": STATISTICS_EVERY_MS,
 }
-_OF_KIND: dict[str, dict[str, str | int | bool]] = {
+_OF_KIND: dict[str, dict[str, Any]] = {
     PLAIN: {"enable.idempotence": False},
     IDEMPOTENT: {"enable.idempotence": True},
     TRANSACTIONAL: {"message.timeout.ms": 60_000, "transaction.timeout.ms": 60_000},
@@ -39,16 +45,24 @@ _OF_KIND: dict[str, dict[str, str | int | bool]] = {
 
 
 class LoadProducer:
-    """Writes to every partition of an incarnation in turn until it is stopped. `partitions` may grow."""
+    """Writes to every partition of an incarnation in turn until it is stopped. `partitions` may grow.
 
-    def __init__(self, bootstrap: str, topic: str, incarnation: int, kind: str, partitions: int) -> None:
+    `directory` gets the log of its client, `producer-TOPIC-INCARNATION.log`.
+    """
+
+    def __init__(
+        self, configs: Configs, topic: str, incarnation: int, kind: str, partitions: int, directory: Path
+    ) -> None:
         self.journal = Journal(topic, incarnation, once=kind != PLAIN, bumps=kind == IDEMPOTENT)
         self.partitions = partitions
-        self._config = {"bootstrap.servers": bootstrap, **_COMMON, **_OF_KIND[kind]}
+        self._view = ClientView()
+        self._log = client_log(directory / f"producer-{topic}-{incarnation}.log")
+        self._config = {**configs, **_COMMON, **_OF_KIND[kind], "stats_cb": self._view.heard}
         if kind == TRANSACTIONAL:
             self._config["transactional.id"] = f"{topic}-{incarnation}"
         self._in_flight: Counter[int] = Counter()
         """Records without an answer, by partition."""
+        self._deadline: float | None = None
         self._end = threading.Event()
         self._abandoned = threading.Event()
         work = self._transactions if kind == TRANSACTIONAL else self._stream
@@ -59,12 +73,14 @@ class LoadProducer:
         """End after the records that were handed over are taken. Blocks, at most about PATIENCE_S."""
         self._end.set()
         self._thread.join()
+        close(self._log)
 
     def abandon(self) -> None:
         """End at once: what is not taken yet is given up."""
         self._abandoned.set()
         self._end.set()
         self._thread.join()
+        close(self._log)
 
     # Plain and idempotent
 
@@ -72,7 +88,7 @@ class LoadProducer:
         """Plain: without sequence numbers, only a partition with one record in flight keeps the order. While its leader
         changes, a client has requests in flight to both.
         """
-        producer = Producer(self._config)
+        producer = Producer(self._config, logger=self._log)
         while not self._end.wait(EVERY_S):
             for partition in range(self.partitions):
                 if not self._in_flight[partition] or (self.journal.once and self._is_known(partition)):
@@ -81,7 +97,9 @@ class LoadProducer:
         deadline = time.monotonic() + PATIENCE_S
         while producer.flush(0.2) and not self._abandoned.is_set():
             if time.monotonic() > deadline:
-                self.journal.refused.append(f"{len(producer)} records were not taken in {PATIENCE_S:g} s")
+                self.journal.refused.append(
+                    f"{len(producer)} records were not taken in {PATIENCE_S:g} s; {self._view.of(self.journal.topic)}"
+                )
                 break
         producer.purge()
         producer.flush(1)
@@ -114,16 +132,29 @@ class LoadProducer:
     # Transactional
 
     def _transactions(self) -> None:
-        while not self._end.is_set():
-            producer = Producer(self._config)
+        while self._goes_on():
+            producer = Producer(self._config, logger=self._log)
             # Fenced, or timed out at the coordinator: another instance of the same id goes on.
             with suppress(KafkaException):
                 self._retried(partial(producer.init_transactions, CALL_S))
                 number = 0
-                while not self._end.wait(EVERY_S):
+                while self._goes_on():
+                    time.sleep(EVERY_S)
                     self._transaction(producer, abort=number % 5 == 4)
+                    producer.poll(0)
                     number += 1
             producer.purge()
+        if not self.journal.acknowledged and not self._abandoned.is_set():
+            self.journal.refused.append(f"no transaction was committed; {self._view.of(self.journal.topic)}")
+
+    def _goes_on(self) -> bool:
+        """Until the end; and on, for PATIENCE_S, while not one transaction was committed."""
+        if not self._end.is_set():
+            return True
+        if self.journal.acknowledged or self._abandoned.is_set():
+            return False
+        self._deadline = self._deadline or time.monotonic() + PATIENCE_S
+        return time.monotonic() < self._deadline
 
     def _transaction(self, producer: Producer, *, abort: bool) -> None:
         """One transaction: a few records to each partition. Raises KafkaException where the producer is done for."""

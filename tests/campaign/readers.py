@@ -7,6 +7,7 @@ from contextlib import suppress
 from confluent_kafka import Consumer, KafkaException
 
 from .journal import Record
+from .producers import Configs
 
 GROUP = "readers"
 COMMIT_EVERY_S = 1.0
@@ -15,10 +16,10 @@ COMMIT_EVERY_S = 1.0
 class Reader:
     """A member of the group. What it has read is committed after it was noted: each record is read at least once."""
 
-    def __init__(self, bootstrap: str, topics: str, read: dict[str, set[Record]]) -> None:
+    def __init__(self, configs: Configs, topics: str, read: dict[str, set[Record]]) -> None:
         """`topics`: a regular expression. `read`: gets every record, by topic; members share it."""
         self._config = {
-            "bootstrap.servers": bootstrap,
+            **configs,
             "group.id": GROUP,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,

@@ -1,7 +1,7 @@
 """What happens to our servers and to ZooKeeper. Each step leaves them running.
 
-A stock broker that has become the controller meanwhile gives way at the end of a step that does something to our
-servers: it is these that a campaign is about.
+A stock broker that has become the controller meanwhile gives way at the end of such a step: it is our servers that a
+campaign is about.
 """
 
 import asyncio
@@ -46,20 +46,21 @@ async def hand_over(site: Site, away: float, kill: bool) -> str:
     replicas, begins them anew, and removes the topic all the same. Brokers go on with its logs under the next topic of
     its name.
     """
-    site.ours.clear()
-    try:
-        await eventually(site.nothing_is_deleted, within=WAIT_S)
-        for name in reversed(SERVER_NAMES):
-            server = site.cluster.servers[name]
-            await (server.kill() if kill else server.stop())
-        await site.controlled_by(frozenset(BROKER_IDS))
-        stock = await site.read(site.controller)
-        await asyncio.sleep(away)
-        for name in SERVER_NAMES:
-            await site.serve(name)
-        await site.take_over()
-    finally:
-        site.ours.set()
+    async with site.servers:
+        site.ours.clear()
+        try:
+            await eventually(site.nothing_is_deleted, within=WAIT_S)
+            for name in reversed(SERVER_NAMES):
+                server = site.cluster.servers[name]
+                await (server.kill() if kill else server.stop())
+            await site.controlled_by(frozenset(BROKER_IDS))
+            stock = await site.read(site.controller)
+            await asyncio.sleep(away)
+            for name in SERVER_NAMES:
+                await site.serve(name)
+            await site.take_over()
+        finally:
+            site.ours.set()
     return f"broker {stock} was the controller"
 
 
@@ -67,7 +68,7 @@ async def restart_zookeeper(site: Site, away: float) -> str:
     await site.zookeeper.stop()
     await asyncio.sleep(away)
     await site.zookeeper.start()
-    await site.read(site.controller)
+    await _ours_again(site)
     return "serves again"
 
 
@@ -75,7 +76,7 @@ async def kill_zookeeper(site: Site, away: float) -> str:
     await site.zookeeper.kill()
     await asyncio.sleep(away)
     await site.zookeeper.start()
-    await site.read(site.controller)
+    await _ours_again(site)
     return "serves again"
 
 
@@ -90,6 +91,18 @@ async def restart_reader(site: Site, member: int, away: float) -> str:
 @asynccontextmanager
 async def _in_our_hands(site: Site, server: str) -> AsyncIterator[str]:
     """Gives the role of the server; at the end one of ours is the controller."""
-    yield "the controller" if await site.read(site.controller) == SERVER_IDS[server] else "a standby"
-    if await site.read(site.controller) is not None:
+    async with site.servers:
+        yield "the controller" if await site.read(site.controller) == SERVER_IDS[server] else "a standby"
+        if await site.read(site.controller) is not None:
+            await site.take_over()
+
+
+async def _ours_again(site: Site) -> None:
+    """ZooKeeper serves again. Whoever was elected since, one of our servers is the controller in the end."""
+
+    async def is_known() -> bool:
+        return await site.read(site.controller) is not None
+
+    await eventually(is_known, within=WAIT_S)
+    async with site.servers:
         await site.take_over()

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, ZkError
 from tests.faults.cluster import Address, Cluster, address_of
 from tests.processes import NotReady, processes
+from tests.raw_client import LOGIN
 from tests.stock.cluster import StockBroker, StockCluster
 from tests.waiting import EVERY_S, eventually
 from tests.zookeeper.proxy import Proxy
@@ -21,6 +22,7 @@ from tests.zookeeper.proxy import Proxy
 from .facts import Absence
 from .generator import BROKER_IDS, INTERNAL_TOPICS, LOG_DIRS, SERVER_NAMES
 from .load import Load
+from .security import OPEN, Security
 
 T = TypeVar("T")
 
@@ -37,8 +39,9 @@ SERVER_OPTIONS = (
     "--zookeeper-session-timeout-ms",
     str(SERVER_SESSION_MS),
 )
-WAIT_S = 180.0
-"""For what has to come about: a broker's start, an election. A machine may be busy with other things."""
+WAIT_S = 420.0
+"""For what has to come about: a broker's start, an election, the end of a move that waits for a broker. It only delays
+a failure: on a busy machine a broker alone starts for minutes."""
 
 STARTS = 5
 OLD_VERSION = "2.8.2"
@@ -67,10 +70,14 @@ class Site:
     disturbed    brokers with a log dir that is away
     absences     when brokers could not be reached, or were not registered
     ours         set but while a stock broker is to be the controller: no deletion begins then
+    servers      held by the step that ends and starts servers of ours
     """
 
-    def __init__(self, directory: Path, zookeeper: EmbeddedZooKeeper, zk: ZooKeeper, cluster: Cluster) -> None:
+    def __init__(
+        self, directory: Path, zookeeper: EmbeddedZooKeeper, zk: ZooKeeper, cluster: Cluster, security: Security
+    ) -> None:
         self.directory = directory
+        self.security = security
         self.zookeeper = zookeeper
         self.zk = zk
         self.cluster = cluster
@@ -82,6 +89,7 @@ class Site:
         self.stock: StockCluster
         self.ours = asyncio.Event()
         self.ours.set()
+        self.servers = asyncio.Lock()
         self._last_controller: int | None = None
         self.load: Load
 
@@ -93,6 +101,11 @@ class Site:
     def bootstrap(self) -> str:
         """The addresses of all brokers, running or not: they keep their ports."""
         return ",".join(broker.address for broker in self.brokers.values())
+
+    @property
+    def admin(self) -> dict[str, str]:
+        """librdkafka's configs of who may do everything."""
+        return {"bootstrap.servers": self.bootstrap, **self.security.admin}
 
     @contextmanager
     def absence(self, *brokers: int) -> Iterator[None]:
@@ -108,7 +121,11 @@ class Site:
         for left in reversed(range(STARTS)):
             with suppress(NotReady) if left else nullcontext():
                 await self.cluster.server(
-                    name, *SERVER_OPTIONS, connect=self.proxies[name].address + CHROOT, broker_id=SERVER_IDS[name]
+                    name,
+                    *SERVER_OPTIONS,
+                    *self.security.servers,
+                    connect=self.proxies[name].address + CHROOT,
+                    broker_id=SERVER_IDS[name],
                 )
                 return
 
@@ -184,18 +201,24 @@ class Site:
 
 
 @asynccontextmanager
-async def site(directory: Path, *, upgrade: bool = False) -> AsyncIterator[Site]:
+async def site(directory: Path, *, upgrade: bool = False, security: Security = OPEN) -> AsyncIterator[Site]:
     """Everything runs, our server `a` is the controller, and there is no topic. The end of the block ends it all.
 
     upgrade    the brokers begin with OLD_VERSION
     """
     async with AsyncExitStack() as stack:
-        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
+        zookeeper = await stack.enter_async_context(
+            EmbeddedZooKeeper(directory / "zookeeper", jvm=security.zookeeper_jvm, settings=security.zookeeper_settings)
+        )
         async with ZooKeeper(zookeeper.address) as outside:
             await outside.ensure_path(CHROOT)
-        zk = await stack.enter_async_context(ZooKeeper(zookeeper.address + CHROOT, session_timeout_ms=60_000))
+        zk = await stack.enter_async_context(
+            ZooKeeper(zookeeper.address + CHROOT, session_timeout_ms=60_000, access=security.access)
+        )
+        await security.prepare(zk)
+        LOGIN.set(security.login)
         group = await stack.enter_async_context(processes(directory))
-        made = Site(directory, zookeeper, zk, Cluster(group, zk, zookeeper.address + CHROOT, directory))
+        made = Site(directory, zookeeper, zk, Cluster(group, zk, zookeeper.address + CHROOT, directory), security)
         for name in (*BROKER_IDS, *SERVER_NAMES):
             made.proxies[name] = await stack.enter_async_context(Proxy(zookeeper.address))
         own = {
@@ -205,9 +228,11 @@ async def site(directory: Path, *, upgrade: bool = False) -> AsyncIterator[Site]
             }
             for broker in BROKER_IDS
         }
-        made.stock = StockCluster(
-            zookeeper.address + CHROOT, directory, BROKER_IDS, overrides=BROKER_SETTINGS, per_broker=own
-        )
+        settings = {**BROKER_SETTINGS, **security.brokers}
+        made.stock = StockCluster(zookeeper.address + CHROOT, directory, BROKER_IDS, overrides=settings, per_broker=own)
+        for broker in made.brokers.values():
+            broker.protocol = security.protocol
+            broker.jvm = (*broker.jvm, *security.jvm)
         for broker in made.brokers.values() if upgrade else ():
             broker.version = OLD_VERSION
             broker.properties |= OLD_PROTOCOL
@@ -216,7 +241,7 @@ async def site(directory: Path, *, upgrade: bool = False) -> AsyncIterator[Site]
         for name in SERVER_NAMES:
             await made.serve(name)
         await made.controlled_by(frozenset([SERVER_IDS[SERVER_NAMES[0]]]))
-        made.load = Load(made.bootstrap)
+        made.load = Load({"bootstrap.servers": made.bootstrap, **security.load}, directory)
         stack.push_async_callback(made.load.abandon)
         await asyncio.to_thread(made.load.start_readers)
         yield made

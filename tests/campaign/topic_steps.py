@@ -17,6 +17,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, Zk
 from tests.controller.bare_controller import batch, put_request
 from tests.faults.cluster import Name, Replicas, alter, ask
 
+from .producers import Configs
 from .site import WAIT_S, Site
 
 ASK_S = 10
@@ -187,15 +188,15 @@ async def _asked_until(
             if found := await done():
                 return asked, found
             asked += 1
-            last = await _told(asyncio.to_thread(_ask_admin, site.bootstrap, question), str)
+            last = await _told(asyncio.to_thread(_ask_admin, site.admin, question), str)
             if found := await done():
                 return asked, found
         await asyncio.sleep(ASK_EVERY_S)
     raise TimeoutError(f"not within {WAIT_S:g} s, asked {asked} times; the last answer: {last}")
 
 
-def _ask_admin(bootstrap: str, question: Callable[[AdminClient], dict[Any, Any]]) -> str:
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+def _ask_admin(configs: Configs, question: Callable[[AdminClient], dict[Any, Any]]) -> str:
+    admin = AdminClient({**configs, "log_level": 0})
     for answer in question(admin).values():
         answer.result(2 * ASK_S)
     return "done"

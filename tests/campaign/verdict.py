@@ -123,7 +123,7 @@ async def _records(site: Site) -> Counts:
         counts.of_deleted += journal.acknowledged if journal.ended.is_set() else 0
         if not journal.ended.is_set():
             _demand("acknowledgements", record_checks.refused(journal))
-    read = await asyncio.to_thread(_read, site.bootstrap, site.topics)
+    read = await asyncio.to_thread(_read, site, site.topics)
     counts.read = sum(map(len, read.values()))
     states = (await site.read(lambda: read_states(site.zk))).states
     for topic, journal in journals.items():
@@ -150,12 +150,12 @@ def _senders(log_dirs: Iterable[Path], topic: str, index: int) -> dict[int, Send
     return {offset: one for path in log_dirs for offset, one in senders(path / f"{topic}-{index}").items()}
 
 
-def _read(bootstrap: str, topics: Mapping[str, int]) -> dict[Name, list[tuple[int, Record]]]:
+def _read(site: Site, topics: Mapping[str, int]) -> dict[Name, list[tuple[int, Record]]]:
     """Each record with its offset."""
     found: dict[Name, list[tuple[int, Record]]] = defaultdict(list)
     partitions = [(topic, index) for topic, count in topics.items() for index in range(count)]
     try:
-        for record in read_to_end(bootstrap, partitions):
+        for record in read_to_end(site.bootstrap, partitions, site.security.admin):
             found[record.topic(), record.partition()].append((record.offset(), Record.decode(record.value())))
     except AssertionError as error:
         raise CheckFailed("records", [str(error)]) from error

@@ -1,12 +1,15 @@
 """The limits on connections that `serve` has by default, and those that an operator sets."""
 
 import argparse
+from pathlib import Path
 
 import pytest
 
+from kafka_reassign_rpc.cli.listener_settings import settle_listeners
 from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
+from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.server import file_descriptors
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 
@@ -17,7 +20,7 @@ def limits(*arguments: str) -> ServerLimits:
     parser = argparse.ArgumentParser()
     add_flags(parser, SETTINGS)
     given = parser.parse_args(["--zookeeper-connect", "127.0.0.1:1", *arguments])
-    return server_config(read_settings(given, SETTINGS)).limits
+    return server_config(settle_listeners(read_settings(given, SETTINGS))).limits
 
 
 @pytest.fixture(autouse=True)
@@ -48,3 +51,39 @@ def test_sv_6_an_operator_sets_other_limits() -> None:
 def test_sv_6_more_connections_than_descriptors_allow_are_not_promised(caplog: pytest.LogCaptureFixture) -> None:
     assert limits("--max-connections", "9999").max_connections == DESCRIPTORS - file_descriptors.KEPT
     assert "file descriptors do not allow 9999" in caplog.text
+
+
+def test_sv_6_rates_of_connections_are_those_of_a_broker_of_its_listeners_and_windows(tmp_path: Path) -> None:
+    properties = tmp_path / "server.properties"
+    properties.write_text(
+        "max.connection.creation.rate=50\nlistener.name.external.max.connection.creation.rate=20\n"
+        "listener.name.other.max.connection.creation.rate=7\nquota.window.num=5\nquota.window.size.seconds=2\n"
+        "inter.broker.listener.name=INTERNAL\n"
+    )
+    protocols = "INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT"
+    several = ("--listeners", "INTERNAL://:1,EXTERNAL://:2", "--listener-security-protocol-map", protocols)
+    found = limits(*several, "--kafka-config", str(properties))
+    assert found.max_connection_creation_rate == 50
+    assert found.max_connection_creation_rate_of_listeners == {"EXTERNAL": 20}
+    assert found.protected_listener == "INTERNAL"
+    assert found.quota_windows == (5, 2000)
+
+    one = ("--listeners", "INTERNAL://:1", "--listener-security-protocol-map", protocols)
+    found = limits(*one, "--inter-broker-listener-name", "INTERNAL", "--max-connection-creation-rate", "9")
+    assert (found.max_connection_creation_rate, found.protected_listener) == (9, ""), "nobody else could come in"
+    assert limits().quota_windows == (11, 1000)
+
+
+def test_sv_5_windows_of_mutation_quotas_are_those_of_a_broker() -> None:
+    assert limits().controller_quota_windows == (11, 1000)
+    found = limits("--controller-quota-window-num", "3", "--controller-quota-window-size-seconds", "20")
+    assert found.controller_quota_windows == (3, 20_000)
+    assert found.quota_windows == (11, 1000)
+
+
+@pytest.mark.parametrize("of", ["--quota-window", "--controller-quota-window"])
+@pytest.mark.parametrize("end", ["-num", "-size-seconds"])
+@pytest.mark.parametrize("value", ["0", "-1", "many", "9999"])
+def test_sv_6_windows_that_cannot_be_are_refused(of: str, end: str, value: str) -> None:
+    with pytest.raises(UsageError, match=of + end):
+        limits(of + end, value)

@@ -182,8 +182,8 @@ def test_sv_5_a_secret_of_the_wrong_form_is_not_repeated(tmp_path: Path) -> None
     ("content", "saying"),
     [
         (None, "cannot read {path}: No such file or directory"),
-        (b"a=\\uzz", "{path}: malformed \\uxxxx encoding"),
-        (b"a" * (2**20 + 1), "{path} has more than 1048576 bytes"),
+        (b"a=\\uzz", "{path}: Malformed \\uxxxx encoding."),
+        (b"a" * (2**20 + 1), "cannot read {path}: it has more than 1048576 bytes"),
     ],
 )
 def test_sv_5_a_server_properties_that_cannot_be_read_is_told(
@@ -205,12 +205,34 @@ def test_sv_5_pages_for_monitoring_need_tls_where_they_need_passwords(
     assert "metrics.users.file: passwords need metrics.security.protocol=SSL" in line
     path = properties_file(tmp_path / "k.properties", stores)
     secured = (*asked, "--kafka-config", path, "--metrics-security-protocol", "SSL")
-    assert f"metrics.users.file: cannot read {tmp_path}/users.toml" in refusal(capsys, "serve", *secured)
+    assert f"metrics.users.file: {tmp_path}/users.toml: no such file or directory" in refusal(capsys, "serve", *secured)
     (tmp_path / "users.toml").write_text('prometheus = "s3cr3t"')
     line = refusal(capsys, "serve", *secured)
     assert f"metrics.users.file: {tmp_path}/users.toml: user 'prometheus': expected salt=" in line
     assert "s3cr3t" not in line
     (tmp_path / "users.toml").write_text(f'prometheus = "{hashed_line("s3cr3t", 4096)}"')
-    security = server_config(read(*secured)).metrics_security
-    assert security.users is not None
-    assert security.tls is not None
+    config = server_config(read(*secured))
+    assert config.metrics_security.users is not None
+    assert config.metrics_security.tls is not None
+    assert config.status_page == "full", "it is known who reads"
+
+
+def test_sv_11_the_status_page_tells_names_only_to_known_readers_unless_an_operator_says_so(
+    tmp_path: Path, stores: dict[str, str]
+) -> None:
+    plain = (*ZK, "--metrics-listener", "127.0.0.1:0")
+    path = properties_file(tmp_path / "k.properties", stores)
+    tls = (*plain, "--kafka-config", path, "--metrics-security-protocol", "SSL")
+    asked = properties_file(tmp_path / "a.properties", {**stores, "listener.name.metrics.ssl.client.auth": "required"})
+    wished = properties_file(
+        tmp_path / "w.properties", {**stores, "listener.name.metrics.ssl.client.auth": "requested"}
+    )
+    for arguments, told in (
+        (plain, "counts"),
+        (tls, "counts"),
+        ((*plain, "--kafka-config", wished, "--metrics-security-protocol", "SSL"), "counts"),
+        ((*plain, "--kafka-config", asked, "--metrics-security-protocol", "SSL"), "full"),
+        ((*plain, "--status-page", "full"), "full"),
+        ((*tls, "--status-page", "off"), "off"),
+    ):
+        assert server_config(read(*arguments)).status_page == told, arguments

@@ -318,6 +318,34 @@ async def test_sv_1_a_data_directory_that_cannot_be_used_is_one_line_and_exit_co
     assert str(in_the_way) in ended[1]
 
 
+async def test_sv_7_every_line_of_the_log_is_a_json_object_where_that_is_asked_for(
+    commands: Processes, zk: ZooKeeper, zk_connect: str
+) -> None:
+    server = await commands.start("json", "serve", "--zookeeper-connect", zk_connect, *PORT_0, "--log-format", "json")
+    await zk.ensure_path("/admin")
+    await zk.create("/admin/reassign_partitions", b"\xff\n no JSON")
+    await eventually(lambda: "/admin/reassign_partitions" in server.log)
+    assert await server.stop(signal.SIGTERM) == 0
+    lines = [json.loads(line) for line in server.log.splitlines()]
+    assert len(lines) > 3
+    assert all(line.keys() - {"exception"} == {"ts", "level", "logger", "message"} for line in lines)
+    assert "kafka_reassign_rpc" in lines[0]["logger"]
+
+
+async def test_sv_7_the_error_that_ends_a_server_is_a_json_line_too(zk: ZooKeeper, zk_connect: str) -> None:
+    await zk.ensure_path("/brokers/ids")
+    here = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
+    await zk.create("/brokers/ids/1000", encode_broker([here], 0), ephemeral=True)
+
+    arguments = ("--zookeeper-connect", zk_connect, *PORT_0, "--log-level", "ERROR", "--log-format", "json")
+    code, errors = await end_of("serve", *arguments)
+
+    assert code == 1
+    (line,) = errors.splitlines()
+    assert json.loads(line)["level"] == "CRITICAL"
+    assert "choose another --broker-id" in json.loads(line)["message"]
+
+
 async def end_of(*arguments: str) -> tuple[int, str]:
     """The exit code and standard error of a command that ends by itself and prints nothing on standard output."""
     ended = await output_of(CLI, arguments)

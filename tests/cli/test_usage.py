@@ -32,9 +32,12 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     def started(*_: object, **__: object) -> int:
         pytest.fail("it was not refused")
 
+    def set_up_logging(level: str, _: str) -> None:
+        check_level(level)
+
     for module in (serve_command, fleet_command, zookeeper_command):
         monkeypatch.setattr(module, "run_until_signalled", started)
-        monkeypatch.setattr(module, "set_up_logging", check_level)
+        monkeypatch.setattr(module, "set_up_logging", set_up_logging)
 
     def check(*arguments: str, saying: str) -> None:
         try:
@@ -54,6 +57,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 ANY = ("--zookeeper-connect", "127.0.0.1:1")
 FLEET = ("fleet", *ANY, "--broker-ids", "1")
+PLAN = ("plan", "rebalance", "--snapshot", "s", "--out", "o")
 
 
 @pytest.mark.parametrize(
@@ -111,6 +115,7 @@ FLEET = ("fleet", *ANY, "--broker-ids", "1")
         (("status", *ANY, "--timeout-ms", "1.5"), "--timeout-ms: expected a whole number"),
         (("serve", "--socket-request-max-bytes", "1"), "--socket-request-max-bytes"),
         (("serve", "--log-level", "LOUD"), "--log-level: expected one of DEBUG, INFO, WARNING, ERROR"),
+        (("serve", "--log-format", "xml"), "--log-format: expected one of text, json, got 'xml'"),
         (("serve", "--metrics-listener", "nowhere"), "--metrics-listener: expected HOST:PORT, got 'nowhere'"),
         (("serve", "--metrics-listener", "127.0.0.1:70000"), "--metrics-listener: expected HOST:PORT"),
         (("serve", "--metrics-listener", ""), "--metrics-listener"),
@@ -128,6 +133,10 @@ FLEET = ("fleet", *ANY, "--broker-ids", "1")
         (("fleet", *ANY, "--broker-ids", "2147483648"), "--broker-ids"),
         (("fleet", "--zookeeper-connect", "h:p", "--broker-ids", "1"), "--zookeeper-connect"),
         ((*FLEET, "--bandwidth", "0"), "--bandwidth"),
+        ((*PLAN, "--broker-bandwidth", "4"), "--broker-bandwidth: expected a broker and its bandwidth"),
+        ((*PLAN, "--broker-bandwidth", "4=0"), "--broker-bandwidth"),
+        ((*PLAN, "--broker-bandwidth", "x=5MB"), "--broker-bandwidth"),
+        ((*PLAN, "--throttle", "0"), "--throttle"),
         ((*FLEET, "--bandwidth", "fast"), "--bandwidth"),
         ((*FLEET, "--rack", "2:a"), "--rack: broker 2 is not one of 1"),
         ((*FLEET, "--topic", "t:1:1"), "--topic: 't:1:1' is not NAME:PARTITIONS:RF:BYTES"),
@@ -137,6 +146,7 @@ FLEET = ("fleet", *ANY, "--broker-ids", "1")
         ((*FLEET, "--replica-lag-time-max-ms", "0"), "--replica-lag-time-max-ms"),
         ((*FLEET, "--session-timeout-ms", "-5"), "--session-timeout-ms"),
         ((*FLEET, "--log-level", "LOUD"), "--log-level"),
+        ((*FLEET, "--log-format", "xml"), "--log-format"),
         (("zookeeper", "--port", "70000"), "--port: expected 0 to 65535, got 70000"),
         (("zookeeper", "--port", "x"), "--port"),
         (("zookeeper", "--log-level", "LOUD"), "--log-level"),

@@ -119,3 +119,10 @@ async def test_240_4_listed_moves_have_their_identity_and_their_state() -> None:
     assert (moving.target, waiting.target) == ((3, 1), (1, 3))
     assert (moving.sources, waiting.sources) == (frozenset({1, 2}), frozenset({1, 2}))
     assert (moving.is_waiting, waiting.is_waiting) == (False, True)
+
+
+async def test_236_13_a_queued_move_has_its_own_cap_beside_it() -> None:
+    controller = Controller(accepted())
+    await alter(controller, queue=True, moves_per_broker=5)
+    await alter(controller, queue=True)
+    assert [decode_request(frame[4:]).body.moves_per_broker for frame in controller.asked] == [5, -1]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
 from tests.interop.clusters import ComparedCluster
 from tests.interop.comparing import ABSENT, Difference
-from tests.stock.jars import TOOL_VERSIONS, require
+from tests.stock.jars import EACH_TOOL, require
 from tests.stock.tools import Output, Tools
 
 from .comparison import problems_with
@@ -290,20 +291,24 @@ WANTED = (
 )
 
 
-@pytest.mark.parametrize("version", TOOL_VERSIONS)
+@pytest.fixture(scope="module", params=EACH_TOOL)
+def tools(request: pytest.FixtureRequest) -> Iterator[Tools]:
+    require(request.param)
+    with Tools(request.param) as tools:
+        yield tools
+
+
 @pytest.mark.parametrize("sequence", SEQUENCES)
 async def test_sv_2_the_java_tools_print_what_they_print_on_stock_kafka(
-    sequence: str, version: str, clusters: Clusters, tmp_path: Path
+    sequence: str, tools: Tools, clusters: Clusters, tmp_path: Path
 ) -> None:
-    require(version)
-    topic = f"{sequence}-{version}".replace("_", "-").replace(".", "-")
+    topic = f"{sequence}-{tools.version}".replace("_", "-").replace(".", "-")
     transcripts = {}
-    with Tools(version) as tools:
-        for cluster in clusters:
-            host, port = await cluster.address(2)
-            session = ToolSession(cluster, tools, f"{host}:{port}", topic, tmp_path)
-            await SEQUENCES[sequence](session)
-            transcripts[cluster.name] = session.transcript
+    for cluster in clusters:
+        host, port = await cluster.address(2)
+        session = ToolSession(cluster, tools, f"{host}:{port}", topic, tmp_path)
+        await SEQUENCES[sequence](session)
+        transcripts[cluster.name] = session.transcript
     labels = {label for label, _ in transcripts["ours"]}
     expected = [d for d in WANTED if d.scenario == sequence and d.label in labels]
     assert not (problems := problems_with(topic, transcripts, expected)), "\n".join(problems)

@@ -5,7 +5,7 @@ a second.
 """
 
 import json
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,7 @@ class Cluster:
         sampling: Sampling = SAMPLING,
         *,
         metrics: bool = False,
+        status_page: str = "counts",
         replica_lag_ms: int = REPLICA_LAG_MS,
     ) -> None:
         self.connect = connect
@@ -72,6 +73,7 @@ class Cluster:
         self._event_log = event_log
         self._sampling = sampling
         self._metrics = metrics
+        self._status_page = status_page
         self._replica_lag_ms = replica_lag_ms
         self.broker_configs: Mapping[str, str] = {}
         """What brokers are started with from now on."""
@@ -80,11 +82,16 @@ class Cluster:
         self.refuses_by_policy = True
         self.authorizer: AuthorizerConfig | None = None
         """What servers are started with from now on."""
+        self.listeners: Sequence[Endpoint] = LISTENERS
+        self.security: Callable[[], Mapping[str, Any]] = dict
+        """Makes what the listeners of each server need."""
         self._server: AsyncExitStack | None = None
         self._brokers: dict[int, AsyncExitStack] = {}
         self._wire: RpcClient
         self.metrics_address: str
         self.bootstrap = ""
+        self.addresses: Mapping[str, tuple[str, int]]
+        """Of the running server, by listener."""
 
     # ---------------------------------------------------------------------------------------- processes
 
@@ -92,20 +99,23 @@ class Cluster:
         self._server = AsyncExitStack()
         config = ServerConfig(
             zookeeper_connect=self.connect,
-            listeners=LISTENERS,
+            listeners=self.listeners,
             server_id=server_id,
             settings=self._settings,
             metrics_listener=("127.0.0.1", 0) if self._metrics else None,
+            status_page=self._status_page,
             event_log=None if self._event_log is None else EventLogConfig(self._event_log / str(server_id)),
             sampling=self._sampling,
             broker_settings=self.broker_settings,
             refuses_by_policy=self.refuses_by_policy,
             authorizer=self.authorizer,
+            **self.security(),
         )
         server = await self._server.enter_async_context(ControllerProcess(config))
         await server.ready()
         self.metrics_address = server.metrics_address or ""
         self.bootstrap = server.bootstrap
+        self.addresses = server._server.addresses
         self._wire = await self.client()
         self._server.callback(self._wire.close)
 
@@ -113,6 +123,13 @@ class Cluster:
         """One more client of the server."""
         host, _, port = self.bootstrap.rpartition(":")
         return await RpcClient.open(host, int(port), "test", 20.0)
+
+    async def reconnect(self, client: RpcClient | None = None) -> None:
+        """Later requests come by a new connection, or by that of this client."""
+        self._wire.close()
+        self._wire = await self.client() if client is None else client
+        assert self._server is not None
+        self._server.callback(self._wire.close)
 
     async def stop_server(self) -> None:
         if self._server is not None:
@@ -363,13 +380,23 @@ async def cluster(
     event_log: Path | None = None,
     sampling: Sampling = SAMPLING,
     metrics: bool = False,
+    status_page: str = "counts",
     replica_lag_ms: int = REPLICA_LAG_MS,
     broker_configs: Mapping[str, str] | None = None,
     broker_settings: Mapping[str, Value] | None = None,
 ) -> AsyncIterator[Cluster]:
     """A cluster whose server is the controller and whose brokers are all registered."""
     async with ZooKeeper(connect) as zk:
-        made = Cluster(connect, zk, settings, event_log, sampling, metrics=metrics, replica_lag_ms=replica_lag_ms)
+        made = Cluster(
+            connect,
+            zk,
+            settings,
+            event_log,
+            sampling,
+            metrics=metrics,
+            status_page=status_page,
+            replica_lag_ms=replica_lag_ms,
+        )
         made.broker_configs, made.broker_settings = broker_configs or {}, broker_settings or {}
         try:
             await made.start_server()

@@ -183,6 +183,17 @@ async def connected(
         await scripted.stop()
 
 
+def leader_and_isr_answer(codes: Mapping[int, int]) -> LeaderAndIsrResponse:
+    """Version 7, with an error code for partitions of topic t."""
+    topic = LeaderAndIsrResponse.LeaderAndIsrTopicError
+    entries = [
+        topic.LeaderAndIsrPartitionError(version=7, partition_index=index, error_code=code)
+        for index, code in codes.items()
+    ]
+    topics = [topic(version=7, topic_id=TOPIC_ID, partition_errors=entries)]
+    return LeaderAndIsrResponse(version=7, error_code=0, topics=topics)
+
+
 async def test_455_4_pending_requests_are_sent_in_their_order() -> None:
     async with connected() as (broker, channel, reports, _):
         channel.pending.stop("t", 1, StopReplicaState(5, delete=True))
@@ -317,17 +328,12 @@ async def test_sv_4_replicas_on_a_failed_log_dir_are_reported_and_so_is_their_re
 @pytest.mark.parametrize("at_first", [True, False], ids=["in its first answer", "later"])
 async def test_sv_10_the_log_of_an_earlier_topic_is_deleted_once_before_the_new_replica_begins(at_first: bool) -> None:
     """The broker was away when the replica of the earlier topic was dropped, and has refused the new one since."""
-    topic = LeaderAndIsrResponse.LeaderAndIsrTopicError
 
     def answer(body: Any) -> Any:
         if not isinstance(body, LeaderAndIsrRequest):
             return RESPONSES[body.API_KEY]
-        entries = [
-            topic.LeaderAndIsrPartitionError(version=7, partition_index=index, error_code=INCONSISTENT_TOPIC_ID)
-            for index in (0, 1)  # of partition 1 the broker is in the ISR: that log stays whatever the broker says
-        ]
-        topics = [topic(version=7, topic_id=TOPIC_ID, partition_errors=entries)]
-        return LeaderAndIsrResponse(version=7, error_code=0, topics=topics)
+        # Of partition 1 the broker is in the ISR: that log stays whatever the broker says.
+        return leader_and_isr_answer({0: INCONSISTENT_TOPIC_ID, 1: INCONSISTENT_TOPIC_ID})
 
     async with connected(up_to_date=not at_first) as (broker, channel, _, _cluster):
         broker.answer = answer
@@ -350,24 +356,49 @@ async def test_sv_10_the_log_of_an_earlier_topic_is_deleted_once_before_the_new_
         assert broker.kinds().count(StopReplicaRequest) == 1, "a broker that refuses again is not asked for ever"
 
 
+async def test_sv_10_the_log_of_an_earlier_topic_stays_until_its_replica_has_left_the_isr() -> None:
+    refusal = leader_and_isr_answer({1: INCONSISTENT_TOPIC_ID})
+    async with connected() as (broker, channel, _, found):
+        broker.answer = lambda body: refusal if isinstance(body, LeaderAndIsrRequest) else RESPONSES[body.API_KEY]
+        channel.pending.leader_and_isr("t", 1, is_new=True)
+        channel.wake()
+        await eventually(lambda: channel._kept_logs)
+        channel.left_isr("t", 0)
+        partitions = found.topics["t"].partitions
+        partitions[1] = replace(partitions[1], isr=(1, 2))
+        channel.left_isr("t", 1)
+        await eventually(lambda: broker.kinds()[-2:] == [StopReplicaRequest, LeaderAndIsrRequest])
+        assert not channel._kept_logs
+
+
+def test_sv_10_a_channel_hears_when_its_broker_leaves_an_isr(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[tuple[int, str, int]] = []
+
+    class Channel:
+        def __init__(self, broker: int) -> None:
+            self.left_isr = partial(self._note, broker)
+
+        def _note(self, broker: int, topic: str, index: int) -> None:
+            heard.append((broker, topic, index))
+
+    channels = ChannelManager(lambda: cluster(live=(1, 2, 3)), Sender(1000, 1, ()), lambda *_: None, lambda: None)
+    monkeypatch.setattr(channels, "_channels", {broker: Channel(broker) for broker in (1, 2, 3)})
+    before = not_moving(1, 2, 3)
+    channels.partition_changed("t", 0, before, replace(before, isr=(1, 3)))
+    channels.partition_changed("t", 1, before, replace(before, leader=before.leader))
+    assert heard == [(2, "t", 0)]
+
+
 async def test_sv_4_a_broker_that_starts_with_a_failed_log_dir_is_heard_at_its_first_answer() -> None:
-    topic = LeaderAndIsrResponse.LeaderAndIsrTopicError
     codes = {0: 0, 1: KAFKA_STORAGE_ERROR}
-    entries = [
-        topic.LeaderAndIsrPartitionError(version=7, partition_index=index, error_code=code)
-        for index, code in codes.items()
-    ]
-    answers = {
-        LeaderAndIsrRequest: LeaderAndIsrResponse(
-            version=7, error_code=0, topics=[topic(version=7, topic_id=TOPIC_ID, partition_errors=entries)]
-        )
-    }
     async with connected(up_to_date=False) as (broker, channel, reports, _):
-        broker.answer = lambda body: answers.get(type(body), RESPONSES[body.API_KEY])
+        broker.answer = lambda body: (
+            leader_and_isr_answer(codes) if isinstance(body, LeaderAndIsrRequest) else RESPONSES[body.API_KEY]
+        )
         channel.wake()
         await eventually(lambda: len(reports.log_dirs) == 1)
         assert reports.log_dirs == [[LogDirAnswer(TopicPartition("t", 1), TOPIC_ID, is_offline=True)]]
-        codes[1] = entries[1].error_code = 0
+        codes[1] = 0
         channel.pending.everything()
         channel.wake()
         await eventually(lambda: len(reports.log_dirs) == 2)

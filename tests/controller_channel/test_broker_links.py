@@ -11,6 +11,7 @@ import pytest
 
 from kafka_reassign_rpc.controller_channel.broker_link_settings import broker_links
 from kafka_reassign_rpc.controller_channel.broker_links import LOGIN, RIGHTS, BrokerLinks, BrokerRefuses
+from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.protocol.messages import StopReplicaRequest
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.tls import TlsConfig
@@ -220,7 +221,8 @@ async def test_sv_5_a_trouble_is_logged_once_and_its_end_too(caplog: pytest.LogC
             "security.inter.broker.protocol: only one of it and inter.broker.listener.name may be set",
         ),
         ({"listener.security.protocol.map": "A"}, "listener.security.protocol.map: expected NAME:PROTOCOL"),
-        ({"listener.security.protocol.map": "A:B"}, "listener.security.protocol.map: expected one of"),
+        ({"listener.security.protocol.map": "A:B"}, "listener.security.protocol.map: expected NAME:PROTOCOL with"),
+        ({"listener.security.protocol.map": "A:SSL,a:SSL"}, "listener.security.protocol.map: A stands twice"),
         ({"security.inter.broker.protocol": "SASL_SSL"}, "listener.name.sasl_ssl.gssapi.sasl.jaas.config: a login"),
         (
             {"security.inter.broker.protocol": "SASL_PLAINTEXT", "sasl.mechanism.inter.broker.protocol": "PLAIN"},
@@ -246,6 +248,16 @@ def test_sv_5_without_settings_the_first_listener_of_a_broker_is_used() -> None:
     assert broker_links({"inter.broker.listener.name": "SSL", "ssl.truststore.certificates": ""}).protocol == "SSL"
     both = broker_links({"inter.broker.listener.name": "B", "control.plane.listener.name": "C"})
     assert both.listener == "C"
+
+
+def test_sv_5_a_protocol_alone_means_the_listener_of_its_name_and_else_one_that_speaks_it() -> None:
+    """KafkaConfig.getInterBrokerListenerNameAndSecurityProtocol: credentials of another listener may be others."""
+    of_clients, of_brokers = (Endpoint(name, "SSL", "h", at) for name, at in (("CLIENT", 1), ("SSL", 2)))
+    plain = Endpoint("PLAIN", "PLAINTEXT", "h", 3)
+    links = BrokerLinks(protocol="SSL")
+    assert links.endpoint(Broker(1, 1, (plain, of_clients, of_brokers))) == of_brokers
+    assert links.endpoint(Broker(1, 1, (plain, of_clients))) == of_clients
+    assert BrokerLinks("CLIENT", "SSL").endpoint(Broker(1, 1, (of_brokers, of_clients))) == of_clients
 
 
 async def test_sv_5_many_connections_are_opened_at_a_time(cluster: Cluster) -> None:

@@ -8,9 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import SLICE, HostedReplica, refusals
+from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import (
+    SLICE,
+    HostedReplica,
+    may_be_replaced,
+    refusals,
+)
 from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStorageError
-from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.frame_errors import Truncated
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
@@ -87,3 +92,40 @@ def test_sv_6_an_answer_that_ends_early_is_a_typed_error(errors: Errors, data: s
 def test_sv_5_an_answer_about_many_replicas_is_read_in_slices() -> None:
     _, pauses = read(answer({UUID(int=1): dict.fromkeys(range(5 * SLICE), 0)}, 7))
     assert pauses == 5
+
+
+def hosted(isr: tuple[int, ...], *, created: int, version: int, leader: int = 1) -> Cluster:
+    """Topic `one` with partition 0 on brokers 1 and 3."""
+    value = Partition(replicas=(1, 3), leader=leader, isr=isr, leader_epoch=0, partition_epoch=0)
+    topic = Topic("one", UUID(int=1), {0: value}, version=version, created=created)
+    return Cluster(topics={"one": topic}, topic_names=dict(NAMES))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "may"),
+    [
+        (hosted((1,), created=5, version=9), True),
+        (hosted((1, 3), created=11, version=0), True),
+        (hosted((1, 3), created=11, version=0, leader=3), True),
+        (hosted((1, 3), created=11, version=1), False),
+        (hosted((1, 3), created=10, version=0), False),
+        (hosted((1, 3), created=9, version=0), False),
+        (hosted((1,), created=11, version=1, leader=3), False),
+    ],
+    ids=[
+        "not in sync", "created in this term", "created in this term, to lead", "changed since its creation",
+        "created by the election's transaction", "created before", "leader outside of the ISR",
+    ],
+)  # fmt: skip
+def test_sv_10_a_log_of_another_topic_is_replaced_where_it_cannot_be_of_the_present_one(
+    cluster: Cluster, may: bool
+) -> None:
+    replica = HostedReplica(TopicPartition("one", 0), UUID(int=1))
+    assert may_be_replaced(replica, 3, cluster, elected=10) is may
+
+
+def test_sv_10_a_log_is_not_replaced_for_another_topic_of_the_name_or_where_the_broker_has_no_replica() -> None:
+    cluster = hosted((1,), created=5, version=0)
+    name = TopicPartition("one", 0)
+    assert not may_be_replaced(HostedReplica(name, UUID(int=2)), 3, cluster, elected=10)
+    assert not may_be_replaced(HostedReplica(name, UUID(int=1)), 2, cluster, elected=10)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, Partition, Topic
+from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Broker, Cluster, Endpoint, Partition, Topic
 from kafka_reassign_rpc.protocol.frame_codec import encode_body, encode_request, request_prefix
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, UpdateMetadataRequest
 
@@ -49,7 +49,7 @@ partitions = st.builds(
 endpoints = st.builds(
     Endpoint,
     st.text(max_size=5),
-    st.sampled_from(sorted(request_builders.SECURITY_PROTOCOLS)),
+    st.sampled_from(SECURITY_PROTOCOLS),
     st.text(max_size=200),
     epochs,
 )

@@ -284,3 +284,17 @@ def test_sv_4_many_leader_and_isrs_do_not_hold_up_metadata_and_stops() -> None:
 
     kinds = [type(request) for request in drain(pending, 2)]
     assert kinds == [LeaderAndIsr, UpdateMetadata, StopReplica] * 3
+
+
+def test_455_4_followers_whose_leader_knows_go_before_leaders_so_that_they_stand_still_for_a_short_time() -> None:
+    pending = up_to_date()
+    for index in range(6):
+        pending.leader_and_isr("t", index, is_new=index == 5)
+    pending.leader_and_isr("u", 7, is_new=False, leader_knows=True)
+    pending.leader_and_isr("t", 5, is_new=False, leader_knows=True)
+    pending.leader_and_isr("t", 5, is_new=False)
+
+    assert drain(pending, 4) == [
+        LeaderAndIsr({"u": {7: False}, "t": {5: True, 0: False, 1: False}}),
+        LeaderAndIsr({"t": {2: False, 3: False, 4: False}}),
+    ]

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.status_page.requests import PARAMETERS
 from tests.docs.pages import DOCS, text_of
 
 LISTED = re.compile(r"^\| (?:`([^`]+)`|(\d+)) \|", re.MULTILINE)
@@ -34,6 +35,11 @@ def names_in_catalogue(page: str) -> list[str]:
         return [setting.name for setting in SETTINGS]
     if page == "metrics.md":
         return [metric.name for metric in METRICS]
+    if page == "status-api.md":
+        fields = [name for schema in generate.status_schemas().values() for name in schema["properties"]]
+        return [*fields, *(name for parameters in PARAMETERS.values() for name in parameters)]
+    if page == "status-api.schema.json":
+        return []
     return [*catalogue.EVENTS, *catalogue.EVERY_EVENT, *catalogue.EVENT_FIELDS]
 
 

@@ -1,5 +1,7 @@
 """A topic is deleted and created again under its name while a broker is away that holds a log of the earlier one."""
 
+import pytest
+
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DeleteTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.faults.cluster import Cluster, ask
@@ -26,26 +28,52 @@ async def delete(cluster: Cluster, name: str) -> None:
     await eventually(is_gone)
 
 
-async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_gets_the_replica_of_the_next_one(
-    cluster: Cluster,
-) -> None:
-    """Its replica was dropped while it was away: it has the log of the earlier topic when it returns."""
-    await cluster.server("a")
+async def log_left_on_a_broker_that_is_away(cluster: Cluster) -> None:
+    """Starts brokers 1 to 3. Broker 3 has gone again, with a log of topic t, which is deleted by now."""
     await cluster.fleet("1,2")
     away = await cluster.fleet("3")
     await create(cluster, "t", 1, 3)
     await cluster.rests_at({("t", 0): [1, 3]})
-
     assert await away.stop() == 0
     await eventually(lambda: _is_away(cluster))
     assert await cluster.alter("a", {("t", 0): [1, 2]}) == {("t", 0): 0}
     await cluster.rests_at({("t", 0): [1, 2]})
     await delete(cluster, "t")
+
+
+async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_gets_the_replica_of_the_next_one(
+    cluster: Cluster,
+) -> None:
+    """Its replica was dropped while it was away: it has the log of the earlier topic when it returns."""
+    await cluster.server("a")
+    await log_left_on_a_broker_that_is_away(cluster)
     await create(cluster, "t", 1, 2)
     await cluster.fleet("3")
 
     assert await cluster.alter("a", {("t", 0): [1, 3]}) == {("t", 0): 0}
     await cluster.rests_at({("t", 0): [1, 3]})
+
+
+@pytest.mark.parametrize("replicas", [(1, 3), (3, 1)], ids=["follows", "leads"])
+async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_place_in_the_isr_of_the_next_one(
+    cluster: Cluster, replicas: tuple[int, int]
+) -> None:
+    """It is back when the next topic is created, so that it counts as in sync before it has refused the replica."""
+    server = await cluster.server("a")
+    await log_left_on_a_broker_that_is_away(cluster)
+    await cluster.fleet("3")
+    await eventually(lambda: _is_back(cluster))
+
+    await create(cluster, "t", *replicas)
+    await eventually(lambda: "has the log of an earlier topic for t-0: it is deleted" in server.log)
+
+    # A replica joins the ISR by fetching: the new one is whole.
+    assert await cluster.alter("a", {("t", 0): [2, 3]}) == {("t", 0): 0}
+    await cluster.rests_at({("t", 0): [2, 3]})
+
+
+async def _is_back(cluster: Cluster) -> bool:
+    return 3 in await cluster.live()
 
 
 async def _is_away(cluster: Cluster) -> bool:

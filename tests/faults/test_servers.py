@@ -6,8 +6,9 @@ from collections.abc import Mapping
 import pytest
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.protocol.messages import MetadataRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
-from tests.faults.cluster import NOT_CONTROLLER, SESSION_MS, Cluster, Name, Replicas, alter, listed, metadata
+from tests.faults.cluster import NOT_CONTROLLER, SESSION_MS, Cluster, Name, Replicas, alter, ask, listed, metadata
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 
@@ -169,6 +170,38 @@ async def test_sv_3_a_controller_whose_connection_is_cut_keeps_its_session_or_is
 
 async def _epoch_is(cluster: Cluster, epoch: int) -> bool:
     return await cluster.epoch() == epoch
+
+
+async def test_sv_3_a_server_without_zookeeper_goes_on_naming_the_brokers_and_topics_that_it_knew(
+    cluster: Cluster, zookeeper: EmbeddedZooKeeper
+) -> None:
+    chroot = cluster.connect.removeprefix(zookeeper.address)
+    async with Proxy(zookeeper.address) as proxy:
+        await cluster.server("a", connect=proxy.address + chroot)
+        await cluster.fleet("1,2,3,4", TOPIC)
+        await names_all(cluster, "a")
+
+    await eventually(lambda: _has_no_controller(cluster, "a"))
+    await names_all(cluster, "a")
+
+
+async def names_all(cluster: Cluster, name: str) -> None:
+    """Clients that learn of no broker forget all of them; those that learn of no topic leave their partitions."""
+
+    async def shown() -> bool:
+        one = await metadata(cluster.address(name), "t")
+        every = await ask(cluster.address(name), MetadataRequest(topics=None), 8)
+        return all(
+            {broker.node_id for broker in answer.brokers} >= {1, 2, 3, 4}
+            and [(topic.name, topic.error_code, len(topic.partitions)) for topic in answer.topics] == [("t", 0, 4)]
+            for answer in (one, every)
+        )
+
+    await eventually(shown)
+
+
+async def _has_no_controller(cluster: Cluster, name: str) -> bool:
+    return bool((await metadata(cluster.address(name), "t")).controller_id == -1)
 
 
 async def test_sv_3_a_write_whose_answer_is_lost_is_settled_when_the_connection_is_back(

@@ -6,7 +6,10 @@ from tests.fuzz.damage import damaged
 
 _METHODS = ("GET", "GET", "GET", "HEAD", "POST", "OPTIONS", "get", "G\x00T", "X" * 5_000)
 _PATHS = ("/metrics", "/health", "/ready", "/", "/../etc/passwd", "//ready", "/ready?" + "x" * 3_000, "*", "http://a/ready",
-          "/" * 9_000, "/%ff%00", "/ready#x", "\x7f")  # fmt: skip
+          "/" * 9_000, "/%ff%00", "/ready#x", "\x7f", "/api/v1/status", "/api/v1/stream", "/api/v1/brokers",
+          "/api/v1/moves?topic=%00%ff&sort=left&offset=9999999", "/api/v1/moves?limit=" + "9" * 3_000,
+          "/api/v1/events?since=1&principal=%ud800&broker=1", "/api/v1/history?span=day", "/static/status.js",
+          "/static/../page.py", "/api/v1/moves?" + "&" * 3_000)  # fmt: skip
 _VERSIONS = ("HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/9.9", "", "HTTP/" + "1" * 500)
 _HEADERS = (
     *("Host: x", "Host: a\r\nHost: b", "Connection: close", "Connection: keep-alive", "Accept-Encoding: gzip"),

@@ -89,7 +89,16 @@ async def site(directory: Path, *options: str) -> AsyncIterator[Site]:
             cluster = Cluster(group, zk, connect, directory)
             await cluster.fleet(BROKER_IDS, *TOPICS, session_ms=18_000)
             server = await cluster.server(
-                *("fuzzed", "--metrics-listener", "127.0.0.1:0", "--zookeeper-session-timeout-ms", "18000"), *options
+                *(
+                    "fuzzed",
+                    "--metrics-listener",
+                    "127.0.0.1:0",
+                    "--status-page",
+                    "full",
+                    "--zookeeper-session-timeout-ms",
+                    "18000",
+                ),
+                *options,
             )
             yield Site(cluster, server)
 

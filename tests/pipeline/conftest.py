@@ -3,7 +3,9 @@ behind, and one cluster: a kafka-reassign-rpc server with six simulated brokers 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -16,13 +18,16 @@ from tests.processes import exists
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    # Tables are tiny here. Time goes into compiling Java and generated code, so these settings avoid it.
+    # Tables are tiny here. Time goes into compiling Java and generated code, so these settings avoid it. It also goes
+    # into each task's search for garbage, and into the search for Spark's own classes among 280 jars.
     settings = {
         "spark.sql.shuffle.partitions": "1",
         "spark.default.parallelism": "2",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.python.daemon.module": "tests.pipeline.quick_daemon",
+        "spark.driver.extraClassPath": str(next(Path(pyspark.__file__).parent.glob("jars/spark-core_*.jar"))),
     }
     with session("tests", master="local[2]", memory="768m", settings=settings, java=" ".join(QUICK)) as started:
         jvm = started.sparkContext._gateway.proc.pid

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,7 +16,11 @@ from kafka_reassign_rpc.client import (
     UnsupportedHere,
 )
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
-from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
+from kafka_reassign_rpc.core.kafka_errors import (
+    InvalidReplicaAssignment,
+    NoReassignmentInProgress,
+    PreferredLeaderNotAvailable,
+)
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PollIntervals, ProgressOutput
@@ -24,7 +29,7 @@ from tests.pipeline.plans import Moves, write_plan
 Replicas = tuple[int, ...]
 Results = dict[TopicPartition, KafkaError | None]
 
-AT_ONCE = PollIntervals(poll=0, health=0, settle=0, arrival=0, patience=20, sizes=0.25)
+AT_ONCE = PollIntervals(poll=0, health=0, settle=0, arrival=0, confirm=0, patience=20, sizes=0.25)
 
 
 class SimulatedCluster:
@@ -38,7 +43,13 @@ class SimulatedCluster:
     late       so many descriptions of topics show the state before any move
     altered    the alterations: targets, and options
     checks     descriptions of the whole cluster
+    queues     it has a queue, and is a kafka-reassign-rpc server in that respect
+    in_flight  the most moves in flight of one broker that any list has shown
+    disabled   why no waiting move starts
     silent     brokers that do not tell sizes
+    leaders    leaders that are not the first replicas
+    elected    the partitions of each preferred election
+    cannot_lead  partitions whose first replica is not in sync
     """
 
     def __init__(self, replicas: Mapping[int, Replicas], live: Set[int], lists_to_end: int = 2) -> None:
@@ -53,8 +64,17 @@ class SimulatedCluster:
         self.altered: list[tuple[dict[TopicPartition, Replicas | None], dict[str, Any]]] = []
         self.asked_for_sizes: list[tuple[list[int], int]] = []
         self.checks = 0
+        self.topic_id = "G0t9a_-TS8qWlG5x3Nqf1A"
         self.silent: set[int] = set()
+        self.racks: dict[int, str] = {}
+        self.leaders: dict[TopicPartition, int] = {}
+        self.elected: list[set[TopicPartition]] = []
+        self.cannot_lead: set[TopicPartition] = set()
         self.keeps_reasons = True
+        self.queues = False
+        self.in_flight = 0
+        self.disabled: str | None = None
+        self._own_caps: dict[TopicPartition, int] = {}
         self.on_list: Callable[[], None] = lambda: None
         self._lists = Counter[TopicPartition]()
 
@@ -70,31 +90,58 @@ class SimulatedCluster:
         for name, move in list(self.moves.items()):
             self._lists[name] += not move.is_waiting
             if self._lists[name] > self.lists_to_end and self.live.issuperset(move.target):
-                self.replicas[name] = self.moves.pop(name).target
+                self.end(name)
+        self._start_waiting()
         wanted = None if partitions is None else set(partitions)
         return {name: move for name, move in self.moves.items() if wanted is None or name in wanted}
 
-    def describe_topics(
-        self, topics: Iterable[str], *, of_controller: bool = False
-    ) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
+    def end(self, name: TopicPartition) -> None:
+        """A move has copied everything: the leader stays if the target has it, else the first of the target leads."""
+        leader, target = self.leaders.get(name, self.replicas[name][0]), self.moves.pop(name).target
+        self.replicas[name], self.leaders[name] = target, leader if leader in target else target[0]
+
+    def _start_waiting(self) -> None:
+        load = Counter[int]()
+        for name, move in self.moves.items():
+            if not move.is_waiting:
+                load.update(self._brokers(name, move))
+        for name, move in [] if self.disabled else list(self.moves.items()):
+            brokers = self._brokers(name, move)
+            if name in self._own_caps and all(load[broker] < self._own_caps[name] for broker in brokers):
+                self._own_caps.pop(name)
+                load.update(brokers)
+                self.moves[name] = self._moving(move.target, move)
+        self.in_flight = max([self.in_flight, *load.values()])
+
+    def _brokers(self, name: TopicPartition, move: PartitionReassignment) -> set[int]:
+        """Those for which a move counts: its leader, and the brokers that it adds."""
+        return (
+            {self.leaders.get(name, self.replicas[name][0]), *move.adding_replicas} if move.adding_replicas else set()
+        )
+
+    @staticmethod
+    def _moving(target: Replicas, move: PartitionReassignment) -> PartitionReassignment:
+        return replace(move, replicas=(*target, *move.removing_replicas), state="moving")
+
+    def find_topics(self, topics: Iterable[str], *, of_controller: bool = False) -> dict[str, TopicInfo]:
         self._called("topics")
         assert of_controller
         assert set(topics) <= {"t"}
         self.late -= bool(self.late)
-        return {"t": self._partitions(self.first if self.late else self.replicas)}
+        return {"t": TopicInfo("t", self._partitions(self.first if self.late else self.replicas), None, self.topic_id)}
 
     def _partitions(self, replicas: Mapping[TopicPartition, Replicas]) -> dict[int, PartitionInfo]:
         found = {}
         for name, standing in replicas.items():
             move = self.moves.get(name)
             shown = standing if move is None else move.replicas
-            found[name.partition] = PartitionInfo(shown[0], shown, shown)
+            found[name.partition] = PartitionInfo(self.leaders.get(name, shown[0]), shown, shown)
         return found
 
     def describe_everything(self) -> Everything:
         self._called("everything")
         self.checks += 1
-        nodes = [ClusterNode(broker, "h", 1, None) for broker in sorted(self.live)]
+        nodes = [ClusterNode(broker, "h", 1, self.racks.get(broker)) for broker in sorted(self.live)]
         return Everything("c1", 1, nodes, iter([TopicInfo("t", self._partitions(self.replicas), None)]))
 
     def describe_reassignments(self, _: object = None) -> NoReturn:
@@ -121,17 +168,43 @@ class SimulatedCluster:
         standing = self.replicas[name]
         adding = tuple(broker for broker in target if broker not in standing)
         removing = tuple(broker for broker in standing if broker not in target)
-        self.moves[name] = PartitionReassignment((*target, *removing), adding, removing, reason=options["reason"] or "")
+        expected = (options["expected_replicas"] or {}).get(name)
+        if expected is not None and expected != (self.moves[name].replicas if name in self.moves else standing):
+            return InvalidReplicaAssignment(f"it has {standing}")
+        if not adding and not removing:  # Kafka ends it at once, and the leader stays
+            self.leaders.setdefault(name, standing[0])
+            self.replicas[name] = target
+            return None
+        known = self.moves.get(name)
+        if known is not None and known.target == target and (options.get("queue") or not known.is_waiting):
+            return None  # another throttle
+        move = PartitionReassignment(standing, adding, removing, reason=options["reason"] or "", state="waiting")
+        if options.get("queue"):
+            self._own_caps[name] = options["moves_per_broker"]
+        self.moves[name] = move if options.get("queue") else self._moving(target, move)
         return None
 
     def cancel_partition_reassignments(self, partitions: Iterable[TopicPartition]) -> Results:
         return self.alter_partition_reassignments(dict.fromkeys(partitions))
+
+    def elect_preferred_leaders(self, partitions: Iterable[TopicPartition]) -> Results:
+        self._called("elect")
+        self.elected.append(set(partitions))
+        for name in self.elected[-1] - self.cannot_lead:
+            self.leaders[name] = self.replicas[name][0]
+        return {name: PreferredLeaderNotAvailable() if name in self.cannot_lead else None for name in self.elected[-1]}
 
     def can_compare_replicas(self) -> bool:
         self._called("can")
         return True
 
     can_forbid_replication_factor_change = can_lease_throttles = can_compare_replicas
+
+    def can_queue(self) -> bool:
+        return self.queues
+
+    def why_disabled(self) -> str | None:
+        return self.disabled
 
     def can_keep_reasons(self) -> bool:
         return self.keeps_reasons
@@ -143,11 +216,12 @@ def submission(
     *batches: Moves,
     said: list[str] | None = None,
     intervals: PollIntervals = AT_ONCE,
+    first_leaders: Mapping[Any, int] | None = None,
     **options: Any,
 ) -> Submission:
     """A submission of a new plan, or of the plan at `path` if there are no batches."""
     if batches:
-        write_plan(path, "c1", *batches)
+        write_plan(path, "c1", *batches, first_leaders=first_leaders)
     lines: list[str] = [] if said is None else said
     client: Any = cluster
     return Submission(client, path, read_plan(path), ProgressOutput(lines.append, lines.append), intervals, **options)

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import require_free
 from kafka_reassign_rpc.pipeline.reports import audit_report, result_directory, result_tables
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -31,9 +32,7 @@ THIRD: Partitions = [("t", 0, [1, 2, 3], [1, 2, 3]), ("t", 1, [1, 2], [1]), ("u"
 P = TypeVar("P", bound=StorePath)
 
 
-def write_snapshot(
-    path: Path, at: int, partitions: Partitions, cluster: str = "c1", moving: tuple[int, ...] = ()
-) -> Path:
+def write_snapshot(path: P, at: int, partitions: Partitions, cluster: str = "c1", moving: tuple[int, ...] = ()) -> P:
     """A snapshot: replicas of topic t have ten bytes, u-0 has 100 on broker 2 and an unknown size elsewhere."""
     with SnapshotWriter(path) as writer:
         writer.brokers.extend((b, rack, "h", 1, None, None, b != 4) for b, rack in RACKS.items())
@@ -84,7 +83,7 @@ def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(
         event(1, "move.started", MINUTE + 5, **grown | {"target": [1, 2, 3]}),
         event(2, "move.started", MINUTE + 6, **grown | {"partition": 1, "original": [3, 1], "target": [1, 2]}),
     ])  # fmt: skip
-    frames = audit_job.audit_tables(spark, audit_job.find_snapshots(snapshots), events)
+    frames = audit_job.audit_tables(spark, snapshot_series.find_snapshots(snapshots), events)
     shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
     found = {name: [dict(zip(one.columns, row, strict=True)) for row in one.rows] for name, one in shown.items()}
 
@@ -111,12 +110,12 @@ def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(
     assert (violation["on_racks"], violation["possible"]) == (1, 2)
     behind = [(r["topic"], r["partition"], r["missing"], r["since"]) for r in found["under_replicated"]]
     assert behind == [("t", 1, [2], 2 * MINUTE), ("u", 0, [4], 2 * MINUTE)]
-    page = audit_report.audit_page([one.meta for one in audit_job.find_snapshots(snapshots)], frames, shown)
+    page = audit_report.audit_page([one.meta for one in snapshot_series.find_snapshots(snapshots)], frames, shown)
     assert page.count("<svg") == 2
     assert "User:eve" in page
     assert "http" not in page.replace("http://www.w3.org/", "")
 
-    without = audit_job.audit_tables(spark, audit_job.find_snapshots(snapshots), None)
+    without = audit_job.audit_tables(spark, snapshot_series.find_snapshots(snapshots), None)
     assert [(row["when"], row["who"]) for row in row_dicts(without["drift"])] == [(None, None)]
 
 
@@ -126,7 +125,7 @@ def test_dp_5_an_audit_of_many_snapshots_reads_each_table_as_one_relation_and_ke
     for number in range(12):
         write_snapshot(tmp_path / f"one + more %20 {number}", number * MINUTE, FIRST)
     before = set(spark.sparkContext._jsc.getPersistentRDDs())
-    frames = audit_job.audit_tables(spark, audit_job.find_snapshots(tmp_path), None)
+    frames = audit_job.audit_tables(spark, snapshot_series.find_snapshots(tmp_path), None)
     relations = {
         name: frame._jdf.queryExecution().optimizedPlan().toString().count("Relation ")
         for name, frame in frames.items()
@@ -145,7 +144,7 @@ def test_dp_5_an_audit_of_many_snapshots_reads_each_table_as_one_relation_and_ke
 def test_dp_5_a_line_needs_three_points(tmp_path: Path, spark: SparkSession) -> None:
     for number in (1, 2):
         write_snapshot(tmp_path / f"s{number}", number * MINUTE, FIRST)
-    found = audit_job.find_snapshots(tmp_path)
+    found = snapshot_series.find_snapshots(tmp_path)
     frames = audit_job.audit_tables(spark, found, None)
     shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
     page = audit_report.audit_page([one.meta for one in found], frames, shown)
@@ -156,24 +155,24 @@ def test_dp_5_a_line_needs_three_points(tmp_path: Path, spark: SparkSession) -> 
 
 def test_dp_5_a_replica_that_a_move_brings_in_is_not_behind(tmp_path: Path, spark: SparkSession) -> None:
     write_snapshot(tmp_path / "s", 5, [("t", 0, [1, 2, 3], [1, 3])], moving=(2,))
-    frames = audit_job.audit_tables(spark, audit_job.find_snapshots(tmp_path / "s"), None)
+    frames = audit_job.audit_tables(spark, snapshot_series.find_snapshots(tmp_path / "s"), None)
     assert frames["under_replicated"].count() == 0
 
 
 def test_dp_5_an_audit_names_missing_unreadable_and_mixed_snapshots(snapshots: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nowhere: no such directory"):
-        audit_job.find_snapshots(tmp_path / "nowhere")
+        snapshot_series.find_snapshots(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="empty: no snapshots there"):
-        audit_job.find_snapshots(tmp_path / "empty")
+        snapshot_series.find_snapshots(tmp_path / "empty")
     half = snapshots / "half"
     (half / "partitions").mkdir(parents=True)
     with pytest.raises(BadInput, match="half: no snapshot"):
-        audit_job.find_snapshots(snapshots)
+        snapshot_series.find_snapshots(snapshots)
     (half / "partitions").rmdir()
     write_snapshot(snapshots / "same", MINUTE, FIRST)
     with pytest.raises(BadInput, match="s1 and same were taken at the same time"):
-        audit_job.find_snapshots(snapshots)
+        snapshot_series.find_snapshots(snapshots)
     write_snapshot(snapshots / "other", 99, FIRST, cluster="c2")
     code, out, err = run("audit", "--snapshots", str(snapshots))
     assert (code, out) == (2, "")

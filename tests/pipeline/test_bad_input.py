@@ -10,10 +10,12 @@ from typing import NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
+from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans import plan_summary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.spark_session import spark_errors_as_job_failed
 from tests.pipeline.conftest import use_session
 from tests.pipeline.test_audit import write_snapshot
 from tests.pipeline.test_export import run
@@ -70,7 +72,7 @@ def test_dp_2_a_plan_names_rows_with_missing_data_and_partitions_that_cannot_mov
         "note: no size is known of t-1",
         "note: brokers 4 have no rack: the plan takes them for one more rack",
         "note: broker 9 holds replicas, but the snapshot does not list it: the plan takes it for lost (t-3, …)",
-        "left out: 1 partitions: its reassignment is in flight (t-2)",
+        "left out: 1 partitions: its reassignment, in flight or waiting, does that already (t-2)",
         "left out: 1 partitions: replication factor 5 is larger than the 4 brokers that can hold a replica (u-0)",
     ):
         assert line in err.splitlines(), (line, err)
@@ -119,6 +121,11 @@ def test_dp_2_a_snapshot_or_a_goal_that_cannot_be_used_is_one_line_and_no_plan(
     assert last.startswith("kafka-reassign-rpc plan: ")
     assert saying in last
     assert [file.name for file in tmp_path.iterdir()] == ["snapshot"], "nothing is left"
+
+
+def test_dp_6_an_error_of_python_in_a_task_of_spark_is_named(spark: SparkSession) -> None:
+    with pytest.raises(JobFailed, match=r"^Spark failed: ZeroDivisionError: [^\n]*zero$"), spark_errors_as_job_failed():
+        spark.sparkContext.range(1).map(lambda number: 1 // number).collect()
 
 
 def test_dp_3_a_plan_is_verified_against_its_own_snapshot_only(tmp_path: Path, faulty_plan: PlannedByCommand) -> None:

@@ -7,9 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -24,6 +24,7 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
     Unreachable,
     UnsupportedHere,
+    log_dir_calls,
     throttle_configs,
 )
 from kafka_reassign_rpc.client.config_calls import Config, Resource
@@ -31,16 +32,16 @@ from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, 
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
-from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_schema
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_schema, snapshot_series
 from kafka_reassign_rpc.pipeline.snapshots.cluster_look import Moves
 from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import ExportedSnapshot, export
 from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.protocol.messages import DescribeLogDirsResponse
 from tests.cli.test_usage import run as process
 from tests.waiting import eventually
 
@@ -91,6 +92,9 @@ def test_dp_1_the_snapshot_of_a_cluster_shows_its_brokers_partitions_moves_and_c
     for index in range(1, 12):
         row = partitions["orders", index]
         assert (tuple(row["replicas"]), row["leader"]) == (topic[index].replicas, topic[index].leader)
+    ids = {row["topic"]: row["topic_id"] for row in rows(tmp_path / "out", "topics")}
+    assert ids == {one.name: one.topic_id for one in client.find_topics(ids).values()}
+    assert len(set(ids.values()) - {None, ""}) == 3
     replicas = {(row["topic"], row["partition"], row["broker"]) for row in rows(tmp_path / "out", "replicas")}
     standing = {(*name, broker) for name, row in partitions.items() for broker in row["replicas"]}
     assert standing - replicas <= {("orders", 0, broker) for broker in target}
@@ -211,8 +215,49 @@ def test_dp_1_a_silent_node_without_replicas_may_be_no_broker_and_is_left_out(tm
     cluster.silent = {2, 78}
     found = exported(cluster, tmp_path / "out")
     assert [row["broker"] for row in rows(tmp_path / "out", "brokers")] == [1, 2, 9]
-    why = "does not answer and holds no replica: the snapshot leaves it out, it may be no broker"
+    why = "tells nothing of its log dirs and holds no replica: the snapshot leaves it out, it may be no broker"
     assert f"node 78: {why}" in found.warnings
+
+
+class WithoutRights(PartlySilentCluster):
+    """Every broker answers DescribeLogDirs as Kafka does where the client may not DESCRIBE the cluster
+    (KafkaApis.handleDescribeLogDirsRequest): no log dirs, and from version 3 on the error."""
+
+    version: int
+
+    def describe_brokers(
+        self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]]
+    ) -> dict[int, BrokerLogDirs | KafkaError]:
+        return asyncio.run(log_dir_calls.describe_brokers(cast("Any", self), partitions_by_broker))
+
+    async def at_once(self, calls: Sequence[Any], _timeout_ms: int | None) -> list[Any]:
+        return await asyncio.gather(*(call() for call in calls), return_exceptions=True)
+
+    async def ask_node(self, _node: int, build: Callable[[Any], Any], cls: Any) -> Any:
+        return DescribeLogDirsResponse(
+            version=self.version, throttle_time_ms=0, error_code=31 * (self.version >= 3), results=[]
+        )
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_dp_1_brokers_that_tell_nothing_of_log_dirs_without_rights_are_one_clear_warning(
+    tmp_path: Path, version: int
+) -> None:
+    cluster = WithoutRights({})
+    cluster.nodes = [*cluster.nodes[:2], ClusterNode(3, "h3", 9092, "a")]
+    cluster.version = version
+    found = exported(cluster, tmp_path / "out")
+    told = [line for line in found.warnings if "report the sizes" in line]
+    assert len(told) == 1
+    assert told[0].startswith("3 brokers that do not report the sizes of their replicas (1, 2, 3): ")
+    assert told[0].endswith("DescribeLogDirs needs the operation DESCRIBE on the cluster.")
+    assert "node 3: tells nothing of its log dirs" in "".join(found.warnings)
+    assert {row["bytes"] for row in rows(tmp_path / "out", "partitions")} == {None}
+    assert [(row["broker"], row["capacity_bytes"]) for row in rows(tmp_path / "out", "brokers")] == [
+        (1, None),
+        (2, None),
+        (9, None),
+    ]
 
 
 MOVING = PartitionReassignment((3, 2, 1), (3,), (1,))
@@ -309,7 +354,7 @@ async def test_dp_1_a_cluster_is_watched_until_ctrl_c_and_every_snapshot_is_whol
         process.communicate()
     assert process.returncode == 0, err
     assert "Traceback" not in err
-    found = audit_job.find_snapshots(out)
+    found = snapshot_series.find_snapshots(out)
     assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
     assert said.count(" 6 brokers, 3 topics, 42 partitions") == len(found) == len(list(out.iterdir())) >= 3
     assert all(not path.name.startswith(".") for path in events.iterdir())

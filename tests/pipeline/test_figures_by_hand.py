@@ -15,8 +15,17 @@ from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
 from kafka_reassign_rpc.pipeline.plans import plan_writer
-from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, LoadFigures, PlanSummary, RackFigures
+from kafka_reassign_rpc.pipeline.plans.plan_summary import (
+    BottleneckFigures,
+    BrokerFigures,
+    GainFigures,
+    LargestFigures,
+    LoadFigures,
+    PlanSummary,
+    RackFigures,
+)
 from kafka_reassign_rpc.pipeline.reports import plan_report
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
@@ -123,8 +132,29 @@ def test_dp_3_the_time_of_each_batch_is_that_of_its_busiest_broker(drain: Planne
     assert (one.batch, one.moves, one.starts_after_seconds) == (1, 1, 0)
     assert (two.batch, two.moves, two.starts_after_seconds) == (2, 1, one.expected_seconds)
     assert {batch.bytes: batch.expected_seconds for batch in (one, two)} == {60: 6, 40: 4}
+    assert one.bytes == 60, "of the longest queue, the larger move comes first"
     assert {batch.bytes: (batch.busiest, batch.busiest_bytes) for batch in (one, two)} == {60: (1, 60), 40: (1, 40)}
     assert (drain.summary.bandwidth, drain.summary.expected_seconds) == (10, 10)
+
+
+def test_dp_3_the_simulated_time_of_the_drain_its_bound_and_what_each_broker_copies(drain: PlannedByHand) -> None:
+    """Broker 1 receives 60 bytes from broker 3, then 40 from broker 2. Two at once gain nothing."""
+    summary = drain.summary
+    assert (summary.bound_seconds, summary.batches_seconds) == (10, 10)
+    assert summary.bottleneck == BottleneckFigures(1, False, 100, 10)
+    assert summary.gains == [GainFigures("moves_per_broker", 2, 10)]
+    assert summary.timeline is not None
+    traffic = {one.broker: one for one in summary.timeline.brokers}
+    assert {broker: (sum(one.sent), sum(one.received)) for broker, one in traffic.items()} == {
+        1: (0, 100), 2: (40, 0), 3: (60, 0)
+    }  # fmt: skip
+    span = round(6 / summary.timeline.seconds)
+    assert (sum(traffic[3].sent[:span]), sum(traffic[2].sent[:span])) == (60, 0)
+
+
+def test_dp_3_the_moves_have_the_order_in_which_they_start(drain: PlannedByHand) -> None:
+    rows = parquet_files.read(drain.directory / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    assert [(row["partition"], row["batch"], row["start"]) for row in rows] == [(1, 1, 1), (2, 2, 2)]
 
 
 def test_dp_3_the_summary_as_text_and_the_page_show_these_figures(drain: PlannedByHand) -> None:
@@ -132,14 +162,26 @@ def test_dp_3_the_summary_as_text_and_the_page_show_these_figures(drain: Planned
         "plan: 2 of 4 partitions move in 2 batches",
         "  copied    100 B; at least 100 B would have to be",
         "  takes     10 s at 10 B/s for each broker",
+        "  least     10 s: broker 1 receives 100 B at 10 B/s; the plan takes 1.00 times as long",
+        "  batches   10 s one after the other",
         "  bytes     furthest from its target 45.5%, then 0.0%",
         "  replicas  furthest from its target 50.0%, then 0.0%",
         "  leaders   furthest from its target 50.0%, then 0.0%",
         "  produce   furthest from its target 33.3%, then 0.0%",
         "  fetch     furthest from its target 100.0%, then 100.0%",
+        "  why       fetch: broker 1 has 200% of its target: drain moves only what has to move: "
+        "`plan rebalance` evens out the rest",
     ]
+    assert drain.summary.largest == LargestFigures("t-0", 100)
     page = (drain.directory / plan_report.NAME).read_text()
-    for shown in ("100 B", "1.00 times", "10 s", "45.5 %", "broker 3 is to be drained"):
+    for shown in (
+        "100 B",
+        "1.00 times",
+        "10 s",
+        "45.5 %",
+        "broker 3 is to be drained",
+        "broker 1 has 200% of its target",
+    ):
         assert shown in page
 
 
@@ -194,7 +236,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
     write(directory / "one", MINUTE, brokers=BROKERS, partitions=EARLIER)
     larger = [("t", 0, 2, 50, "/d", False)]
     write(directory / "two", 2 * MINUTE, brokers=BROKERS, partitions=LATER, replicas=larger)
-    frames = audit_job.audit_tables(spark, audit_job.find_snapshots(directory), None)
+    frames = audit_job.audit_tables(spark, snapshot_series.find_snapshots(directory), None)
     return {name: [row.asDict() for row in frame.collect()] for name, frame in frames.items()}
 
 

@@ -17,7 +17,8 @@ from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.move_history import history_job
-from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream, checkpoint_directory
+from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream
+from kafka_reassign_rpc.pipeline.move_history.stream_checkpoint import checkpoint_directory
 from kafka_reassign_rpc.pipeline.reports import history_report, result_directory, result_tables
 from tests.jvm import QUICK
 from tests.pipeline.test_audit import event, row_dicts, write_event_file, write_snapshot
@@ -181,6 +182,7 @@ class Command:
         return self._process.returncode, out.decode(), err.decode()
 
 
+@pytest.mark.in_ci  # it starts a Spark of its own; the next test ends one that is shared
 async def test_dp_5_a_history_that_follows_ends_on_a_signal_and_leaves_nothing_running(tmp_path: Path) -> None:
     """No events exist yet: Spark runs and waits for them."""
     events, out = tmp_path / "events", tmp_path / "out"

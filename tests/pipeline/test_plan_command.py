@@ -8,13 +8,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.auditing import audit_job
+from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans import plan_summary, plan_writer
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_series
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
 from tests.pipeline.test_plan_job import written
 from tests.planner.clusters import partition, random_cluster, topic
+from tests.planner.shapes import roomy, shaped
 from tests.waiting import eventually
 
 
@@ -118,7 +123,13 @@ GOALS: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("goal", GOALS)
+DONE_ELSEWHERE = ("heal", "drain")
+"""Goals that other tests plan for in each run: these in CI alone."""
+
+
+@pytest.mark.parametrize(
+    "goal", [pytest.param(goal, marks=[pytest.mark.in_ci] if goal in DONE_ELSEWHERE else []) for goal in GOALS]
+)
 @pytest.mark.usefixtures("shared")
 def test_dp_2_the_command_plans_and_verifies_every_goal_and_the_plan_reaches_it(
     goal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -196,7 +207,47 @@ def test_dp_2_wrong_flags_are_named(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("goal", ["heal", "drain", "expand", "rebalance", "set-rf"])
+@pytest.mark.parametrize(
+    "goal",
+    # tests/planner/test_racks.py balances with racks in each run
+    [
+        pytest.param(("racks",), id="racks"),
+        pytest.param(("rebalance", "--racks"), id="rebalance", marks=pytest.mark.in_ci),
+    ],
+)
+@pytest.mark.usefixtures("shared")
+def test_dp_8_audit_reports_no_rack_violation_after_a_plan_that_mends_racks(
+    goal: tuple[str, ...], tmp_path: Path, spark: SparkSession
+) -> None:
+    cluster, out = roomy(shaped("plain", 8, 150, seed=2)), tmp_path / "plan"
+    before = written(tmp_path / "before", cluster)
+    assert main(["plan", *goal, "--snapshot", str(before), "--out", str(out)]) == 0
+    rows = parquet_files.read(out / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    moved = {(row["topic"], row["partition"]): row for row in rows}
+    reported = violations(spark, before)
+    assert reported
+    assert reported <= moved.keys()
+    for one in cluster.topics:
+        for held in one.partitions:
+            if (one.name, held.index) in moved:
+                held.replicas = tuple(moved[one.name, held.index]["to_replicas"])
+    assert violations(spark, written(tmp_path / "after", cluster)) == set()
+    if goal == ("racks",):
+        assert reported == moved.keys()
+        victim = out / plan_writer.MOVES / "part-00000.parquet"
+        with parquet_files.TableWriter(victim, plan_writer.MOVES_SCHEMA) as writer:
+            writer.extend(tuple(row.values()) for row in rows[1:])
+        broken = verify(spark, before, out)
+        assert {one.name for one in broken if one.rule == "forgotten"} == {f"{rows[0]['topic']}-{rows[0]['partition']}"}
+
+
+def violations(spark: SparkSession, path: Path) -> set[tuple[str, int]]:
+    """The partitions that `audit` reports to be on fewer racks than possible."""
+    tables = audit_job.audit_tables(spark, [snapshot_series.FoundSnapshot(path, snapshot_files.check(path))], None)
+    return {(row["topic"], row["partition"]) for row in tables["rack_violations"].collect()}
+
+
+@pytest.mark.parametrize("goal", [*GOALS, "racks"])
 def test_dp_2_help_names_exit_codes_and_an_example(goal: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(["plan", goal, "--help"])

@@ -16,11 +16,13 @@ from kafka_reassign_rpc.pipeline.planning import plan_job, snapshot_chunks
 from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans import plan_summary, plan_writer
+from kafka_reassign_rpc.pipeline.plans.batch_reader import read_batch, read_plan
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
+from kafka_reassign_rpc.planner.forced_proposals import ON_ITS_WAY
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.move_batching import BatchLimits
@@ -47,7 +49,8 @@ def written(
             writer.brokers.add((broker.id, broker.rack, "h", 9092, *sizes, broker.live))
             volumes = enumerate(broker.volumes)
             writer.log_dirs.extend((broker.id, f"/d{number}", True, number, *one) for number, one in volumes)
-        for one in cluster.topics:
+        for number, one in enumerate(cluster.topics):
+            writer.topics.add((one.name, f"id of {one.name}" if number % 2 else None))
             for held in one.partitions:
                 size = None if held.bytes < 0 else held.bytes
                 moving = [held.replicas[0]] if held.moving else []
@@ -129,12 +132,21 @@ def must_equal_the_pure_plan(found: Planned) -> None:
     expected = make_plan(copy.deepcopy(found.cluster), goal, OPTIONS)
     rows = parquet_files.read(plan / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     moves = {
-        (m["topic"], m["partition"], tuple(m["from_replicas"]), tuple(m["to_replicas"]), m["reason"], m["rule"])
+        (
+            *(m["topic"], m["partition"], tuple(m["from_replicas"]), tuple(m["to_replicas"]), m["reason"], m["rule"]),
+            -1 if m["first_leader"] is None else m["first_leader"],
+        )
         for m in rows
     }
-    assert moves == {(m.topic, m.partition, m.original, m.target, m.reason, m.rule) for m in expected.moves}
+    assert moves == {
+        (m.topic, m.partition, m.original, m.target, m.reason, m.rule, m.first_leader) for m in expected.moves
+    }
     assert (summary.bytes, summary.lower_bound) == (expected.summary.bytes, expected.summary.lower_bound)
     assert summary.imbalance_after == expected.summary.imbalance_after
+    known = [entry for file in read_plan(plan).batches for entry in read_batch(file, summary.kind).values()]
+    odd = {one.name for one in list(found.cluster.topics)[1::2]}
+    assert {one.topic_id for one in known} > {""}
+    assert all(one.topic_id == (f"id of {one.topic}" if one.topic in odd else "") for one in known)
     forward, back = (in_batches(plan, name) for name in (plan_summary.BATCHES, plan_writer.ROLLBACK))
     assert len(forward) == len(summary.batches) > 1
     for batch, rollback in zip(forward, back, strict=True):
@@ -159,6 +171,8 @@ def test_dp_3_the_verifier_finds_every_broken_rule_of_a_move(
         ({"partition": 10_000}, {"unknown-partition", "batches"}),
         ({"bytes": rows[6]["bytes"] + 1}, {"bytes"}),
         ({"batch": len(summary.batches) + 7}, {"batches", "rollback"}),
+        ({"first_leader": rows[8]["leader"]}, {"first-leader", "batches"}),
+        ({"first_leader": 4}, {"first-leader", "batches"}),
     ]
     with parquet_files.TableWriter(file, plan_writer.MOVES_SCHEMA) as writer:
         writer.extend(tuple((row | changed).values()) for row, (changed, _) in zip(rows, changes, strict=False))
@@ -235,7 +249,7 @@ def test_dp_2_unlisted_brokers_moves_in_flight_and_min_insync_replicas_are_respe
         "broker 9 holds replicas, but the snapshot does not list it: the plan takes it for lost (t-0, t-1, t-2"
     )
     assert [(left.reason, left.first) for left in summary.left_out] == [
-        ("its reassignment is in flight", ["t-1"]),
+        (ON_ITS_WAY, ["t-1"]),
         ("no live replica is in sync: there is nothing to copy from", ["t-2"]),
     ]
     assert plan_summary.read_summary(tmp_path / "plan") == summary

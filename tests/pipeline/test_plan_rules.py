@@ -95,6 +95,7 @@ def test_dp_3_the_verifier_finds_nothing_in_plans_and_what_the_reference_finds_i
 BROKERS = [ListedBroker(n, rack, n != 9) for n, rack in ((1, "a"), (2, "b"), (3, "a"), (4, "b"), (5, "c"), (9, None))]
 FINE = MovedPartition("t", 0, [1, 2, 5], [3, 2, 5], 10, [1, 2, 5], 2, [1, 2, 5], False, 10)
 REBALANCE, DRAIN, HEAL = Goal(GoalKind.REBALANCE), Goal(GoalKind.DRAIN, (1,)), Goal(GoalKind.HEAL)
+RACKS = Goal(GoalKind.RACKS)
 TWO = Goal(GoalKind.SET_FACTOR, factor=2)
 NINE = Goal(GoalKind.HEAL, (9,))
 MOVES = [
@@ -113,6 +114,12 @@ MOVES = [
     (REBALANCE, FINE._replace(isr=[9]), ["source"]),
     (REBALANCE, FINE._replace(isr=[]), ["source"]),
     (REBALANCE, FINE._replace(copied=11), ["bytes"]),
+    (REBALANCE, FINE._replace(first_leader=5), []),
+    (REBALANCE, FINE._replace(first_leader=2), ["first-leader"]),
+    (REBALANCE, FINE._replace(first_leader=3), ["first-leader"]),
+    (REBALANCE, FINE._replace(first_leader=5, isr=[2]), ["first-leader"]),
+    (REBALANCE, FINE._replace(first_leader=9, isr=[2, 9]), ["first-leader"]),
+    (REBALANCE, FINE._replace(target=[2, 1, 5], copied=0, first_leader=1), ["first-leader"]),
     (DRAIN, FINE._replace(target=[1, 4, 5]), ["live-brokers", "leaves-brokers"]),
     (Goal(GoalKind.EXPAND, (4,)), FINE, ["only-to-new-brokers"]),
     (Goal(GoalKind.EXPAND, (3,)), FINE, []),
@@ -122,6 +129,11 @@ MOVES = [
     # The rack of lost broker 9 is not known; the other two are in a and b, as before.
     (HEAL, FINE._replace(original=[1, 2, 9], replicas=[1, 2, 9], target=[1, 2, 3]), []),
     (HEAL, FINE._replace(original=[1, 2, 9], replicas=[1, 2, 9], target=[1, 3, 9], isr=[1]), ["live-brokers", "racks"]),
+    (RACKS, FINE._replace(original=[1, 2, 3], replicas=[1, 2, 3], target=[1, 2, 5]), []),
+    (RACKS, FINE._replace(original=[1, 2, 3], replicas=[1, 2, 3], target=[1, 4, 5], copied=20), ["mends-racks"]),
+    (RACKS, FINE._replace(original=[1, 3], replicas=[1, 3], target=[1, 5]), []),
+    (RACKS, FINE._replace(original=[1, 3, 2, 4], replicas=[1, 3, 2, 4], target=[1, 3, 5, 4]), []),
+    (RACKS, FINE, ["mends-racks"]),
     (NINE, FINE._replace(original=[1, 2, 9], replicas=[1, 2, 9], target=[3, 2, 9]), ["leaves-brokers"]),
 ]  # fmt: skip
 

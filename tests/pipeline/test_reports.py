@@ -11,12 +11,16 @@ from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_batch, read_plan
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
+    BottleneckFigures,
     BrokerFigures,
+    BrokerTraffic,
+    GainFigures,
     LeftOutFigures,
     LoadFigures,
     PlanRequest,
     PlanSummary,
     RackFigures,
+    TimelineFigures,
 )
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.reports import plan_report, svg_plots
@@ -60,10 +64,15 @@ def write_plan(path: Path, *, brokers: int = 12, batches: int = 9) -> Path:
         notes=["broker 7 has <no> rack & gets one of its own"],
         bandwidth=100_000_000,
         expected_seconds=60.0 * batches,
+        batches_seconds=75.0 * batches,
+        bound_seconds=50.0 * batches,
+        bottleneck=BottleneckFigures(10, False, 9 * 10**9, 10**8),
+        gains=[GainFigures("moves_per_broker", 20, 55.0 * batches), GainFigures("moves_per_broker", 5, 60.0 * batches)],
+        timeline=TimelineFigures(9.0, [BrokerTraffic(b + 1, [b * 10**7] * 60, [10**8] * 60) for b in range(brokers)]),
     )  # fmt: skip
     with PlanWriter(path) as writer:
         for number in range(1, batches + 1):
-            writer.write_batch(number, [("t", 2 * number + turn, (1, 2), (1, 10)) for turn in range(2)])
+            writer.write_batch(number, [("t", 2 * number + turn, (1, 2), (1, 10), -1) for turn in range(2)], {})
             for turn in range(2):
                 reason = f"broker {turn + 1} has 140% of its share of bytes"
                 row = ("t", 2 * number + turn, [1, 2], [1, 10], 1, 600_000_000, reason, "bytes", number, 0)
@@ -87,7 +96,8 @@ class Reader(HTMLParser):
         if tag not in {"meta", "path", "use"}:
             self.open.append(tag)
         links = {"src", "href", "xlink:href", "srcset", "data"}
-        self.fetched += [value for key, value in attributes if key in links and value and not value.startswith("#")]
+        inside = ("#", "data:image/png;base64,")
+        self.fetched += [value for key, value in attributes if key in links and value and not value.startswith(inside)]
 
         self.labels += [value for key, value in attributes if key == "aria-label"]
 
@@ -110,17 +120,21 @@ def test_dp_3_the_page_of_a_plan_shows_all_and_fetches_nothing(tmp_path: Path) -
     reader.feed(text)
     assert (reader.open, reader.fetched) == ([], [])
     assert not re.search(r"@import|url\((?!#)", text)
-    assert text.count("<svg") == 3, "brokers, racks, timeline"
+    assert text.count("<svg") == 4, "brokers, racks, what they send and receive, timeline"
     ids = re.findall(r' id="([^"]+)"', text)
     assert len(ids) == len(set(ids))
     assert "DejaVu" not in text
     for shown in (
         *("Bytes", "Replicas", "Leaders", "fair share", "12.0 GB", "1.09 times", "9 min 0 s"),
+        *("broker 10 receives 9.0 GB at 100.0 MB/s", "1.20 times as long", "8 min 15 s with 20 moves per broker"),
+        *("11 min 15 s one after the other", "Received"),
         *("New brokers take their share", "broker 2 has 140% of its share of bytes", "t-1, t-2"),
         "broker 7 has &lt;no&gt; rack &amp; gets one of its own",
     ):
         assert shown in text, shown
+    assert (text.count("<table data-filters="), text.count("<script>")) == (1, 1), "the moves can be filtered"
     plan_report.write(plan)
+    assert "with 5 moves per broker" not in text, "it gains nothing"
     again = (plan / plan_report.NAME).read_text()
     assert again == text, "the same plan gives the same page"
     assert sorted(path.name for path in plan.iterdir()) == [

@@ -135,7 +135,7 @@ def test_dp_6_what_says_that_a_directory_is_complete_comes_last(s3: S3, monkeypa
     monkeypatch.setattr(RemoteDirectory, "_move_file", recorded)
     write_snapshot(store_path(AT))
     assert moved[-1] == META
-    assert len(moved) == len(s3.names()) == 6
+    assert len(moved) == len(s3.names()) == 7
 
 
 def test_dp_6_an_error_while_files_get_their_names_leaves_none_of_them(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,13 +169,14 @@ def test_dp_6_a_half_written_folder_is_no_snapshot_and_no_plan(s3: S3) -> None:
 def test_dp_6_a_plan_on_a_store_is_read_as_one_on_a_disk(s3: S3, tmp_path: Path) -> None:
     local = write_plan(tmp_path / "plan")
     with plan_writer.PlanWriter(store_path(AT)) as writer:
-        writer.write_batch(1, [("t", 0, (1, 2), (1, 3))])
+        writer.write_batch(1, [("t", 0, (1, 2), (1, 3), 2)], {"t": "G0t9a_-TS8qWlG5x3Nqf1A"})
         writer.write_summary(read_summary(local))
         writer.publish()
     plan = batch_reader.read_plan(store_path(AT))
     [batch] = plan.batches
     [entry] = batch_reader.read_batch(batch, "set-rf").values()
-    assert (entry.replicas, entry.expected_replicas) == ((1, 3), (1, 2))
+    assert (entry.replicas, entry.expected_replicas, entry.first_leader) == ((1, 3), (1, 2), 2)
+    assert entry.topic_id == "G0t9a_-TS8qWlG5x3Nqf1A"
     assert plan_report.write(store_path(AT)) == store_path(f"{AT}/report.html")
     assert {"some/where/report.html", f"some/where/{SUMMARY}"} <= set(s3.names())
 

@@ -7,14 +7,23 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition, Unreachable, throttle_configs
+from kafka_reassign_rpc.client import (
+    KafkaError,
+    PartitionReassignment,
+    ReassignmentClient,
+    TopicPartition,
+    Unreachable,
+    throttle_configs,
+)
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource
 from kafka_reassign_rpc.client.reassignment_calls import Results
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
@@ -24,6 +33,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_REPLICAS,
 )
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
+from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, PollIntervals, ProgressOutput
@@ -36,7 +46,7 @@ from tests.pipeline.test_export import run
 from tests.processes import processes
 from tests.waiting import eventually
 
-QUICK = PollIntervals(poll=0.1, health=0.3, settle=1.5, patience=20.0)
+QUICK = PollIntervals(poll=0.1, health=0.3, settle=1.5, confirm=0.3, patience=20.0)
 
 Assignment = dict[TopicPartition, tuple[int, ...]]
 
@@ -65,6 +75,11 @@ def rotated_batches(client: ReassignmentClient, topic: str, count: int, size: in
     return [{name: moves[name] for name in names[at : at + size]} for at in range(0, count, size)]
 
 
+def in_flight(client: ReassignmentClient) -> dict[TopicPartition, PartitionReassignment]:
+    """The moves that do not wait in the queue."""
+    return {name: move for name, move in client.list_partition_reassignments().items() if not move.is_waiting}
+
+
 def targets(batches: Sequence[Moves]) -> Assignment:
     return {TopicPartition(*name): tuple(target) for batch in batches for name, (target, _) in batch.items()}
 
@@ -73,19 +88,18 @@ def before(batches: Sequence[Moves]) -> Assignment:
     return {TopicPartition(*name): tuple(expected) for batch in batches for name, (_, expected) in batch.items()}
 
 
-def submission(
-    client: ReassignmentClient, path: Path, said: list[str] | None = None, throttle: int | None = None
-) -> Submission:
-    lines = [] if said is None else said
-    return Submission(client, path, read_plan(path), ProgressOutput(lines.append, lines.append), QUICK, throttle)
+def submission(client: ReassignmentClient, path: Path, said: list[str] | None = None, **options: Any) -> Submission:
+    lines: list[str] = [] if said is None else said
+    return Submission(client, path, read_plan(path), ProgressOutput(lines.append, lines.append), QUICK, **options)
 
 
 def cluster_id(client: ReassignmentClient) -> str:
     return client.describe_everything().cluster_id
 
 
-async def test_dp_4_a_dry_run_changes_nothing_and_execute_does_one_batch_after_the_other(
-    client: ReassignmentClient, bootstrap: str, tmp_path: Path
+@pytest.mark.parametrize("way", [[], ["--by-batch"]], ids=["as_others_end", "by_batch"])
+async def test_dp_4_a_dry_run_changes_nothing_and_execute_does_the_whole_plan(
+    client: ReassignmentClient, bootstrap: str, tmp_path: Path, way: list[str]
 ) -> None:
     batches = rotated_batches(client, "payments", 6, 2)
     path = write_plan(tmp_path / "p", cluster_id(client), *batches)
@@ -97,38 +111,102 @@ async def test_dp_4_a_dry_run_changes_nothing_and_execute_does_one_batch_after_t
     assert err.splitlines() == [f"batch-000{n}: 0 done, 0 moving, 2 to begin" for n in (1, 2, 3)]
     await wait_until_assigned(client, before(batches))
 
-    code, out, err = await asyncio.to_thread(run, *arguments, "--execute")
+    code, out, err = await asyncio.to_thread(run, *arguments, "--execute", *way)
 
     assert (code, out) == (0, f"{path}: done; 6 moves were begun now\n")
-    assert [line for line in err.splitlines() if line.endswith(" done")] == [f"batch-000{n}: 2 done" for n in (1, 2, 3)]
+    done = [line for line in err.splitlines() if line.endswith(" done")]
+    assert (done if way else sorted(done)) == [f"batch-000{n}: 2 done" for n in (1, 2, 3)]
     await wait_until_assigned(client, targets(batches))
     assert submission(client, path).execute() == 0
 
 
+@pytest.mark.parametrize("way", [[], ["--by-batch"]], ids=["as_others_end", "by_batch"])
+async def test_dp_4_a_topic_that_was_deleted_and_made_again_is_left_alone(
+    client: ReassignmentClient, bootstrap: str, tmp_path: Path, way: list[str]
+) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topic = NewTopic("made-again", num_partitions=1, replica_assignment=[[1, 2]])
+
+    def is_made() -> bool:
+        """A topic that is marked for deletion exists until it is gone."""
+        error = admin.create_topics([topic])["made-again"].exception(30)
+        assert error is None or error.args[0].name() == "TOPIC_ALREADY_EXISTS"
+        return error is None
+
+    def topic_id() -> str:
+        return client.find_topics(["made-again"], of_controller=True)["made-again"].topic_id
+
+    async def make() -> str:
+        await eventually(lambda: asyncio.to_thread(is_made), within=30)
+        await eventually(topic_id)
+        return topic_id()
+
+    first = await make()
+    moves: Moves = {("made-again", 0): ([3, 2], (1, 2))}
+    path = write_plan(tmp_path / "p", cluster_id(client), moves, topic_ids={"made-again": first})
+    admin.delete_topics(["made-again"])["made-again"].result(30)
+    second = await make()
+    try:
+        code, _, err = await asyncio.to_thread(
+            run, "submit", "--plan", str(path), "--bootstrap-server", bootstrap, "--execute", *way
+        )
+        assert code != 0
+        assert f"made-again-0: the topic was deleted and made again: its id is {second}, in the snapshot {first}" in err
+        assert assignment(client, "made-again") == before([moves])
+    finally:
+        admin.delete_topics(["made-again"])["made-again"].result(30)
+        await eventually(lambda: client.find_topics(["made-again"])["made-again"].error, within=30)
+
+
+@pytest.mark.parametrize(
+    "way", [[], pytest.param(["--by-batch"], marks=pytest.mark.in_ci)], ids=["as_others_end", "by_batch"]
+)
 async def test_dp_4_submit_killed_at_any_point_continues_from_what_the_cluster_shows(
-    client: ReassignmentClient, bootstrap: str, tmp_path: Path
+    client: ReassignmentClient, bootstrap: str, tmp_path: Path, way: list[str]
 ) -> None:
     batches = rotated_batches(client, "clicks", 9, 3)
-    path = write_plan(tmp_path / "p", cluster_id(client), *batches)
+    path = write_plan(tmp_path / "p", cluster_id(client), *batches, moves_per_broker=2)
     standing = throttled(client, "clicks")
-    process = submit(bootstrap, path, "--throttle", "20000")  # so slow that no move of the first batch ends
-    await eventually(client.list_partition_reassignments, within=60)
+    process = submit(bootstrap, path, "--throttle", "20000", *way)  # so slow that no move ends
+    await eventually(lambda: in_flight(client), within=60)
     process.kill()
     process.wait()
-    assert client.list_partition_reassignments().keys() == {TopicPartition(*name) for name in batches[0]}
-    chance = random.Random(7)
+    listed, moving = client.list_partition_reassignments(), in_flight(client)
+    planned = targets(batches).keys()
+    assert moving.keys() < planned, "killed while moves were under way, and others waited"
+    if way:
+        assert listed.keys() == targets(batches[:1]).keys()
+    else:
+        load = Counter(broker for move in moving.values() for broker in move.adding_replicas)
+        assert max(load.values()) <= 2, "the cap of the plan"
+    chance, were_under_way = random.Random(7), 0
     for _ in range(3):
-        process = submit(bootstrap, path, "--throttle", "60000000")
+        process = submit(bootstrap, path, "--throttle", "60000000", *way)
         try:
             await asyncio.to_thread(process.wait, chance.uniform(0.6, 2.5))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.wait()
+            were_under_way += bool(client.list_partition_reassignments())
         else:
             assert process.returncode == 0
-    await asyncio.to_thread(submission(client, path, throttle=60_000_000).execute)
+    assert were_under_way, "it was killed while moves were under way"
+    await asyncio.to_thread(submission(client, path, throttle=60_000_000, by_batch=bool(way)).execute)
     await wait_until_assigned(client, targets(batches))
     await eventually(lambda: throttled(client, "clicks") == standing)
+
+
+async def test_dp_4_two_submits_of_one_plan_at_once_do_each_move_once(
+    client: ReassignmentClient, bootstrap: str, tmp_path: Path
+) -> None:
+    batches = rotated_batches(client, "payments", 6, 3)
+    path = write_plan(tmp_path / "p", cluster_id(client), *batches, moves_per_broker=2)
+    with ReassignmentClient(bootstrap_servers=bootstrap) as other:
+        both = (submission(one, path, caps=WindowCaps(2, 4)).execute for one in (client, other))
+        begun = await asyncio.gather(*(asyncio.to_thread(execute) for execute in both))
+    assert all(count <= 6 for count in begun)
+    assert sum(begun) >= 6
+    await wait_until_assigned(client, targets(batches))
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -144,9 +222,9 @@ async def test_dp_4_submit_that_is_interrupted_says_what_goes_on_and_how_to_canc
         _, err = await asyncio.to_thread(process.communicate, timeout=60)
     assert process.returncode == code
     said, resume, cancel = err.decode().splitlines()[-3:]
-    assert said == "kafka-reassign-rpc submit: interrupted; up to 2 moves of batch-0001 go on without it"
+    assert said == f"kafka-reassign-rpc submit: interrupted; up to 2 moves of {path} go on without it"
     assert resume == "  to continue the plan: run the same command again"
-    assert {move.reason for move in moving.values()} == {"OPS-17; plan my plan (rebalance), batch-0001"}
+    assert {move.reason for move in moving.values()} == {"OPS-17; plan my plan (rebalance)"}
     _, _, command = cancel.partition(": ")
     program, *advised = shlex.split(command)
     assert program == "kafka-reassign"
@@ -187,7 +265,7 @@ async def test_dp_4_a_throttle_ends_with_the_moves_even_if_submit_is_killed_and_
     finally:
         first.kill()
         first.wait()
-    assert {move.reason for move in moving.values()} == {"plan p (rebalance), batch-0001"}
+    assert {move.reason for move in moving.values()} == {"plan p (rebalance)"}
     lists = {LEADER_REPLICAS, FOLLOWER_REPLICAS}
     await eventually(lambda: set(throttled(client, "orders")[TOPIC, "orders"]) == lists)
     held = client.list_partition_reassignments().keys()  # a small move may end before its brokers know the throttle
@@ -202,10 +280,13 @@ async def test_dp_4_a_throttle_ends_with_the_moves_even_if_submit_is_killed_and_
     await eventually(lambda: throttled(client, "orders") == standing)
     assert standing[BROKER, "1"] == {LEADER_RATE: "77000000"}
     code, _, err = run("submit", "--plan", str(path), *arguments[:3], "--throttle", "fast")
-    assert (code, err) == (2, "kafka-reassign-rpc submit: --throttle: expected a whole number, got 'fast'\n")
+    assert (code, err) == (
+        2,
+        "kafka-reassign-rpc submit: --throttle: expected a whole number, got 'fast'; with a unit: 50MB, 500MiB\n",
+    )
 
 
-async def test_dp_4_submit_names_partitions_that_changed_since_the_plan_and_begins_nothing_of_their_batch(
+async def test_dp_4_by_batch_submit_names_partitions_that_changed_and_begins_nothing_of_their_batch(
     client: ReassignmentClient, bootstrap: str, tmp_path: Path
 ) -> None:
     [batch] = rotated_batches(client, "orders", 2, 2)
@@ -216,7 +297,7 @@ async def test_dp_4_submit_names_partitions_that_changed_since_the_plan_and_begi
     code, out, err = await asyncio.to_thread(run, "submit", "--plan", str(path), "--bootstrap-server", bootstrap)
     assert (code, out) == (4, "")
     with pytest.raises(PlanDoesNotFit) as refused:
-        submission(client, path).execute()
+        submission(client, path, by_batch=True).execute()
     for said in (err, str(refused.value)):
         assert "gone-0: the topic cannot be described: This server does not host this topic-partition." in said
         standing = list(batch[second][1])
@@ -231,7 +312,31 @@ async def test_dp_4_submit_names_partitions_that_changed_since_the_plan_and_begi
     target, expected = batch[first]
     absent = write_plan(tmp_path / "absent", cluster_id(client), {first: ([*target[:-1], 77], expected)})
     with pytest.raises(PlanDoesNotFit, match=f"orders-{first[1]}: broker 77 is not live"):
-        submission(client, absent).execute()
+        submission(client, absent, by_batch=True).execute()
+
+
+async def test_dp_4_submit_leaves_out_partitions_that_changed_since_the_plan_and_carries_out_the_others(
+    client: ReassignmentClient, bootstrap: str, tmp_path: Path
+) -> None:
+    [batch] = rotated_batches(client, "orders", 3, 3)
+    first, second, third = sorted(batch)
+    target, expected = batch[third]
+    absent = {third: ([*target[:-1], 77], expected)}
+    stale = {first: batch[first], second: (batch[second][0], [9, 9, 8]), ("gone", 0): ([1], [2])}
+    path = write_plan(tmp_path / "p", cluster_id(client), absent, stale)
+
+    arguments = ("--plan", str(path), "--bootstrap-server", bootstrap, "--execute")
+    code, out, err = await asyncio.to_thread(run, "submit", *arguments)
+
+    assert (code, out) == (4, "")
+    assert "p: 3 moves were left out; all others are done:\n" in err
+    assert "gone-0: the topic cannot be described: This server does not host this topic-partition." in err
+    assert f"orders-{second[1]}: has the replicas {list(batch[second][1])}, the plan was made for [9, 9, 8]" in err
+    assert f"orders-{third[1]}: broker 77 is not live" in err
+    assert "batch-0002: 1 done, 2 left out" in err
+    await wait_until_assigned(
+        client, targets([{first: batch[first]}]) | before([{second: batch[second], third: batch[third]}])
+    )
 
 
 class RacingClient(ReassignmentClient):
@@ -251,7 +356,7 @@ class RacingClient(ReassignmentClient):
         return results
 
 
-async def test_860_5_a_change_in_the_last_moment_is_refused_and_submit_cancels_the_rest_of_the_batch(
+async def test_860_5_by_batch_a_change_in_the_last_moment_is_refused_and_submit_cancels_the_rest_of_the_batch(
     client: ReassignmentClient, bootstrap: str, tmp_path: Path
 ) -> None:
     [batch] = rotated_batches(client, "orders", 3, 3)
@@ -261,7 +366,7 @@ async def test_860_5_a_change_in_the_last_moment_is_refused_and_submit_cancels_t
     with RacingClient(bootstrap_servers=bootstrap) as racing:
         racing.victim, racing.to = victim, batch[victim][1][::-1]
         with pytest.raises(PlanDoesNotFit) as refused:
-            await asyncio.to_thread(submission(racing, path).execute)
+            await asyncio.to_thread(submission(racing, path, by_batch=True).execute)
     text = str(refused.value)
     assert "batch-0001: 1 moves were refused; submit cancelled the others of the batch:" in text
     assert f"{TopicPartition(*victim)}: " in text
@@ -273,6 +378,21 @@ async def test_860_5_a_change_in_the_last_moment_is_refused_and_submit_cancels_t
     )
 
 
+async def test_860_5_a_change_in_the_last_moment_is_refused_and_the_other_moves_go_on(
+    client: ReassignmentClient, bootstrap: str, tmp_path: Path
+) -> None:
+    [batch] = rotated_batches(client, "orders", 3, 3)
+    path = write_plan(tmp_path / "p", cluster_id(client), batch)
+    victim, *others = sorted(batch)
+    with RacingClient(bootstrap_servers=bootstrap) as racing:
+        racing.victim, racing.to = victim, batch[victim][1][::-1]
+        with pytest.raises(PlanDoesNotFit, match="p: 1 moves were left out; all others are done:") as refused:
+            await asyncio.to_thread(submission(racing, path).execute)
+    assert str(list(batch[victim][1][::-1])) in str(refused.value)
+    changed = {TopicPartition(*victim): tuple(batch[victim][1][::-1])}
+    await wait_until_assigned(client, changed | targets([{name: batch[name] for name in others}]))
+
+
 async def test_dp_4_a_lost_answer_is_no_lost_batch(client: ReassignmentClient, bootstrap: str, tmp_path: Path) -> None:
     [batch] = rotated_batches(client, "orders", 2, 2)
     path = write_plan(tmp_path / "p", cluster_id(client), batch)
@@ -280,7 +400,7 @@ async def test_dp_4_a_lost_answer_is_no_lost_batch(client: ReassignmentClient, b
     with RacingClient(bootstrap_servers=bootstrap) as racing:
         racing.lost = True
         assert await asyncio.to_thread(submission(racing, path, said).execute) == 2
-    assert "batch-0001: The answer is lost. Checking whether the moves have begun." in said
+    assert "p: The answer is lost. Checking whether the moves have begun." in said
     await wait_until_assigned(client, targets([batch]))
 
 
@@ -316,7 +436,9 @@ async def test_dp_4_submit_stops_when_partitions_are_under_replicated_or_a_broke
 
             def execute(*, throttle: int | None, accept_health: bool = False) -> BaseException | None:
                 try:
-                    submission(client, path, throttle=throttle).execute(accept_health=accept_health)
+                    submission(client, path, throttle=throttle, caps=WindowCaps(1, 1)).execute(
+                        accept_health=accept_health
+                    )
                 except SubmitStopped as error:
                     return error
                 return None

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.planner.chunk_round import apply_accepted, collect_moves, is_accepted, propose
+from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import (
@@ -147,7 +147,8 @@ def plan_in_chunks(cluster: PlannerCluster, goal: Goal, options: PlanOptions, ch
             demand = part_of_demand.merge(demand)
         thresholds, change = coordinator.decide(demand), AcceptedSums()
         for chunk, found in zip(chunks, pending, strict=True):
-            accepted, part_of_change = [one for one in found if is_accepted(one, thresholds)], AcceptedSums()
+            answered = [accept(one, thresholds) for one in found]
+            accepted, part_of_change = [one for one in answered if one is not None], AcceptedSums()
             for one_proposal in accepted:
                 part_of_change.add(one_proposal)
             apply_accepted(chunk, accepted)
@@ -195,6 +196,12 @@ def broken_rules(cluster: PlannerCluster, goal: Goal, plan: Plan, headroom: floa
             broken.append(f"{name}: in fewer racks than before, and than it could be")
         if not live & set(held.isr):
             broken.append(f"{name}: nothing to copy from")
+        if move.first_leader >= 0 and (
+            move.first_leader not in live & set(held.isr) & set(held.replicas)
+            or move.first_leader == held.leader
+            or not set(target) - set(held.replicas)
+        ):
+            broken.append(f"{name}: {move.first_leader} cannot lead first")
         if held.moving:
             broken.append(f"{name}: in flight")
         for broker in set(target) - set(held.replicas):

@@ -7,9 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.broker_load import Load
+from kafka_reassign_rpc.planner.forced_proposals import ON_ITS_WAY
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster, PlannerPartition
+from tests.effort import examples
 from tests.planner.clusters import MIB, brokers, clusters, partition, random_cluster, topic
 
 HEAL = Goal(GoalKind.HEAL)
@@ -47,12 +49,12 @@ def test_46_3_the_most_endangered_partitions_go_first() -> None:
 
 def test_46_3_repair_spreads_by_bytes_over_racks_and_by_count_where_no_size_is_known() -> None:
     cluster = random_cluster(20, 5, 6000, dead=[7])
-    made = make_plan(cluster, HEAL, PlanOptions(weights=GoalWeights(1, 0, 0, 0, 0, 0))).summary
+    made = make_plan(cluster, HEAL, PlanOptions(weights=GoalWeights(1, 0, 0, 0, 0, 0, 0))).summary
     rack = [broker.id for broker in cluster.brokers if broker.id % 5 == 2 and broker.id != 7]
     level = min(made.after[broker].bytes for broker in rack)
     assert all(made.after[b].bytes < level * 1.02 or made.after[b].bytes == made.before[b].bytes for b in rack)
     blind = [topic(t.name, *[without_size(held) for held in t.partitions]) for t in cluster.topics]
-    counted = make_plan(PlannerCluster(cluster.brokers, blind), HEAL).summary
+    counted = make_plan(PlannerCluster(cluster.brokers, blind), HEAL, PlanOptions(weights=GoalWeights(time=0))).summary
     assert counted.notes == ("no size is known: replicas are counted instead of bytes",)
     counts = [counted.after[broker].replicas for broker in rack]
     assert max(counts) - min(counts) < 0.05 * max(counts)
@@ -79,6 +81,8 @@ def test_46_3_partitions_that_cannot_be_healed_are_left_out_with_the_reason() ->
         partition(0, 1, 2, 3, live=[2, 3]),
         partition(1, 1, 2, live=[]),
         PlannerPartition(2, (1, 2), 2, (2,), moving=True),
+        PlannerPartition(3, (1, 2), 2, (2,), moving=True, destination=(2, 1)),
+        PlannerPartition(4, (1, 2), 2, (2,), moving=True, destination=(2, 3)),
     )
     made = make_plan(PlannerCluster(listed, [topic("t", *parts)]), HEAL)
     assert made.moves == ()
@@ -86,7 +90,21 @@ def test_46_3_partitions_that_cannot_be_healed_are_left_out_with_the_reason() ->
         "replication factor 3 is larger than the 2 brokers that can hold a replica",
         "no live replica is in sync: there is nothing to copy from",
         "its reassignment is in flight",
+        "its reassignment is in flight",
+        "its reassignment, in flight or waiting, does that already",
     ]
+
+
+@pytest.mark.parametrize(("destination", "is_enough"), [((1, 2, 3), True), ((1, 4), False), ((), False)])
+def test_dp_2_a_reassignment_in_flight_is_enough_if_it_leads_to_the_replication_factor(
+    destination: tuple[int, ...], is_enough: bool
+) -> None:
+    held = PlannerPartition(0, (1, 2), 1, (1, 2), moving=True, destination=destination)
+    made = make_plan(
+        PlannerCluster(brokers(["a"] * 4), [topic("t", held)]), Goal(GoalKind.SET_FACTOR, factor=3, topics=("t",))
+    )
+    [left] = made.left_out
+    assert (left.reason == ON_ITS_WAY) == is_enough
 
 
 def test_46_3_healing_one_broker_leaves_the_replicas_of_another_lost_broker() -> None:
@@ -169,7 +187,7 @@ def test_dp_2_brokers_without_a_rack_count_as_one_more_rack_and_a_note_says_so()
 
 
 @given(clusters(most=5), st.integers(0, 2))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_46_3_no_repair_copies_fewer_bytes(cluster: PlannerCluster, seed: int) -> None:
     """Compares with every other assignment of each partition, one by one."""
     racks = {broker.id: broker.rack or "" for broker in cluster.brokers}

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner, make_plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
+from tests.effort import examples
 from tests.planner.clusters import broken_rules, clusters, goals, plan_in_chunks, random_cluster
+from tests.planner.shapes import shaped
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_dp_2_no_plan_breaks_a_hard_rule(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
     goal = data.draw(goals(cluster))
@@ -30,7 +32,7 @@ def test_dp_2_no_plan_breaks_a_hard_rule(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_dp_2_healing_and_draining_leave_nothing_out_without_a_reason(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
     goal = data.draw(goals(cluster, (GoalKind.HEAL, GoalKind.DRAIN)))
@@ -59,7 +61,7 @@ def test_dp_2_healing_and_draining_leave_nothing_out_without_a_reason(data: st.D
 @pytest.mark.parametrize("kind", list(GoalKind))
 def test_dp_2_the_plan_is_the_same_however_the_topics_are_cut_into_chunks(kind: GoalKind) -> None:
     dead = (5,) if kind is GoalKind.HEAL else ()
-    cluster = random_cluster(12, 3, 500, dead=dead)
+    cluster = shaped("plain", 12, 500) if kind is GoalKind.RACKS else random_cluster(12, 3, 500, dead=dead)
     brokers = {GoalKind.DRAIN: (2, 3), GoalKind.EXPAND: (11,)}.get(kind, ())
     goal = Goal(kind, brokers, factor=2 if kind is GoalKind.SET_FACTOR else 0)
     options = PlanOptions(seed=4, tolerance=0.08, rounds=10)

@@ -1,12 +1,16 @@
 """Racks: every goal leaves a partition in as many racks as before, or in as many as the remaining brokers have."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
 from tests.planner.clusters import broken_rules, brokers, partition, spread, topic
+from tests.planner.shapes import roomy, shaped, without_gain
 
 HEAL = Goal(GoalKind.HEAL)
 
@@ -108,6 +112,99 @@ def test_dp_2_a_smaller_factor_that_only_lost_replicas_could_give_is_left_out_wi
     ]
     made = make_plan(PlannerCluster(brokers("aabb", dead=[2, 3]), [topic("t", held)]), two)
     assert [one.reason for one in made.left_out] == ["brokers 2, 3 are not live: heal it first"]
+
+
+GOALS = [
+    (HEAL, 1, 0),
+    (Goal(GoalKind.DRAIN, (1, 2)), 0, 0),
+    (Goal(GoalKind.EXPAND, (10, 11)), 0, 2),
+    (Goal(GoalKind.REBALANCE), 0, 0),
+    (Goal(GoalKind.SET_FACTOR, factor=4), 0, 0),
+]
+
+
+@pytest.mark.parametrize(("goal", "lost", "fresh"), GOALS, ids=lambda one: getattr(one, "kind", ""))
+def test_dp_8_a_copy_that_is_made_anyway_goes_where_the_partition_gains_a_rack(
+    goal: Goal, lost: int, fresh: int
+) -> None:
+    cluster = roomy(shaped("plain", 12, 400, lost=lost, fresh=fresh))
+    made = make_plan(cluster, goal, PlanOptions(rounds=8))
+    places = {one.id for one in cluster.brokers if one.live}
+    if goal.kind is GoalKind.EXPAND:
+        places = set(goal.brokers)
+    elif goal.kind is GoalKind.DRAIN:
+        places -= set(goal.brokers)
+    assert any(set(move.target) - set(move.original) for move in made.moves)
+    assert without_gain(cluster, made.moves, places) == []
+
+
+def on_too_few_racks(cluster: PlannerCluster, targets: Mapping[tuple[str, int], tuple[int, ...]]) -> dict[Any, int]:
+    """The partitions that are on fewer racks than possible, and how many racks they lack. All brokers have racks."""
+    racks = {broker.id: broker.rack for broker in cluster.brokers}
+    there = len({broker.rack for broker in cluster.brokers if broker.live})
+    found = {}
+    for one in cluster.topics:
+        for held in one.partitions:
+            replicas = targets.get((one.name, held.index), held.replicas)
+            lacking = min(len(replicas), there) - len({racks[broker] for broker in replicas})
+            if lacking > 0:
+                found[one.name, held.index] = lacking
+    return found
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_dp_8_a_plan_of_its_own_mends_every_rack_violation_and_copies_one_replica_for_each_rack(seed: int) -> None:
+    cluster = roomy(shaped("plain", 12, 400, seed=seed))
+    lacking = on_too_few_racks(cluster, {})
+    made = make_plan(cluster, Goal(GoalKind.RACKS))
+    assert len(lacking) > 20
+    assert {move[:2] for move in made.moves} == lacking.keys()
+    assert on_too_few_racks(cluster, {move[:2]: move.target for move in made.moves}) == {}
+    sizes = {(one.name, held.index): held.bytes for one in cluster.topics for held in one.partitions}
+    assert made.summary.bytes == made.summary.lower_bound == sum(sizes[name] * count for name, count in lacking.items())
+    assert broken_rules(cluster, Goal(GoalKind.RACKS), made, 0.05) == []
+
+
+def test_dp_8_a_rebalance_can_mend_all_racks_before_it_balances() -> None:
+    cluster = roomy(shaped("plain", 12, 400))
+    goal = Goal(GoalKind.REBALANCE, racks=True)
+    made = make_plan(cluster, goal)
+    assert on_too_few_racks(cluster, {move[:2]: move.target for move in made.moves}) == {}
+    mended = make_plan(cluster, Goal(GoalKind.RACKS)).summary
+    after = made.summary.imbalance_after
+    assert all(after[name] < mended.imbalance_after[name] for name in ("bytes", "replicas", "leaders"))
+    assert made.summary.bytes >= made.summary.lower_bound >= mended.bytes
+    assert broken_rules(cluster, goal, made, 0.05) == []
+
+
+def test_dp_8_the_replica_that_shares_a_rack_and_is_needed_least_gives_way() -> None:
+    """Of three in rack a the two that stay are the leader's and one in sync; a full rack is no way out."""
+    listed = [PlannerBroker(n, rack, True, 1000, 900) for n, rack in enumerate("aaab", 1)]
+    held = PlannerPartition(0, (1, 2, 3), 3, (2, 3), bytes=5), PlannerPartition(1, (1, 4), 1, (1, 4), bytes=5)
+    cluster = PlannerCluster(listed, [topic("t", *held)])
+    assert targets(make_plan(cluster, Goal(GoalKind.RACKS))) == [(4, 2, 3)]
+    full = PlannerCluster([*listed[:3], PlannerBroker(4, "b", True, 1000, 3)], cluster.topics)
+    made = make_plan(full, Goal(GoalKind.RACKS))
+    assert [one.reason for one in made.left_out] == ["no broker of another rack has room for 5 bytes"]
+    made = make_plan(
+        PlannerCluster([*listed[:2], PlannerBroker(3, "a", False), listed[3]], cluster.topics), Goal(GoalKind.RACKS)
+    )
+    assert [one.reason for one in made.left_out] == ["broker 3 is not live: heal it first"]
+
+
+def test_dp_8_brokers_without_a_rack_mend_nothing_and_partitions_there_are_left_alone() -> None:
+    """`audit` reports only what it can tell: partition 1 has a replica on broker 3, which has no rack."""
+    held = partition(0, 1, 2), partition(1, 1, 3), partition(2, 1, 2, 3)
+    cluster = PlannerCluster(brokers(["a", "a", None, "b"]), [topic("t", *held)])
+    made = make_plan(cluster, Goal(GoalKind.RACKS))
+    assert [(move.partition, set(move.target) - {1, 2}) for move in made.moves] == [(0, {4})]
+    for goal in (Goal(GoalKind.RACKS), Goal(GoalKind.REBALANCE, racks=True)):
+        with pytest.raises(PlanError, match="no live broker has a rack"):
+            make_plan(PlannerCluster(brokers([None, None]), []), goal)
+        with pytest.raises(PlanError, match="have no limit"):
+            make_plan(cluster, goal, PlanOptions(max_bytes=5))
+    with pytest.raises(PlanError, match="only a rebalance"):
+        make_plan(cluster, Goal(GoalKind.HEAL, racks=True))
 
 
 NO_SOURCE = "no live replica is in sync: there is nothing to copy from"

@@ -26,6 +26,7 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+from tests.effort import examples
 from tests.properties.image import Crashed, Image
 from tests.properties.test_controller_states import CONFIGS, NAMES, SAFE, Controller, crashes, names, replica_lists
 
@@ -262,7 +263,7 @@ class BatchController(Controller):
 
 TestBatchController = BatchController.TestCase
 TestBatchController.settings = settings(
-    max_examples=400,
+    max_examples=examples(400),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -24,6 +24,7 @@ from kafka_reassign_rpc.core.round.replay import LoadedAssignment, LoadedState
 from kafka_reassign_rpc.core.round.round_view import Change, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition, TopicPartition
 from tests.core.build import broker
+from tests.effort import examples
 from tests.properties.image import Crashed, Image
 
 BROKERS = (1, 2, 3, 4)
@@ -390,7 +391,7 @@ class Controller(RuleBasedStateMachine):
 
 TestController = Controller.TestCase
 TestController.settings = settings(
-    max_examples=400,
+    max_examples=examples(400),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -40,6 +40,7 @@ from kafka_reassign_rpc.core.round.round_view import (
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.support import slice_timer
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.effort import examples
 from tests.properties.model_brokers import Fault, ModelBroker, VirtualLoop, connect
 
 BROKERS = (1, 2, 3)
@@ -332,7 +333,7 @@ class Deletions(RuleBasedStateMachine):
 
 TestDeletions = Deletions.TestCase
 TestDeletions.settings = settings(
-    max_examples=150,
+    max_examples=examples(150),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

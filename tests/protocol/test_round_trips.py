@@ -23,9 +23,10 @@ from kafka_reassign_rpc.protocol.frame_codec import (
     encode_response,
 )
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
+from tests.effort import examples
 from tests.protocol import kafka_bodies, values
 
-OUR_TAGS = (236, 240, 241, 242, 243, 860, 2361, 2362)
+OUR_TAGS = (236, 240, 241, 242, 243, 860, 2361, 2362, 2363)
 THEIRS = [cls for cls in (*messages.REQUESTS.values(), *messages.RESPONSES.values()) if cls not in values.OURS]
 
 
@@ -39,7 +40,7 @@ def there_and_back(body: Any, version: int) -> Any:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("cls", "version"), values.all_versions(values.OURS), ids=values.names)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_455_1_every_message_of_ours_comes_back_as_it_was(cls: Any, version: int, data: st.DataObject) -> None:
     body = data.draw(values.messages(cls, version))
@@ -48,7 +49,7 @@ def test_455_1_every_message_of_ours_comes_back_as_it_was(cls: Any, version: int
 
 @pytest.mark.long
 @pytest.mark.parametrize(("cls", "version"), values.all_versions(THEIRS), ids=values.names)
-@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_sv_2_every_other_message_comes_back_as_it_was(cls: Any, version: int, data: st.DataObject) -> None:
     body = data.draw(values.messages(cls, version))
@@ -63,7 +64,7 @@ def test_sv_2_every_other_message_comes_back_as_it_was(cls: Any, version: int, d
 
 @pytest.mark.long
 @pytest.mark.parametrize(("cls", "version"), values.all_versions(values.OURS), ids=values.names)
-@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_sv_6_no_message_is_smaller_than_the_least_size_that_bounds_counts(
     cls: Any, version: int, data: st.DataObject

@@ -87,7 +87,9 @@ class Stock:
             assert output.code == 0, output
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=[BROKER_VERSION, VERSION])
+@pytest_asyncio.fixture(
+    scope="module", loop_scope="module", params=[BROKER_VERSION, pytest.param(VERSION, marks=pytest.mark.in_ci)]
+)
 async def stock(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stock]:
     require(request.param)
     directory: Path = tmp_path_factory.mktemp("stock")

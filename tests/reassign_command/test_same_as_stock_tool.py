@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RA
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from tests.interop.clusters import OUR_BYTES, Ours
 from tests.reassign_command.run_command import Files, kafka_reassign
-from tests.stock.jars import TOOL_VERSIONS, require
+from tests.stock.jars import EACH_TOOL, require
 from tests.stock.live import Recordings, Transcript, plain, runs_live
 from tests.stock.tools import Output, Tools
 from tests.waiting import eventually
@@ -234,7 +234,7 @@ async def command_lines(p: Player) -> None:
 PLAYS = {play.__name__: play for play in (a_move, cancels, refusals, generating, command_lines)}
 
 
-@pytest.fixture(scope="module", params=TOOL_VERSIONS)
+@pytest.fixture(scope="module", params=EACH_TOOL)
 def tools(request: pytest.FixtureRequest) -> Iterator[Tools]:
     require(request.param)
     with Tools(request.param) as tools:

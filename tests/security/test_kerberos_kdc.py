@@ -10,6 +10,8 @@ import k5test
 import pytest
 import pytest_asyncio
 
+from kafka_reassign_rpc.controller_channel.broker_link_settings import broker_links
+from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateRequest
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
@@ -128,3 +130,41 @@ async def test_sv_5_a_keytab_that_cannot_be_used_is_named(realm: Any) -> None:
     with pytest.raises(BadSetting, match=r"listener\.name\.a\.gssapi\.sasl\.jaas\.config: /none/keytab has no key of"):
         await sources.start()
     await sources.close()
+
+
+async def test_sv_5_our_link_to_brokers_logs_in_by_a_keytab(realm: Any, start_server: StartServer) -> None:
+    service = f"kafka/localhost@{realm.realm}"
+    realm.addprinc(service)
+    realm.extract_keytab(service, realm.keytab)
+    realm.extract_keytab(realm.user_princ, realm.client_keytab)
+    of_server = {
+        "listener.name.a.gssapi.sasl.jaas.config": (
+            f'com.sun.security.auth.module.Krb5LoginModule required keyTab="{realm.keytab}" principal="{service}";'
+        )
+    }
+    of_link = {
+        "security.inter.broker.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism.inter.broker.protocol": "GSSAPI",
+        "sasl.kerberos.service.name": "kafka",
+        "listener.name.sasl_plaintext.gssapi.sasl.jaas.config": (
+            "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true"
+            f' keyTab="{realm.client_keytab}" principal="{realm.user_princ}";'
+        ),
+    }
+    made: list[Any] = []
+    sources = SaslSources({"A": SaslConfig.of(of_server, "A")})
+    await sources.start()
+
+    def authenticator(context: Any) -> Any:
+        made.append(sources.authenticator("A")(context))
+        return made[-1]
+
+    server = await start_server(None, authenticator)
+    endpoint = Endpoint("SASL_PLAINTEXT", "SASL_PLAINTEXT", "localhost", address(server)[1])
+    client = await broker_links(of_link).open(Broker(1, 1, (endpoint,)), "1000", 10.0)
+    try:
+        assert await client.versions()
+        assert (made[0].principal, made[0].mechanism) == ("User:user", "GSSAPI")
+    finally:
+        client.close()
+        await sources.close()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     ListGroupsRequest,
@@ -12,7 +13,7 @@ from kafka_reassign_rpc.protocol.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
-from kafka_reassign_rpc.security.authenticator import ANONYMOUS, Admission, End
+from kafka_reassign_rpc.security.authenticator import Admission, End
 from tests.security.sasl_steps import USERS, Exchange, api_versions, plain, request, unknown_api_versions
 
 SERVED, LATER, NOW = End.OPEN, End.CLOSE_LATER, End.CLOSE_NOW

@@ -6,6 +6,7 @@ from typing import Any
 import pytest_asyncio
 
 from kafka_reassign_rpc.api.dispatch import Dispatcher
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.security.authenticator import MakeAuthenticator, anonymous
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
@@ -17,15 +18,21 @@ StartServer = Callable[..., Awaitable[Server]]
 
 @pytest_asyncio.fixture
 async def start_server() -> AsyncIterator[StartServer]:
-    """start_server(node or service, authenticator, **limits): a running server, closed at the end of the test."""
+    """start_server(node or service, authenticator, quotas, **limits): a running server, closed at the end of the
+    test."""
     servers: list[Server] = []
 
-    async def start(target: Any = None, authenticator: MakeAuthenticator = anonymous, **limits: Any) -> Server:
+    async def start(
+        target: Any = None,
+        authenticator: MakeAuthenticator = anonymous,
+        quotas: QuotaTable | None = None,
+        **limits: Any,
+    ) -> Server:
         if target is None:
             target = ModelNode()
         service = Dispatcher(target) if hasattr(target, "node_id") else target
         listener = Listener("127.0.0.1", 0, authenticator=authenticator)
-        server = Server(service, [listener], ServerLimits(**limits))
+        server = Server(service, [listener], ServerLimits(**limits), quotas)
         await server.start()
         servers.append(server)
         return server

@@ -11,9 +11,9 @@ import pytest
 
 from kafka_reassign_rpc.api import a18_api_versions
 from kafka_reassign_rpc.api.api_definition import RequestContext
+from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest
 from kafka_reassign_rpc.security.authenticator import (
-    ANONYMOUS,
     Admission,
     AuthenticationContext,
     AuthenticationFailed,

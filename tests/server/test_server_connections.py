@@ -224,15 +224,15 @@ async def test_sv_6_connections_that_waited_for_room_are_read_on(start_server: S
 
 
 async def test_sv_6_new_connections_beyond_the_rate_wait_their_turn(start_server: StartServer) -> None:
-    server = await start_server(max_connection_creation_rate=20)
+    server = await start_server(max_connection_creation_rate=2)
     async with AsyncExitStack() as stack:
         loop = asyncio.get_running_loop()
         begin = loop.time()
-        joining = (stack.enter_async_context(connected(address(server))) for _ in range(25))
+        joining = (stack.enter_async_context(connected(address(server))) for _ in range(22))
         clients = await asyncio.gather(*joining)  # at once: one after the other, a slow machine keeps to the rate
         await asyncio.gather(*(client.call(versions(), 0) for client in clients))
-        assert 0.15 < loop.time() - begin < 3
-        assert server.stats.connections_delayed >= 3
+        assert 0.9 < loop.time() - begin < 20, "22 in ten seconds and one"
+        assert server.stats.connections_delayed >= 1
 
 
 async def test_sv_6_two_thousand_connections_are_served(start_server: StartServer) -> None:

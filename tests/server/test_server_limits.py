@@ -7,12 +7,11 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_reassign_rpc.core.quotas.connection_quotas import UNLIMITED
 from kafka_reassign_rpc.server.event_loop import LoopName, run
 from kafka_reassign_rpc.server.server_limits import (
-    UNLIMITED,
     AddressRates,
     ConnectionCounts,
-    CreationRate,
     IdleWheel,
     ServerLimits,
     most_per_ip,
@@ -25,30 +24,6 @@ def test_sv_6_defaults_are_kafkas_where_an_admin_server_needs_no_other() -> None
     assert limits.queued_max_requests == 500
     assert limits.max_connections == limits.max_connections_per_ip == limits.max_connection_creation_rate == UNLIMITED
     assert limits.socket_request_max_bytes == 10 * 1024 * 1024
-
-
-def test_sv_6_a_second_of_connections_may_come_at_once_and_the_rest_are_spread() -> None:
-    rate = CreationRate(10)
-    delays = [rate.delay(100.0) for _ in range(20)]
-    assert delays[:10] == pytest.approx([0.0] * 10)
-    assert delays[10:] == pytest.approx([0.1 * i for i in range(1, 11)])
-    assert rate.delay(200.0) == 0.0
-
-
-@given(st.integers(1, 50), st.lists(st.floats(0, 2), min_size=1, max_size=200))
-def test_sv_6_no_second_starts_more_connections_than_twice_the_rate(per_second: int, gaps: list[float]) -> None:
-    """The burst of one second, and the second's own share."""
-    rate, now, starts = CreationRate(per_second), 0.0, []
-    for gap in gaps:
-        now += gap
-        starts.append(now + rate.delay(now))
-    for start in starts:
-        assert sum(start <= other < start + 1 for other in starts) <= 2 * per_second + 1
-
-
-def test_sv_6_an_unlimited_rate_never_delays() -> None:
-    rate = CreationRate(UNLIMITED)
-    assert all(rate.delay(0.0) == 0.0 for _ in range(1000))
 
 
 def test_sv_6_counts_forget_addresses_without_connections() -> None:

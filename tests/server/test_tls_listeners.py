@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -22,7 +23,7 @@ from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.tls_handshakes import Handshake, HandshakeTurns
 from tests.api.model_node import ModelNode
-from tests.certificates import Authority
+from tests.certificates import Authority, Issued
 from tests.raw_client import Client
 from tests.server.test_authentication import seen_by
 from tests.server.test_server_connections import versions
@@ -153,6 +154,51 @@ async def test_sv_5_who_may_not_come_in_has_no_handler_and_gives_its_place_back(
         for client in (one, two, three):
             await ask(client)
         assert server.stats.connections_evicted == 0
+
+
+def words_of(context: ssl.SSLContext, address: tuple[str, int]) -> str:
+    """How a connection ends that the server does not take: OpenSSL's words for its alert. Blocks."""
+    with socket.create_connection(address, timeout=10) as raw:
+        try:
+            with context.wrap_socket(raw, server_hostname="localhost") as connection:
+                connection.sendall(b"\0\0\0\x0e\0\x12\0\0\0\0\0\1\0\4test")
+                return f"{len(connection.recv(100))} bytes"
+        except ssl.SSLError as error:
+            return str(error.reason)
+
+
+async def test_sv_5_who_may_not_come_in_is_told_why_by_an_alert(secured: Secured) -> None:
+    """Java clients give up at an alert; without one they try again until their time is over."""
+    secured.properties["ssl.cipher.suites"] = "TLS_AES_256_GCM_SHA384,TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+    await secured.start()
+    strangers = Authority("CN=ca").issue("CN=alice").pkcs12_keystore(secured.folder / "stranger.p12")
+    old = secured.ca.issue("CN=alice", begins=-timedelta(days=9), ends=-timedelta(days=1))
+    early = secured.ca.issue("CN=alice", begins=timedelta(days=1))
+    between = Authority("CN=between", above=secured.ca).issue("CN=alice")
+    cut = between._replace(chain=between.chain[:1])
+
+    def with_certificate(issued: Issued, name: str) -> ssl.SSLContext:
+        return secured.client_context(None, **issued.pkcs12_keystore(secured.folder / f"{name}.p12"))
+
+    suite = secured.client_context()
+    suite.maximum_version = ssl.TLSVersion.TLSv1_2
+    suite.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
+    tls_1_2 = secured.client_context(None)
+    tls_1_2.maximum_version = ssl.TLSVersion.TLSv1_2
+    told = {
+        "TLSV13_ALERT_CERTIFICATE_REQUIRED": secured.client_context(None),
+        "SSLV3_ALERT_HANDSHAKE_FAILURE": tls_1_2,
+        "TLSV1_ALERT_UNKNOWN_CA": with_certificate(cut, "cut"),
+        "TLSV1_ALERT_DECRYPT_ERROR": secured.client_context(None, **strangers),
+        "SSLV3_ALERT_CERTIFICATE_EXPIRED": with_certificate(old, "old"),
+        "SSLV3_ALERT_BAD_CERTIFICATE": with_certificate(early, "early"),
+        "no suite in common": suite,
+    }
+    found = {why: await asyncio.to_thread(words_of, context, secured.address) for why, context in told.items()}
+    assert found == {**{why: why for why in told}, "no suite in common": "SSLV3_ALERT_HANDSHAKE_FAILURE"}
+    assert not secured.seen
+    for context in (with_certificate(between, "whole"), secured.client_context()):
+        assert (await asyncio.to_thread(words_of, context, secured.address)).endswith("bytes")
 
 
 PLAIN = {

@@ -57,6 +57,8 @@ class StockBroker(LoggedProcess):
 
     jvm: Sequence[str] = JVM
     version = BROKER_VERSION
+    protocol = "PLAINTEXT"
+    """Of its listener, where `properties` has none."""
 
     def __init__(self, node_id: int, zookeeper: str, directory: Path, overrides: Mapping[str, str]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -78,7 +80,7 @@ class StockBroker(LoggedProcess):
 
     async def start(self, timeout: float = 240) -> None:
         """Start the broker, after a stop with the same port; returns once its log says that it has started."""
-        properties = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", **self.properties}
+        properties = {"listeners": f"{self.protocol}://127.0.0.1:{self.port}", **self.properties}
         path = self._directory / "server.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
         logging = f"-Dlog4j.configuration=file:{_LOG4J}"

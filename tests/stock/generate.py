@@ -25,6 +25,10 @@ class Figures(NamedTuple):
     leaders: float
 
 
+class NotKnownYet(Exception):
+    """The node that the tool asked has not learnt of all topics."""
+
+
 async def generated(
     tools: Tools, bootstrap: str, topics: Sequence[str], brokers: Sequence[int], file: Path
 ) -> Placement:
@@ -34,6 +38,8 @@ async def generated(
     output = await tools.run(
         "reassign-partitions", "--bootstrap-server", bootstrap, "--generate", *arguments, timeout=300
     )
+    if "UnknownTopicOrPartitionException" in output.out:
+        raise NotKnownYet(output.out.splitlines()[0])
     assert output.code == 0, output
     return {(one["topic"], one["partition"]): one["replicas"] for one in json.loads(output.lines[-1])["partitions"]}
 

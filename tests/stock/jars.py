@@ -21,6 +21,9 @@ BROKER_VERSION = "3.9.1"
 
 TOOL_VERSIONS = ("3.9.1", "4.1.0")
 
+EACH_TOOL = (TOOL_VERSIONS[0], *(pytest.param(version, marks=pytest.mark.in_ci) for version in TOOL_VERSIONS[1:]))
+"""For tests that run the tools themselves: a JVM takes ten seconds, so in most runs one stands for both."""
+
 _POMS = Path(__file__).parent / "poms"
 CACHE = Path(__file__).parents[2] / ".jars"
 _DONE = ".pom-digest"

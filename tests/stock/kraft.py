@@ -5,10 +5,9 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import free_ports
-
 from .cluster import DEFAULTS, JVM, STARTED
 from .jars import classpath
+from .ports import kept_ports
 from .process import LoggedProcess
 
 VERSION = "4.1.0"
@@ -58,8 +57,7 @@ def kraft_cluster(
 ) -> list[KRaftNode]:
     """The nodes of a cluster, not started yet."""
     ids = list(ids)
-    with free_ports("127.0.0.1", len(ids) + 1) as (controller_port, *ports):
-        pass
+    controller_port, *ports = kept_ports(len(ids) + 1)
     common = {key: value for key, value in DEFAULTS.items() if not key.startswith("zookeeper.")}
     common |= {
         "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",

@@ -8,6 +8,7 @@ import json
 import subprocess
 import tempfile
 import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -59,21 +60,30 @@ class Output:
 
 
 class Tools:
-    """The tools of one version. `run` may be called concurrently; the JVM runs each call in a thread."""
+    """The tools of one version. `run` may be called concurrently; the JVM runs each call in a thread.
 
-    def __init__(self, version: str) -> None:
+    jvm    more options of the JVM
+    """
+
+    def __init__(self, version: str, jvm: Sequence[str] = ()) -> None:
         self.version = version
+        self._jvm = jvm
         self._classes = MAIN_CLASSES | (_OLD_MAIN_CLASSES if version.startswith("3.") else {})
         self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread
         self._ids = itertools.count(1)
         self._waiting: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Future[Output]]] = {}
 
     def start(self) -> None:
-        command = ["java", "-Xmx256m", *QUICK]
+        command = ["java", "-Xmx256m", *QUICK, *self._jvm]
         command += [f"-Dlog4j.configuration=file:{_LOG4J}", f"-Dlog4j2.configurationFile={_LOG4J2}"]
         command += ["-cp", f"{classpath(self.version)}:{_compiled_driver(self.version)}", _DRIVER.stem]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        threading.Thread(target=self._read, name=f"tools-{self.version}", daemon=True).start()
+        assert self._process.stdout is not None
+        self._reader = threading.Thread(
+            target=self._read, args=(self._process.stdout,), name=f"tools-{self.version}", daemon=True
+        )
+        self._reader.start()
 
     def stop(self) -> None:
         """End the JVM; calls that wait get an error."""
@@ -82,6 +92,7 @@ class Tools:
         process, self._process = self._process, None
         process.kill()
         process.wait()
+        self._reader.join()  # it has the rest of the output, and must not find it closed
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
@@ -106,11 +117,8 @@ class Tools:
         self._process.stdin.flush()
         return await asyncio.wait_for(answer, timeout)
 
-    def _read(self) -> None:
-        process = self._process
-        assert process is not None
-        assert process.stdout is not None
-        for line in process.stdout:
+    def _read(self, lines: Iterable[str]) -> None:
+        for line in lines:
             name, code, out, err = line.rstrip("\n").split("\t")
             loop, answer = self._waiting.pop(name)
             output = Output(int(code), _decode(out), _decode(err))

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Self
 
@@ -76,8 +76,12 @@ class Load:
         return {_named(record) for record in read_to_end(self._bootstrap, [(self._topic, i) for i in self._partitions])}
 
 
-def read_to_end(bootstrap: str, partitions: Iterable[tuple[str, int]]) -> Iterator[Message]:
+def read_to_end(
+    bootstrap: str, partitions: Iterable[tuple[str, int]], security: Mapping[str, str] | None = None
+) -> Iterator[Message]:
     """Every committed record of these partitions, to the offset after the last one that is written now.
+
+    `security`: librdkafka's configs of TLS and SASL.
 
     Raises AssertionError where an end is not reached in PATIENCE_S: a record cannot be read, or a transaction is open.
     """
@@ -89,10 +93,11 @@ def read_to_end(bootstrap: str, partitions: Iterable[tuple[str, int]]) -> Iterat
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
             "log_level": 0,
+            **(security or {}),
         }
     )
     with closing(consumer):
-        ends = _ends(bootstrap, partitions)
+        ends = _ends(bootstrap, partitions, security or {})
         left = {name for name, end in ends.items() if end}
         consumer.assign([TopicPartition(*name, 0) for name in left])
         reached: dict[tuple[str, int], int] = {}
@@ -111,9 +116,11 @@ def read_to_end(bootstrap: str, partitions: Iterable[tuple[str, int]]) -> Iterat
     assert not left, f"could not be read to the end (reached, end): {short}"
 
 
-def _ends(bootstrap: str, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+def _ends(
+    bootstrap: str, partitions: Iterable[tuple[str, int]], security: Mapping[str, str]
+) -> dict[tuple[str, int], int]:
     """The high watermark of each partition."""
-    settings = {"bootstrap.servers": bootstrap, "group.id": "none", "isolation.level": "read_uncommitted"}
+    settings = {"bootstrap.servers": bootstrap, "group.id": "none", "isolation.level": "read_uncommitted", **security}
     with closing(Consumer({**settings, "log_level": 0})) as consumer:
         return {name: consumer.get_watermark_offsets(TopicPartition(*name), timeout=30)[1] for name in partitions}
 

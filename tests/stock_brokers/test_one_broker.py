@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
@@ -51,6 +52,15 @@ class OneBroker:
         return await controller(self.cluster.zk) == wanted and shown.controller_id == wanted
 
 
+def names_the_controller(bootstrap: str) -> bool:
+    """Whether a new client learns of the controller. One that is told of no broker at first never asks again."""
+    try:
+        known = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=10)
+    except KafkaException:
+        return False
+    return bool(known.controller_id >= 0)
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stock(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OneBroker]:
     require(BROKER_VERSION)
@@ -65,6 +75,7 @@ async def stock(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OneBr
         stack.push_async_callback(brokers.kill)
         group = await stack.enter_async_context(processes(directory))
         await brokers.start()
+        await eventually(lambda: asyncio.to_thread(names_the_controller, brokers.bootstrap), within=120)
         topic = NewTopic("t", num_partitions=3, replication_factor=1)
         admin = AdminClient({"bootstrap.servers": brokers.bootstrap, "log_level": 0})
         await asyncio.to_thread(admin.create_topics([topic], operation_timeout=30)["t"].result, 60)

@@ -173,6 +173,7 @@ async def test_236_11_a_lease_throttles_stock_brokers_and_what_stood_before_come
     await mixed.rest_at({("leased", 0): (1, 2)})
 
 
+@pytest.mark.in_ci  # tests/faults does the same to simulated brokers in each run
 async def test_455_9_a_stock_broker_that_is_killed_while_it_copies_goes_on_when_it_is_back(mixed: MixedCluster) -> None:
     await mixed.create("broken", {0: (1, 2)}, held=True)
     async with mixed.load("broken", 1) as load:
@@ -225,6 +226,7 @@ async def test_455_9_a_stock_broker_takes_over_and_we_take_over_from_it(mixed: M
     assert await mixed.moving() == set()
 
 
+@pytest.mark.in_ci  # tests/faults does the same to simulated brokers in each run
 async def test_46_2_and_46_3_a_stock_broker_that_is_killed_under_load_is_healed(mixed: MixedCluster) -> None:
     """The killed broker is a fourth one that joins for this test. It leads, it follows, and it shares its rack."""
     lost = await mixed.join(4)

@@ -1,21 +1,39 @@
 """Lines of the log have a bounded length, and a flood of one kind is counted."""
 
 import io
+import json
 import logging
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.support.bounded_log import LONGEST_FIELD, LONGEST_LINE, BoundedFormatter, LineLimit
+from kafka_reassign_rpc.support.bounded_log import (
+    LONGEST_FIELD,
+    LONGEST_LINE,
+    BoundedFormatter,
+    JsonFormatter,
+    LineLimit,
+)
 
 LONG = "x" * 8_000_000
 
 
 @pytest.fixture
 def output() -> Iterator[io.StringIO]:
+    yield from logging_with(BoundedFormatter("%(levelname)s %(message)s"))
+
+
+@pytest.fixture
+def json_output() -> Iterator[io.StringIO]:
+    yield from logging_with(JsonFormatter())
+
+
+def logging_with(formatter: logging.Formatter) -> Iterator[io.StringIO]:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(BoundedFormatter("%(levelname)s %(message)s"))
+    handler.setFormatter(formatter)
     logger = logging.getLogger("tests.bounded_log")
     logger.addHandler(handler)
     logger.propagate = False
@@ -67,3 +85,43 @@ def test_sv_6_the_first_lines_of_an_interval_are_shown_and_the_others_counted() 
     assert limit.admits(200)
     assert limit.left_out(211) == 0, "nothing was left out"
     assert [limit.admits(212) for _ in range(3)] == [True, True, False]
+
+
+def the_line(output: io.StringIO) -> dict[str, Any]:
+    (line,) = output.getvalue().split("\n")[:-1]
+    assert line.isascii()
+    found = json.loads(line)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_sv_7_a_json_line_has_time_level_logger_and_message() -> None:
+    """The record is made by hand: a logger's text is captured for reports, in which half a character has no place."""
+    before = datetime.now(UTC)
+    text = ('topic "%s" of %d', ("a\nb\u2028\x1b\ud800", 7))
+    record = logging.LogRecord("tests.bounded_log", logging.WARNING, __file__, 1, *text, None)
+    found = the_line(io.StringIO(JsonFormatter().format(record) + "\n"))
+    at = datetime.fromisoformat(found.pop("ts"))
+    assert before - timedelta(milliseconds=1) <= at <= datetime.now(UTC)
+    message = 'topic "a\nb\u2028\x1b\ud800" of 7'
+    assert found == {"level": "WARNING", "logger": "tests.bounded_log", "message": message}
+
+
+def test_sv_7_values_message_and_exception_of_a_json_line_have_a_limit(json_output: io.StringIO) -> None:
+    try:
+        int("x")
+    except ValueError as error:
+        error.add_note(LONG + " at the end")
+        log.exception("a defect of %s with %s", LONG, {"a": 1})
+    found = the_line(json_output)
+    assert len(found["message"]) < LONGEST_FIELD + 200
+    assert len(found["exception"]) < LONGEST_LINE + 200
+    assert found["exception"].startswith("Traceback (most recent call last)")
+    assert found["exception"].endswith("at the end")
+    assert found["level"] == "ERROR"
+
+
+def test_sv_7_a_json_line_whose_message_itself_is_long_has_a_limit(json_output: io.StringIO) -> None:
+    log.error("\x00" * 8_000_000)
+    assert len(json_output.getvalue()) < 6 * LONGEST_LINE + 300
+    assert len(the_line(json_output)["message"]) < LONGEST_LINE + 100

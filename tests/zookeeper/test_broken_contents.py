@@ -28,6 +28,7 @@ from kafka_reassign_rpc.zookeeper import (
 from kafka_reassign_rpc.zookeeper.entry_problems import LONGEST
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from tests.effort import examples
 from tests.zookeeper.broken_documents import BREAKERS, Break, breaks, places, text_of
 
 PACKAGE = Path(kafka_reassign_rpc.__file__).parent
@@ -38,7 +39,7 @@ MODULES = (
 STAT = Stat(*range(11))
 ID = "AAECAwQFBgcICQoLDA0ODw"
 ENTRY = {"topic": "t", "partition": 0, "replicas": [1, 2], "original_replicas": [2, 3], "cancel_skipped": "why"}
-QUEUED = {**ENTRY, "route": "rpc", "reason": "why", "throttle": 1000}
+QUEUED = {**ENTRY, "route": "rpc", "reason": "why", "throttle": 1000, "moves_per_broker": 5}
 RATE = {"set": "1000", "lease": 1000, "before": "5"}
 LIST = {"ours": "0:1", "before": "0:2"}
 LONGEST_MESSAGE = 800
@@ -269,7 +270,7 @@ def is_json(data: bytes) -> bool:
     return True
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from([(znode.decode, document) for znode in ZNODES.values() for document in znode.documents]),
     st.lists(

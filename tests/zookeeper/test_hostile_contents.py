@@ -20,7 +20,7 @@ from kafka_reassign_rpc.zookeeper import (
 )
 from kafka_reassign_rpc.zookeeper.entry_problems import LONGEST, MAX_WRONG, REPORTED
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import decode_request
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 Decoder = Callable[[bytes, str], Any]
 

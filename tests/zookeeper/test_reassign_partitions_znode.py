@@ -14,7 +14,7 @@ from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import (
     decode_reassignments,
     encode_reassignments,
 )
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 PATH = "/admin/reassign_partitions"
 GOOD = {"topic": "t", "partition": 0, "replicas": [1, 2]}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.core.state.cluster import BATCH, MoveRecord
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record, encode_move_record
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 PATH = "/admin/reassignments/t/0"
 replica_sets = st.lists(st.integers(0, 2**31 - 1), unique=True, max_size=5).map(tuple)

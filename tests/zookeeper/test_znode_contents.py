@@ -12,7 +12,8 @@ from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record
-from kafka_reassign_rpc.zookeeper.znode_contents import Assignment, BadZnode
+from kafka_reassign_rpc.zookeeper.znode_contents import Assignment
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 PATH = "/brokers/topics/t"
 ids = st.integers(0, 2**31 - 1)

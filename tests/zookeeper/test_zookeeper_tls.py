@@ -8,12 +8,12 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import free_ports
 from kafka_reassign_rpc.zookeeper.access_settings import zookeeper_access
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent
 from tests.certificates import PASSWORD, Authority, Issued
+from tests.stock.ports import kept_ports
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -38,8 +38,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
     ca = Authority("CN=ca")
     trust = ca.pem_truststore(directory / "ca.pem")
     ca.issue("CN=zookeeper").pkcs12_keystore(directory / "server.p12", "plain")
-    with free_ports("127.0.0.1", 1) as (port,):
-        pass
+    [port] = kept_ports(1)
     lines = {
         "secureClientPort": str(port),
         "secureClientPortAddress": "127.0.0.1",
@@ -90,7 +89,25 @@ async def test_sv_5_a_zookeeper_that_is_not_trusted_gets_nothing_and_is_named(se
     ):
         client = ZooKeeper(server.address, access=zookeeper_access(values))
         with pytest.raises(NotSent) as refused:
-            await client.start(1)
+            await client.start(3)
         assert server.address in str(refused.value)
         assert text in str(refused.value)
         assert PASSWORD not in str(refused.value)
+
+
+async def test_sv_5_a_new_certificate_is_that_of_the_next_connection(server: Server, tmp_path: Path) -> None:
+    path = tmp_path / "own.pem"
+    store = settings(issued(server).pem_keystore(path))
+    access = zookeeper_access({**server.trust, **store})
+    assert access.tls is not None
+    async with ZooKeeper(server.address, access=access) as client:
+        assert ("x509", MINE.id) in await client.who_am_i()
+        server.ca.issue("CN=renewed").pem_keystore(path)
+        assert await access.tls.look()
+        assert ("x509", MINE.id) in await client.who_am_i(), "an open connection keeps its certificate"
+    async with ZooKeeper(server.address, access=access) as client:
+        assert ("x509", "CN=renewed") in await client.who_am_i()
+        path.write_text("garbage")
+        assert not await access.tls.look()
+    async with ZooKeeper(server.address, access=access) as client:
+        assert ("x509", "CN=renewed") in await client.who_am_i(), "what cannot be used changes nothing"

@@ -87,7 +87,8 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         )
         for change in changes:
             if target is not None and self._has_to_wait(work, name, target, change.value):
-                move = WaitingMove(target, self._request.route, self._request.reason, self._request.throttle)
+                asked = self._request
+                move = WaitingMove(target, asked.route, asked.reason, asked.throttle, asked.moves_per_broker)
                 return reassign_partitions.withdraw_for_client(
                     work.view, name, queue_admission.append(work.view, name, move)
                 )

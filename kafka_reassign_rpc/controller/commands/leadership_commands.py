@@ -11,6 +11,7 @@ from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller_channel.broker_channel import LogDirAnswer
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
@@ -18,10 +19,12 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_part
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import Broker, Partition, TopicPartition
+from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.support.slices import in_slices
 
 SHOWN = 5
-"""Replicas of a failed log dir that an event names."""
+"""Replicas of a failed log dir, or partitions with an elected leader, that an event names."""
+LONGEST_NAME = 249
 
 
 class ElectLeadersCommand(Command[Sequence[ItemResult]]):
@@ -30,8 +33,11 @@ class ElectLeadersCommand(Command[Sequence[ItemResult]]):
     After a lost commit the command is decided again: a partition that has the elected leader by now got it from there.
     """
 
-    def __init__(self, partitions: Sequence[TopicPartition] | None, *, unclean: bool) -> None:
+    def __init__(
+        self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, by: Requester = CONTROLLER
+    ) -> None:
         super().__init__()
+        self.by = by
         self._partitions = partitions
         self._election = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
         self._elected: dict[TopicPartition, int] = {}
@@ -46,7 +52,14 @@ class ElectLeadersCommand(Command[Sequence[ItemResult]]):
             results.append((*name, self._elect(work, name)))
             if pause:
                 yield
+        if self._elected:
+            work.view.report(Event(catalogue.LEADERS_ELECTED, reason=self._told(), count=len(self._elected)))
         self.answer(results)
+
+    def _told(self) -> str:
+        some = ", ".join(f"{word(topic, LONGEST_NAME)}-{index}" for topic, index in islice(self._elected, SHOWN))
+        more = f" and {len(self._elected) - SHOWN} more" if len(self._elected) > SHOWN else ""
+        return f"{self._election.name.lower()}: {some}{more}"
 
     def _elect(self, work: Round, name: TopicPartition) -> KafkaError | None:
         error, changes = elect(work.view, *name, self._election)

@@ -48,7 +48,7 @@ from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import Memory, decode_memory, encode_memory
 from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 log = logging.getLogger(__name__)
 

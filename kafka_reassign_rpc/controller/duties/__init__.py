@@ -1,4 +1,4 @@
-"""What a controller does beside its commands, for as long as its term lasts.
+"""What a server does beside commands. As the controller, for as long as its term lasts:
 
 propagation         marks at the channels what brokers have to learn of a committed round
 topic_deletion      counts confirmed StopReplicas; removes a topic's znodes after the last one
@@ -7,4 +7,11 @@ self_healing        diagnoses failed brokers, plans and queues their repairs (KI
 leader_balance      preferred leader elections from time to time; purges old config change announcements
 delegation_tokens   removes delegation tokens that have expired
 producer_ids        allocates blocks of producer ids
+feature_znode       creates `/feature` (KIP-584)
+partition_counting  counts partitions without leader or in-sync replicas, for the metrics
+
+As controller and as standby:
+
+broker_survey       asks brokers for their API versions and settings
+acl_keeper          keeps the authorizer's ACLs as they stand in ZooKeeper
 """

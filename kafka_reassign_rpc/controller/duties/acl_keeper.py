@@ -20,6 +20,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import ResourcePattern
 from kafka_reassign_rpc.core.acls.acl_cache import NO_ENTRIES, Entries
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore, Change, Read
@@ -140,8 +141,8 @@ class AclKeeper:
             await self._store.purge_changes(_now_ms())
 
     async def _read(self, patterns: Sequence[ResourcePattern]) -> None:
-        for start in range(0, len(patterns), SLICE):
-            for read in await self._store.read(patterns[start : start + SLICE]):
+        for some in pieces(patterns, SLICE):
+            for read in await self._store.read(some):
                 await self._take(read, told=True)
 
     async def _take(self, read: Read, *, told: bool) -> None:

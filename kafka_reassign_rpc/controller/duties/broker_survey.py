@@ -82,6 +82,11 @@ class BrokerSurvey:
         """The ids of the registered brokers."""
         return self._registered.keys()
 
+    @property
+    def has_asked_all(self) -> bool:
+        """Whether each registered broker has answered, or has had the time to."""
+        return self._has_looked and all(one.tried for one in self._registered.values())
+
     def versions(self) -> Iterable[Versions]:
         """The API versions of the registered brokers, each set of versions once.
 
@@ -98,7 +103,7 @@ class BrokerSurvey:
 
         Nothing as long as some broker has not had the time to answer.
         """
-        if not all(one.tried for one in self._registered.values()):
+        if not self.has_asked_all:
             return ()
         answered = {id_: one.settings for id_, one in self._registered.items()}
         found = list(broker_settings.differences(self._own, answered, self.settings, refuses=self._refuses))

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, Rel
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.delegation_token_znodes import decode_token_end, removal
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, ZkError
 

@@ -23,12 +23,22 @@ async def purge_config_changes(configs: ConfigStore, now_ms: Callable[[], int]) 
             log.info("old config change announcements stay for now: %s", error)
 
 
+FIRST_CHECK_S = 5.0
+"""After the election of a controller, and while brokers have not told their settings (KafkaController.scala,
+onControllerFailover)."""
+
+
 class LeaderBalance:
     """Elects preferred leaders: Kafka's auto.leader.rebalance.enable, leader.imbalance.check.interval.seconds and
-    leader.imbalance.per.broker.percentage, as `Cluster.broker_settings` has them."""
+    leader.imbalance.per.broker.percentage, as `Cluster.broker_settings` has them.
 
-    def __init__(self, loop: ControllerLoop) -> None:
+    knows_settings   whether the brokers have told theirs, or have had the time to
+    """
+
+    def __init__(self, loop: ControllerLoop, knows_settings: Callable[[], bool]) -> None:
         self._loop = loop
+        self._knows_settings = knows_settings
+        self._has_checked = False
         self._changed = asyncio.Event()
 
     def settings_changed(self) -> None:
@@ -40,11 +50,16 @@ class LeaderBalance:
         while True:
             self._changed.clear()
             settings = self._loop.cluster.broker_settings
-            interval_s = settings.leader_imbalance_check_interval_seconds
+            interval_s: float = settings.leader_imbalance_check_interval_seconds
+            if not self._has_checked:
+                interval_s = min(interval_s, FIRST_CHECK_S)
             try:
                 async with asyncio.timeout(interval_s if settings.auto_leader_rebalance_enable else None):
                     await self._changed.wait()
             except TimeoutError:
+                if not self._knows_settings():
+                    continue
+                self._has_checked = True
                 if not await self._rebalance():
                     return
 

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, 
 from kafka_reassign_rpc.core.kafka_errors import CoordinatorLoadInProgress, NotController, UnknownServerError
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, SetData
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 log = logging.getLogger(__name__)
 

@@ -38,7 +38,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, Pol
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import (
@@ -56,11 +56,14 @@ log = logging.getLogger(__name__)
 DIAGNOSE_EVERY_S = 10.0
 """How often to diagnose while a broker is gone: moves by hand can end a failure too."""
 
+PLANNING = PlanOptions(lead_first=False, weights=GoalWeights(time=0.0))
+"""Nobody balances the cluster after a repair: the emptiest brokers get most, and no leader changes for it."""
+
 
 class Healer:
     """`run` is its one task; `status` and `heal` answer operators.
 
-    last_diagnosed  failed brokers and repairs as last diagnosed
+    last_diagnosed  failed brokers and repairs as last diagnosed, in numbers
     started_with    the server's settings; the cluster's dynamic configs go before them
     sample          asks brokers for the sizes of their replicas
     throughput      observed replication throughput
@@ -84,6 +87,7 @@ class Healer:
         self._wake = asyncio.Event()
         self._repairs = asyncio.Lock()
         self.last_diagnosed = NO_REPAIRS
+        self._last_report: FailedBrokersReport | None = None
 
     def diagnose_again(self) -> None:
         """Brokers or configs have changed."""
@@ -124,7 +128,14 @@ class Healer:
 
     async def status(self) -> HealingStatus:
         """Failed brokers and their repairs, for operators."""
-        found = await self._diagnose()
+        return self._status_of(await self._diagnose())
+
+    @property
+    def last_status(self) -> HealingStatus | None:
+        """As last diagnosed: it costs nothing. None before the first diagnosis."""
+        return None if self._last_report is None else self._status_of(self._last_report)
+
+    def _status_of(self, found: FailedBrokersReport) -> HealingStatus:
         failed = self._loop.cluster.failed
         brokers = [
             FailedBroker(broker, since, found.diagnosis.heal_at.get(broker), found.lost.get(broker, 0))
@@ -174,6 +185,7 @@ class Healer:
         found = await self._loop.submit(
             DiagnoseFailedBrokers(self._started_with, self._memory, self._now_ms(), ordered)
         )
+        self._last_report = found
         self.last_diagnosed = RepairCounts(
             failed=len(self._loop.cluster.failed),
             alerted=len(found.diagnosis.alerts),
@@ -221,7 +233,7 @@ class Healer:
             for broker in cluster.brokers.values()
             for disk in [sample.disks.get(broker.id, Disk())]
         ]
-        planning = InMemoryPlanner(PlannerCluster(there + lost, topics), Goal(GoalKind.HEAL, brokers))
+        planning = InMemoryPlanner(PlannerCluster(there + lost, topics), Goal(GoalKind.HEAL, brokers), PLANNING)
         await SliceTimer().through(planning.steps())
         await SliceTimer().through(_free(topics))
         return PreparedRepair(planning.plan, brokers, live, at_ms)

@@ -6,4 +6,8 @@ term                 one term: load, fail over, propagate, watch, work
 standby              what a server knows that is not the controller
 controller_service   the controller as the APIs call it
 server_node          this server as clients see it
+cluster_lookup       which cluster is in ZooKeeper, and whether there is one
+served_status        what the status page sees of this server
+served_acls          ACLs as clients find and change them
+server_registration  the id of this server, which no other has
 """

@@ -34,6 +34,7 @@ from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
+from kafka_reassign_rpc.status_page.server_view import TermView
 
 T = TypeVar("T")
 
@@ -75,6 +76,8 @@ class ControllerService:
         self._lease_left: Callable[[], float] = lambda: 0
         self.epoch = -1
         """Of the last term of this process."""
+        self.since_ms = -1
+        """When that term was won, ms since 1970."""
 
     def begin(self, term: TermServices, lease_left: Callable[[], float]) -> None:
         """This process is the controller and its loop is running.
@@ -171,6 +174,19 @@ class ControllerService:
             return NO_FIGURES
         return figures_of(self._term.loop.cluster, settings, self._term.progress, self._term.health.now)
 
+    def view(self, settings: ReassignmentSettings) -> TermView | None:
+        """What the status page shows; None while this process is not the controller. `settings`: the server's own."""
+        if self._term is None or not self.is_active():
+            return None
+        health = self._term.health
+        return TermView(
+            self._term.loop.cluster,
+            self._term.progress,
+            settings,
+            health.now if health.counted else None,
+            self._term.healer.last_status,
+        )
+
     @property
     def repairs(self) -> RepairCounts:
         """Failed brokers and repairs as last diagnosed; none while this process is not the controller."""
@@ -204,7 +220,9 @@ class ControllerService:
     async def elect_leaders(
         self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, timeout_ms: int, ctx: RequestContext
     ) -> Sequence[ItemResult]:
-        return await self._submit(lambda: leadership_commands.ElectLeadersCommand(partitions, unclean=unclean))
+        return await self._submit(
+            lambda: leadership_commands.ElectLeadersCommand(partitions, unclean=unclean, by=_asked(ctx))
+        )
 
     async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
         return await self._submit(lambda: leadership_commands.AlterPartitionCommand(request))

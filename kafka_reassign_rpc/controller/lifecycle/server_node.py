@@ -42,6 +42,7 @@ class ServerNode:
         standby: Standby,
         configs: ConfigPort,
         quotas: QuotaPort,
+        mutation_quotas: MutationQuotas,
         endpoints: Callable[[], Sequence[Endpoint]],
         static_configs: Mapping[str, str],
         recorder: EventRecorder,
@@ -56,7 +57,7 @@ class ServerNode:
         self.configs = configs
         self.quotas = quotas
         self.acls = acls
-        self.mutation_quotas = MutationQuotas()
+        self.mutation_quotas = mutation_quotas
         self._static_configs = static_configs
         self._recorder = recorder
         self._standby = standby
@@ -115,8 +116,8 @@ class ServerNode:
         except ZkError:
             return ()
         found = []
-        for number, endpoints in running.items():
-            chosen = next((one for one in endpoints if one.listener == listener), endpoints[0])
+        for number, server in running.items():
+            chosen = next((one for one in server.endpoints if one.listener == listener), server.endpoints[0])
             found.append(NodeEndpoint(number, chosen.host, chosen.port))
         return found
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
-from uuid import uuid4
 
 import msgspec
 
@@ -21,8 +20,18 @@ from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
+from kafka_reassign_rpc.controller.lifecycle.cluster_lookup import cluster_id, look_for_cluster
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.served_acls import ServedAcls
+from kafka_reassign_rpc.controller.lifecycle.served_status import (
+    COUNTS,
+    FULL,
+    OFF,
+    Observers,
+    Role,
+    ServedStatus,
+    page_address,
+)
 from kafka_reassign_rpc.controller.lifecycle.server_node import ServerNode
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
@@ -30,19 +39,23 @@ from kafka_reassign_rpc.controller.lifecycle.supervisor import Supervisor
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.metrics import PAUSE, Metrics, ServerStatus, health, readiness
-from kafka_reassign_rpc.controller.watches.user_credentials import UserCredentials
+from kafka_reassign_rpc.controller.watches.client_configs import ClientConfigs
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, Value, shown
 from kafka_reassign_rpc.core.events import catalogue, requesters
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.reassignment_settings import (
     DEFAULT_SETTINGS,
     REPLICATION_FACTOR_CHANGE_ALLOWED,
     ReassignmentSettings,
 )
 from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, Endpoint
+from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
+from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.server.listener import Listener
@@ -53,17 +66,15 @@ from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.tasks import end
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuotas
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode
 
 if TYPE_CHECKING:
-    from kafka_reassign_rpc.server.http_server import HttpServer
+    from kafka_reassign_rpc.server.http_server import HttpServer, Page
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +109,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     new_cluster         whether the cluster starts with this server: it may be empty
     refuses_by_policy   whether it refuses what a policy of the brokers would have to check, since it cannot run Java
     authorizer          None: whoever reaches the server may do everything
+    status_page         what it tells at `metrics_listener`: `served_status.OFF`, `COUNTS` or `FULL`
     """
 
     zookeeper_connect: str
@@ -121,24 +133,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     metrics_listener: tuple[str, int] | None = None
     authorizer: AuthorizerConfig | None = None
     metrics_security: HttpSecurity = HttpSecurity()
-
-
-async def cluster_id(zk: ZooKeeper) -> str:
-    """The id in `/cluster/id`. Creates it where it is missing, as brokers do. Empty where it cannot be understood."""
-    while True:
-        try:
-            data, _ = await zk.get(znode_paths.CLUSTER_ID)
-            return znode_contents.decode_cluster_id(data)
-        except BadZnode as error:
-            log.error("clients see no cluster id: %s", error)
-            return ""
-        except NoNode:
-            try:
-                await zk.create(
-                    znode_paths.CLUSTER_ID, znode_contents.encode_cluster_id(znode_contents.encode_topic_id(uuid4()))
-                )
-            except NodeExists:
-                continue
+    status_page: str = COUNTS
 
 
 class CannotListen(RuntimeError):
@@ -167,11 +162,7 @@ def _static_configs(config: ServerConfig) -> dict[str, str]:
         "zookeeper.session.timeout.ms": str(config.session_timeout_ms),
         "listeners": _listed(config.listeners),
         **(
-            {
-                "listener.security.protocol.map": ",".join(
-                    f"{o.listener}:{o.security_protocol}" for o in config.listeners
-                )
-            }
+            {PROTOCOL_MAP: ",".join(f"{one.listener}:{one.security_protocol}" for one in config.listeners)}
             if any(one.listener != one.security_protocol for one in config.listeners)
             else {}
         ),
@@ -206,6 +197,11 @@ def _event_log(config: EventLogConfig | None) -> EventLog | None:
     )
 
 
+def _credentials(sasl: SaslSources | None) -> CredentialCache | None:
+    """The credentials of SCRAM; None where no listener has it."""
+    return sasl.credentials if sasl is not None and sasl.needs_credentials else None
+
+
 def _acl_keeper(config: AuthorizerConfig | None, zk: ZooKeeper) -> AclKeeper | None:
     if config is None:
         return None
@@ -222,27 +218,6 @@ def _waiting(cluster: Cluster) -> Counter[str]:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-class NoCluster(RuntimeError):
-    """ZooKeeper has no controller, no broker and no topic below the chroot."""
-
-
-async def _look_for_cluster(zk: ZooKeeper, takeover: Takeover) -> None:
-    """A mistyped chroot looks like a new cluster: say so. Raises NoCluster unless this server always takes over."""
-    if await zk.exists(znode_paths.CONTROLLER) is not None:
-        return
-    for path in (znode_paths.BROKER_IDS, znode_paths.TOPICS):
-        found = await zk.exists(path)
-        if found is not None and found.num_children:
-            return
-    problem = (
-        f"no broker is registered and no topic exists in ZooKeeper at {zk.connect}: is the chroot of zookeeper.connect"
-        " that of the brokers?"
-    )
-    if takeover is not Takeover.ALWAYS:
-        raise NoCluster(f"{problem} With controller.takeover={takeover} a server waits for no new cluster")
-    log.warning("%s This server controls a cluster without brokers until they come", problem)
 
 
 class ControllerProcess:
@@ -262,16 +237,18 @@ class ControllerProcess:
             refuses=config.refuses_by_policy,
         )
         self._metrics = None if config.metrics_listener is None else Metrics()
-        self._recorder = EventRecorder(_now_ms, _event_log(config.event_log), config.server_id, self._metrics)
+        self._page = self._status_page() if config.metrics_listener is not None and config.status_page != OFF else None
+        observers = None if self._metrics is None else Observers(self._metrics, self._page)
+        self._recorder = EventRecorder(_now_ms, _event_log(config.event_log), config.server_id, observers)
         self._acls = _acl_keeper(config.authorizer, self._zk)
         self._http: HttpServer | None = None
-        self._pauses: asyncio.Task[None] | None = None
-        self._reloading: list[asyncio.Task[None]] = []
-        self._credentials: UserCredentials | None = None
+        self._background: list[asyncio.Task[None]] = []
+        """What looks for new certificates, and measures how late the event loop is."""
+        self._quotas = QuotaTable()
+        self._client_configs = ClientConfigs(self._zk, self._quotas, _credentials(config.sasl))
         self._server: Server
         self._supervisor: Supervisor
         self._task: asyncio.Task[None] | None = None
-        self._certificates: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         try:
@@ -326,22 +303,26 @@ class ControllerProcess:
         if await controller_election.is_migrating(self._zk):
             raise controller_election.MigrationToKRaft(controller_election.MIGRATING)
         if not config.new_cluster:
-            await _look_for_cluster(self._zk, config.takeover)
+            await look_for_cluster(self._zk, config.takeover)
         for path in (*znode_paths.PERSISTENT, *znode_paths.OWN):
             await self._zk.ensure_path(path)
-        registration = ServerRegistration(self._zk, config.server_id)
+        registration = ServerRegistration(self._zk, config.server_id, self._page_address())
         await registration.check_free()
         await self._recorder.open()
         if self._acls is not None:
             self._acls.start()
+        identity = await cluster_id(self._zk)
+        if self._page is not None:
+            self._page.begin(registration, identity, self._recorder)
         node = ServerNode(
             config.server_id,
-            await cluster_id(self._zk),
+            identity,
             SERVER_APIS,
             self._service,
             self._standby,
             ServedConfigs(ConfigStore(self._zk)),
             ServedQuotas(QuotaStore(self._zk)),
+            MutationQuotas(self._quotas, config.limits.controller_quota_windows),
             self._endpoints,
             _static_configs(config),
             self._recorder,
@@ -349,19 +330,18 @@ class ControllerProcess:
             registration,
             None if self._acls is None else ServedAcls(self._acls, self._record),
         )
-        if config.sasl is not None and config.sasl.needs_credentials:
-            self._credentials = UserCredentials(self._zk, config.sasl.credentials)
-            await self._credentials.start()
+        await self._client_configs.start()
         self._server = Server(
             Dispatcher(node, None if self._acls is None else self._acls.authorizer, self._tell_denied),
             [_listener(one, config.security.get(one.listener, ListenerSecurity())) for one in config.listeners],
             config.limits,
+            self._quotas,
         )
         with _listening("listeners", _listed(config.listeners)):
             await self._server.start()
-        self._reloading += [
-            asyncio.create_task(one.tls.keep(), name="certificates") for one in config.security.values() if one.tls
-        ]
+        listeners = (one.tls.keep for one in config.security.values() if one.tls)
+        for keep in (config.links.keep, config.zookeeper_access.keep, *listeners):
+            self._background.append(asyncio.create_task(keep(), name="certificates"))
         self._supervisor = Supervisor(
             self._zk,
             config.server_id,
@@ -378,7 +358,6 @@ class ControllerProcess:
             registration=registration,
         )
         self._task = asyncio.create_task(self._supervisor.run(), name="supervisor")
-        self._certificates = asyncio.create_task(config.links.keep(), name="certificates")
 
     async def _stop(self) -> None:
         """Give the controllership back at once; then answer the requests that have arrived, and disconnect."""
@@ -388,23 +367,17 @@ class ControllerProcess:
             await self._server.close()
         if self._config.sasl is not None:
             await self._config.sasl.close()
-        if self._credentials is not None:
-            await self._credentials.close()
-        for reloading in self._reloading:
-            reloading.cancel()
-        await asyncio.gather(*self._reloading, return_exceptions=True)
+        await self._client_configs.close()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
-        if self._certificates is not None:
-            await end(self._certificates)
+        await end(*self._background)
         await self._survey.close()
         if self._acls is not None:
             await self._acls.close()
+        if self._page is not None:
+            await self._page.close()
         await self._recorder.close()
         await self._zk.close()
-        if self._pauses is not None:
-            self._pauses.cancel()
-            await asyncio.gather(self._pauses, return_exceptions=True)
         if self._http is not None:
             await self._http.close()
 
@@ -418,39 +391,61 @@ class ControllerProcess:
         self._record([Event(catalogue.ACCESS_DENIED, reason=reason, count=ctx.access.refusals).asked_by(by)])
 
     async def _serve_http(self, metrics: Metrics, host: str, port: int) -> None:
-        """Serve /metrics, /health, /ready. Begins before ZooKeeper connects: /ready says why a server is not ready."""
+        """Serve /metrics, /health, /ready and the status page. Begins before ZooKeeper connects: /ready says why a
+        server is not ready."""
         from kafka_reassign_rpc.server.http_server import (
             HttpServer,  # this import takes half a second, and few servers need it
         )
 
         metrics.show(self._status, self._stats, {key: api.name for key, api in SERVER_APIS.items()})
-        pages = {"/metrics": metrics.page, "/health": health, "/ready": lambda: readiness(self._status())}
+        pages: dict[str, Page] = {
+            "/metrics": metrics.page,
+            "/health": health,
+            "/ready": lambda: readiness(self._status()),
+            **({} if self._page is None else self._page.pages),
+        }
         security = self._config.metrics_security
         self._http = HttpServer(host, port, pages, security)
         with _listening("metrics.listener", f"{host}:{port}"):
             await self._http.start()
         if security.tls is not None:
-            self._reloading.append(asyncio.create_task(security.tls.keep(), name="certificates"))
-        self._pauses = asyncio.create_task(
-            interpreter_tuning.measure_loop_delay(lambda seconds: metrics.observe_duration(PAUSE, seconds))
-        )
+            self._background.append(asyncio.create_task(security.tls.keep(), name="certificates"))
+        if security.users_file is not None:
+            self._background.append(asyncio.create_task(security.users_file.follow(), name="users of metrics"))
+        delays = interpreter_tuning.measure_loop_delay(lambda seconds: metrics.observe_duration(PAUSE, seconds))
+        self._background.append(asyncio.create_task(delays, name="delays of the event loop"))
 
     def _stats(self) -> ServerStats:
         return self._server.stats if hasattr(self, "_server") else ServerStats()
 
-    def _status(self) -> ServerStatus:
-        cluster, controller = self._service.cluster, self._standby.controller_id()
-        role = reason = ""
+    def _status_page(self) -> ServedStatus:
+        config = self._config
+        full = config.status_page == FULL
+        return ServedStatus(
+            config.server_id, self._service, self._standby, config.links, config.settings, self._role, full=full
+        )
+
+    def _page_address(self) -> str | None:
+        """Where the status page is, for other servers; None where there is none."""
+        if self._http is None or self._page is None:
+            return None
+        clients = (self._config.advertised or self._config.listeners)[0].host
+        return page_address(self._http.address, clients, tls=self._config.metrics_security.tls is not None)
+
+    def _role(self) -> Role:
+        controller = self._standby.controller_id()
         if not self._zk.connected:
-            reason = "ZooKeeper is not connected"
-        elif self._acls is not None and not self._acls.authorizer.loaded:
-            reason = "the ACLs are not loaded yet: only super users are admitted"
-        elif cluster is not None:
-            role, controller = "controller", self._config.server_id
-        elif controller != controller_election.UNKNOWN:
-            role = "standby"
-        else:
-            reason = "no controller is known: an election or a controller failover is under way"
+            return Role("", "ZooKeeper is not connected", controller)
+        if self._acls is not None and not self._acls.authorizer.loaded:
+            return Role("", "the ACLs are not loaded yet: only super users are admitted", controller)
+        if self._service.cluster is not None:
+            return Role("controller", "", self._config.server_id)
+        if controller != controller_election.UNKNOWN:
+            return Role("standby", "", controller)
+        return Role("", "no controller is known: an election or a controller failover is under way", controller)
+
+    def _status(self) -> ServerStatus:
+        cluster, (role, reason, controller) = self._service.cluster, self._role()
         return ServerStatus(
             role=role,
             reason=reason,

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import (
+    RegisteredServer,
     decode_registered_server,
     encode_registered_server,
 )
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, NotSent
 
@@ -29,11 +30,15 @@ class BrokerIdTaken(RuntimeError):
 
 
 class ServerRegistration:
-    """The znode of this server. It goes with the session; `ensure` places it again in the next one."""
+    """The znode of this server. It goes with the session; `ensure` places it again in the next one.
 
-    def __init__(self, zk: ZooKeeper, server_id: int) -> None:
+    page  the address of its status page; None: it serves none
+    """
+
+    def __init__(self, zk: ZooKeeper, server_id: int, page: str | None = None) -> None:
         self._zk = zk
         self._id = server_id
+        self._page = page
         self._session: int | None = None
 
     async def check_free(self) -> None:
@@ -48,7 +53,7 @@ class ServerRegistration:
             data, _ = await self._zk.get(path)
         except NoNode:
             return
-        other = _decoded(data, path)
+        other = _decoded(data, path).endpoints
         if await _accepts_connections(other):
             raise self._taken(other)
         log.warning("a server with broker.id %d has ended without a farewell: this one stands by until the end of its"
@@ -63,25 +68,27 @@ class ServerRegistration:
             await self._register(session, endpoints)
             self._session = session
 
-    async def servers(self) -> Mapping[int, tuple[Endpoint, ...]]:
-        """The endpoints of the running servers by id, of `MOST_SERVERS` at most. Raises ZkError."""
+    async def servers(self) -> Mapping[int, RegisteredServer]:
+        """The running servers by id, `MOST_SERVERS` at most. Raises ZkError."""
         names = await self._zk.children(znode_paths.REASSIGNMENT_SERVERS)
         ids = sorted(number for name in names if (number := znode_paths.parse_index(name)) is not None)[:MOST_SERVERS]
         paths = [znode_paths.reassignment_server(number) for number in ids]
         found = {}
         for number, path, one in zip(ids, paths, await self._zk.multi_get(paths), strict=True):
-            if one is not None and (endpoints := _decoded(one[0], path)):
-                found[number] = endpoints
+            if one is not None and (server := _decoded(one[0], path)).endpoints:
+                found[number] = server
         return found
 
     async def _register(self, session: int, endpoints: tuple[Endpoint, ...]) -> None:
         path = znode_paths.reassignment_server(self._id)
         try:
-            await self._zk.create(path, encode_registered_server(endpoints), ephemeral=True, session=session)
+            await self._zk.create(
+                path, encode_registered_server(endpoints, self._page), ephemeral=True, session=session
+            )
         except NodeExists:
             data, stat = await self._zk.get(path)
             if stat.ephemeral_owner != session:
-                raise self._taken(_decoded(data, path)) from None
+                raise self._taken(_decoded(data, path).endpoints) from None
 
     def _taken(self, other: Sequence[Endpoint]) -> BrokerIdTaken:
         at = f" at {other[0].host}:{other[0].port}" if other else ""
@@ -91,12 +98,12 @@ class ServerRegistration:
         )
 
 
-def _decoded(data: bytes, path: str) -> tuple[Endpoint, ...]:
+def _decoded(data: bytes, path: str) -> RegisteredServer:
     try:
         return decode_registered_server(data, path)
     except BadZnode as error:
         log.warning("%s", error)
-        return ()
+        return RegisteredServer(())
 
 
 async def _accepts_connections(endpoints: tuple[Endpoint, ...]) -> bool:

@@ -1,6 +1,7 @@
 """What a server knows that is not the controller: the controller, the live brokers, and on request topics."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
 
 from kafka_reassign_rpc.api.ports import NodeEndpoint
 from kafka_reassign_rpc.controller import controller_election
@@ -11,19 +12,44 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 
+class Known(Protocol):
+    """What a term knows, or knew last. Nothing until it has read the cluster."""
+
+    @property
+    def brokers(self) -> Mapping[int, Broker]: ...
+
+    @property
+    def topics(self) -> Mapping[str, Topic]: ...
+
+
 class Standby:
-    """The supervisor calls `refresh` whenever the controller or the brokers change."""
+    """The supervisor calls `refresh` whenever the controller or the brokers change, and `remember` at each term.
+
+    What a term knew last holds until ZooKeeper has been read again: brokers go on showing what they know as well. A
+    client that is told of no broker forgets all that it knew, and librdkafka then never finds one again.
+    """
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
         self._owner: controller_election.ControllerOwner | None = None
-        self.brokers: Mapping[int, Broker] = {}
+        self._brokers: Mapping[int, Broker] = {}
+        self._term: Known | None = None
 
     async def refresh(self) -> controller_election.ControllerOwner | None:
         """Read and watch the controller and the registered brokers."""
-        self.brokers = await load_cluster.read_brokers(self._zk, watch=True)
+        self._brokers = await load_cluster.read_brokers(self._zk, watch=True)
+        self._term = None
         self._owner = await controller_election.owner(self._zk, watch=True)
         return self._owner
+
+    def remember(self, term: Known) -> None:
+        """A term begins."""
+        self._term = term
+
+    @property
+    def brokers(self) -> Mapping[int, Broker]:
+        """The registered brokers, as last known."""
+        return self._brokers if self._term is None else self._term.brokers or self._brokers
 
     def forget(self) -> None:
         """No controller is known."""
@@ -31,6 +57,10 @@ class Standby:
 
     def controller_id(self) -> int:
         return controller_election.UNKNOWN if self._owner is None else self._owner.id
+
+    def controller_since(self) -> int:
+        """When the controller was elected, ms; -1: not known."""
+        return controller_election.UNKNOWN if self._owner is None else self._owner.since_ms
 
     def controller_node(self, listener: str, security_protocol: str = "") -> Sequence[NodeEndpoint]:
         """The controller, where it is a server of this product: then no broker has its id."""
@@ -40,8 +70,12 @@ class Standby:
         return (NodeEndpoint(self._owner.id, chosen.host, chosen.port),)
 
     async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
-        """Read topics from ZooKeeper now. Raises BrokerNotAvailable while ZooKeeper does not answer."""
+        """Read topics from ZooKeeper now; while it does not answer, as the last term knew them. Raises
+        BrokerNotAvailable where there was none."""
         try:
             return (await load_cluster.read_topics(self._zk, names)).found
         except ZkError as error:
-            raise BrokerNotAvailable(f"ZooKeeper cannot be asked: {error}") from error
+            known = {} if self._term is None else self._term.topics
+            if not known:
+                raise BrokerNotAvailable(f"ZooKeeper cannot be asked: {error}") from error
+            return known if names is None else {name: known[name] for name in names if name in known}

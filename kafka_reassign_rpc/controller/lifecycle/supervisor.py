@@ -10,8 +10,8 @@ The term also ends when a lost connection comes back with the same session. The 
 what happened meanwhile; the higher epoch also fences every write whose outcome was unknown.
 
 A server that has lost the controllership does not seize it back: it waits until there is no controller. It seizes only
-at its start, only from a stock broker, and only if `controller.takeover` is `always`: operators start it for that. With
-`never` it stands by for ever.
+at its start, until it was elected once, only from a stock broker, and only if `controller.takeover` is `always`:
+operators start it for that. With `never` it stands by for ever.
 
 A server never campaigns while the cluster is in migration to KRaft. One that is the controller when a migration begins
 goes on until the KRaft controller takes `/controller`: somebody has to control the brokers until then.
@@ -39,7 +39,7 @@ from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, Reas
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
@@ -186,11 +186,14 @@ class Supervisor:
                     log.error("standing by: %s", controller_election.MIGRATING)
                 self._may_seize, self._migration_told = False, True
                 return True
-            self._may_seize = self._migration_told = False
+            self._migration_told = False
             leadership = await controller_election.campaign(
                 self._zk, self._id, self._endpoints, self._now_ms, seize=owner
             )
-            if leadership is None or not await self._serve(leadership):
+            if leadership is None:
+                return False
+            self._may_seize = False
+            if not await self._serve(leadership):
                 return False
 
     def _may_campaign(self, owner: controller_election.ControllerOwner | None) -> bool:
@@ -210,7 +213,8 @@ class Supervisor:
         if self._zk.session_id != leadership.session:
             return False
         self._service.epoch = leadership.epoch
-        sender = Sender(self._id, leadership.epoch, self._endpoints)
+        self._service.since_ms = self._now_ms()
+        sender = Sender(self._id, leadership.epoch, self._endpoints, leadership.zxid)
         store = DurableStore(self._zk, leadership)
         self._term = Term(
             self._zk,
@@ -224,12 +228,12 @@ class Supervisor:
             self._recorder.observe_duration,
             survey=self._survey,
         )
+        self._standby.remember(self._term)
         try:
             return await self._term.serve(self._begin)
         finally:
             self._service.end()
             self._standby.forget()
-            self._standby.brokers = self._term.brokers  # clients still need them while ZooKeeper does not answer
             self._term = None
 
     def _begin(self, term: TermServices) -> None:

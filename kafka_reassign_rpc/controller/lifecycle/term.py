@@ -125,6 +125,11 @@ class Term:
         """The registered brokers, as last known."""
         return self._loop.cluster.brokers if hasattr(self, "_loop") else {}
 
+    @property
+    def topics(self) -> Mapping[str, Topic]:
+        """All topics, as last known."""
+        return self._loop.cluster.topics if hasattr(self, "_loop") else {}
+
     def controller_moved(self) -> None:
         """Another server is the controller, or may be."""
         self._over.set()
@@ -234,7 +239,7 @@ class Term:
         )
         self._requests = RequestZnodes(self._zk, self._loop, self.record)
         self._notifications = BrokerNotifications(self._zk, self._store, self._loop, self, self.record)
-        self._leader_balance = LeaderBalance(self._loop)
+        self._leader_balance = LeaderBalance(self._loop, lambda: self._survey.has_asked_all)
         self._survey.on_settings = self._settings_learnt
 
     def _propagate_round(self, applied: ReplayedChanges) -> Iterator[None]:

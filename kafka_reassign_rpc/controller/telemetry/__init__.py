@@ -2,8 +2,11 @@
 
     event_recorder     takes events: to the event log, to standard error, to the metrics
     event_log          the files of the event log
+    event_log_files    one series of these files
+    refusal_limit      how many refusals a second the event log takes
     metrics            `/metrics`, `/health` and `/ready`
     metric_catalogue   every metric, with its kind, labels and meaning
+    cluster_figures    what metrics show of the cluster
 
 `core/events/catalogue.py` has every event.
 """

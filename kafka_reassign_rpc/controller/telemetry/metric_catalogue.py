@@ -128,6 +128,9 @@ SERVER_COUNTERS = {
     "bytes_sent": _counter("bytes_sent", "Bytes sent to clients."),
     "requests_in_work_now": _gauge("requests_in_work", "Requests that are being handled."),
     "requests_waiting_now": _gauge("requests_waiting", "Connections whose next request waits (queued.max.requests)."),
+    "requests_throttled": _counter(
+        "requests_throttled", "Requests after which a connection was muted for a quota (request_percentage, KIP-599)."
+    ),
     "request_bytes_now": _gauge("request_bytes", "Bytes of requests without an answer, and of unread answers."),
     "answer_bytes_now": _gauge("answer_bytes", "Bytes of answers that clients have not read yet."),
     "handler_failures": _counter("handler_failures", "Requests whose handler failed by a defect."),

@@ -211,14 +211,15 @@ def _seconds(ms: int) -> float:
     return -1 if ms < 0 else ms / 1000
 
 
-def _version() -> str:
+def build_version() -> str:
+    """The version of this product, as installed."""
     try:
         return version("kafka-reassign-rpc")
     except PackageNotFoundError:
         return "unknown"
 
 
-_BUILD = (_version(), platform.python_version())
+_BUILD = (build_version(), platform.python_version())
 
 
 def _family(metric: MetricType, values: Mapping[tuple[str, ...], float]) -> Metric:

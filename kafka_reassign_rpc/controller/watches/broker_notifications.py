@@ -38,7 +38,7 @@ from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.notification_znodes import decode_log_dir_event, decode_partitions
 from kafka_reassign_rpc.zookeeper.operations import Delete, Stat
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
 

@@ -10,17 +10,18 @@ from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, Rel
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
-from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events import catalogue, requesters
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.notification_znodes import decode_partitions
 from kafka_reassign_rpc.zookeeper.operations import Delete, Stat
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, NoNode
 
 PATH = znode_paths.PREFERRED_REPLICA_ELECTION
+BY_ZNODE = requesters.znode(PATH)
 WHO = f"znode {PATH}"
 REPORTED = 100
 """Partitions without an election that are reported one by one; of the others only the number is."""
@@ -68,7 +69,7 @@ class PreferredReplicaElection:
             names = await decoded(decode_partitions, data, PATH)
         except BadZnode as error:
             return [Event(catalogue.ENTRY_REFUSED, who=WHO, reason=f"deleted, nothing of it can be done: {error}")]
-        results = await self._loop.insist(lambda: ElectLeadersCommand(list(names), unclean=False))
+        results = await self._loop.insist(lambda: ElectLeadersCommand(list(names), unclean=False, by=BY_ZNODE))
         failed = [
             (topic, index, error)
             for topic, index, error in results

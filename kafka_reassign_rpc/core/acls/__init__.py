@@ -1,1 +1,8 @@
-"""ACLs: what they say, and whom they let do what. Decides as Kafka 3.9's AclAuthorizer."""
+"""ACLs: what they say, and whom they let do what. Decides as Kafka 3.9's AclAuthorizer.
+
+acl_binding     the values of an ACL, by Kafka's names
+acl_filters     filters of ACLs
+acl_cache       all ACLs, by resource
+acl_authorizer  whether a principal may do something
+java_host       addresses as ACLs have them
+"""

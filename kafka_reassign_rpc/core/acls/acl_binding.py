@@ -7,6 +7,8 @@ WILDCARD = "*"
 """Any resource, any host."""
 WILDCARD_PRINCIPAL = "User:*"
 """Every principal, of any type."""
+ANONYMOUS = "User:ANONYMOUS"
+"""Who has not authenticated (KafkaPrincipal.ANONYMOUS)."""
 CLUSTER_NAME = "kafka-cluster"
 """The name of the one resource of type CLUSTER."""
 

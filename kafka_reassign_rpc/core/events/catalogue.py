@@ -69,6 +69,8 @@ TOPIC_CREATED = "topic.created"
 TOPIC_PARTITIONS_ADDED = "topic.partitions_added"
 TOPIC_DELETED = "topic.deleted"
 
+LEADERS_ELECTED = "leaders.elected"
+
 ACL_CREATED = "acl.created"
 ACL_DELETED = "acl.deleted"
 ACCESS_DENIED = "access.denied"
@@ -261,6 +263,13 @@ _TYPES = (
     EventType(TOPIC_CREATED, "INFO", ("topic", *_WHO, "reason"), "A client has created a topic."),
     EventType(TOPIC_PARTITIONS_ADDED, "INFO", ("topic", *_WHO, "reason"), "A client has added partitions to a topic."),
     EventType(TOPIC_DELETED, "INFO", ("topic", *_WHO), "The deletion of a topic has begun."),
+    EventType(
+        LEADERS_ELECTED,
+        "INFO",
+        (*_WHO, "reason", "count"),
+        "Leaders were elected on request: of `count` partitions, of which `reason` has the first ones, and whether the"
+        " election was unclean.",
+    ),
     EventType(
         ACL_CREATED,
         "INFO",

@@ -1,56 +1,34 @@
 """Controller mutation quotas (KIP-599): how many partitions a user or client may create and delete per second.
 
-A token bucket holds at most `BURST_S` seconds of the rate and begins full. It may fall below zero once; then nothing
-more is accepted until it is back at zero. Source: ControllerMutationQuotaManager, TokenBucket,
+A token bucket holds as many seconds of the rate as there are windows of controller.quota.window.num times
+controller.quota.window.size.seconds, and begins full. It may fall below zero once; then nothing more is accepted until
+it is back at zero. Source: ControllerMutationQuotaManager, TokenBucket,
 ClientQuotaManager.DefaultQuotaCallback (Kafka 3.9).
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
 
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.kafka_errors import ThrottlingQuotaExceeded
-from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity, can_be_a_name, quotas_of
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable, Sharers
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 
 RATE = "controller_mutation_rate"
-BURST_S = 11.0
-"""Kafka's defaults: controller.quota.window.num times controller.quota.window.size.seconds."""
 MOST_BUCKETS = 10_000
 """Buckets in memory. The one that was used least recently goes first; it comes back full."""
 
-BucketKey = tuple[str | None, str | None]
-"""(user, client id): who shares a bucket. None: all."""
-
-
-def entities(user: str, client_id: str) -> list[tuple[QuotaEntity, BucketKey]]:
-    """The entities whose quota may hold for a client, with the key of the bucket; the first takes precedence.
-
-    No entity has a name that no znode can have.
-    """
-    pair: BucketKey = (user, client_id)
-    found: list[tuple[QuotaEntity, BucketKey]] = [
-        (((USER, user), (CLIENT_ID, client_id)), pair),
-        (((USER, user), (CLIENT_ID, None)), pair),
-        (((USER, user),), (user, None)),
-        (((USER, None), (CLIENT_ID, client_id)), pair),
-        (((USER, None), (CLIENT_ID, None)), pair),
-        (((USER, None),), (user, None)),
-        (((CLIENT_ID, client_id),), (None, client_id)),
-        (((CLIENT_ID, None),), (None, client_id)),
-    ]
-    return [(entity, key) for entity, key in found if all(name is None or can_be_a_name(name) for _, name in entity)]
-
 
 class TokenBucket:
-    """Tokens for mutations. Times in seconds, of any clock that never goes back."""
+    """Tokens for mutations, at most those of `burst_s`. Times in seconds, of any clock that never goes back."""
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, burst_s: float, now: float) -> None:
+        self._burst_s = burst_s
         self._tokens = float("inf")
         self._updated = now
 
     def fill(self, rate: float, now: float) -> None:
         """Add what has come since the last time, at `rate` tokens per second."""
-        self._tokens = min(rate * BURST_S, self._tokens + rate * (now - self._updated))
+        self._tokens = min(rate * self._burst_s, self._tokens + rate * (now - self._updated))
         self._updated = now
 
     def take(self, tokens: int) -> None:
@@ -97,22 +75,22 @@ UNLIMITED = MutationQuota(None, 0.0, strict=False)
 
 
 class MutationQuotas:
-    """The buckets of all clients."""
+    """The buckets of all clients. `table` has the quotas."""
 
-    def __init__(self) -> None:
-        self._buckets: OrderedDict[BucketKey, TokenBucket] = OrderedDict()
+    def __init__(self, table: QuotaTable, windows: QuotaWindows) -> None:
+        self._table = table
+        self._burst_s = windows.number * windows.size_ms / 1000
+        self._buckets: OrderedDict[Sharers, TokenBucket] = OrderedDict()
 
-    def of_request(
-        self, found: Mapping[QuotaEntity, Mapping[str, str]], user: str, client_id: str, now: float, *, strict: bool
-    ) -> MutationQuota:
-        """The quota of a request of this client. `found`: the configs of `entities`, as far as they exist."""
-        for entity, key in entities(user, client_id):
-            rate = quotas_of(entity, found.get(entity, {})).get(RATE)
-            if rate is not None:
-                bucket = self._buckets.setdefault(key, TokenBucket(now))
-                self._buckets.move_to_end(key)
-                if len(self._buckets) > MOST_BUCKETS:
-                    self._buckets.popitem(last=False)
-                bucket.fill(rate, now)
-                return MutationQuota(bucket, rate, strict=strict)
-        return UNLIMITED
+    def of_request(self, user: str, client_id: str, now: float, *, strict: bool) -> MutationQuota:
+        """The quota of a request of this client."""
+        found = self._table.limit(RATE, user, client_id)
+        if found is None:
+            return UNLIMITED
+        rate, sharers = found
+        bucket = self._buckets.setdefault(sharers, TokenBucket(self._burst_s, now))
+        self._buckets.move_to_end(sharers)
+        if len(self._buckets) > MOST_BUCKETS:
+            self._buckets.popitem(last=False)
+        bucket.fill(rate, now)
+        return MutationQuota(bucket, rate, strict=strict)

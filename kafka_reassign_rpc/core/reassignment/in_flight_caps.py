@@ -9,8 +9,9 @@ The bytes of a move are the partition's size times the number of its adding repl
 where brokers are asked for sizes, a move waits for its leader's answer. A move that is larger than the whole cap, or of
 unknown size, starts when nothing else is in flight.
 
-The caps in force: `core.reassignment_settings`. They are checked when a move starts. If a leader changes or a dead
-broker returns later, no move is stopped.
+The caps in force: `core.reassignment_settings`. A move in the queue may have a cap of its own on the moves of each of
+its brokers, by whichever route these came; the smaller cap counts. Caps are checked when a move starts. If a leader
+changes or a dead broker returns later, no move is stopped.
 """
 
 from collections import Counter
@@ -28,6 +29,9 @@ CLUSTER = -2
 
 REPAIRS = -5
 """In place of a broker, in every move of a repair: the cap on moves of repairs (KIP-46)."""
+
+NO_CAP = -1
+"""In place of a cap of its own: only the caps of the cluster count."""
 
 SLICE = 200
 
@@ -88,7 +92,7 @@ class MovesInFlight:
         self._sizes_sampled = sizes_sampled and caps.bytes_in_flight >= 0
         self._silent: set[int] = set()
         """Leaders that have not reported the size of a partition whose move waits for it."""
-        self._counts = not caps.unlimited or cluster.queue.routes[HEAL] > 0
+        self._counts = not caps.unlimited or cluster.queue.routes[HEAL] > 0 or cluster.queue.capped > 0
         self._brokers: Counter[int] = Counter()
         self._moves = 0
         self._bytes = 0
@@ -122,18 +126,23 @@ class MovesInFlight:
         """Whether the cap per cluster is reached, so that no move may start."""
         return 0 <= self.caps.per_cluster <= self._moves
 
-    def has_room(self, broker: int) -> bool:
-        """Whether the caps of this broker let another move start."""
+    def has_room(self, broker: int, own: int = NO_CAP) -> bool:
+        """Whether the caps of this broker let another move start, which may have a cap of its own."""
         if broker in self._silent:
             return False
-        return (broker == REPAIRS or self._cluster.is_live(broker)) and not self._is_full(broker, self._brokers[broker])
+        is_there = broker == REPAIRS or self._cluster.is_live(broker)
+        return is_there and not self._is_full(broker, self._brokers[broker], own)
 
-    def _is_full(self, broker: int, moves: int) -> bool:
-        limit = self.caps.repairs if broker == REPAIRS else self.caps.per_broker
-        return 0 <= limit <= moves
+    def _is_full(self, broker: int, moves: int, own: int) -> bool:
+        if broker == REPAIRS:
+            return 0 <= self.caps.repairs <= moves
+        return 0 <= self.caps.per_broker <= moves or 0 <= own <= moves
 
-    def waits_for(self, name: TopicPartition, before: Partition, after: Partition) -> int | None:
-        """What a partition must wait for before it may get the value `after`: a broker, `CLUSTER`, or None."""
+    def waits_for(self, name: TopicPartition, before: Partition, after: Partition, own: int = NO_CAP) -> int | None:
+        """What a partition must wait for before it may get the value `after`: a broker, `CLUSTER`, or None.
+
+        own    the cap of the move itself on moves of each of its brokers
+        """
         if not self._counts:
             return None
         new = weight(self._cluster, name, after)
@@ -141,7 +150,7 @@ class MovesInFlight:
             return None
         old = weight(self._cluster, name, before)
         for broker in new.brokers:
-            if self._is_full(broker, self._brokers[broker] - (broker in old.brokers)):
+            if self._is_full(broker, self._brokers[broker] - (broker in old.brokers), own):
                 return broker
         others = self._moves - bool(old.brokers)
         if 0 <= self.caps.per_cluster <= others:

@@ -83,6 +83,7 @@ class Totals(NamedTuple):
 
     bytes_total    what the moves in flight have to copy in all, as far as known
     remaining_ms   until the slowest move ends whose remaining time is known; -1: none is known
+    unknown        moves whose size is not known: they count in no sum of bytes
     """
 
     moves: int = 0
@@ -90,6 +91,7 @@ class Totals(NamedTuple):
     stalled: int = 0
     bytes_total: int = 0
     remaining_ms: int = -1
+    unknown: int = 0
 
 
 NO_TOTALS = Totals()
@@ -160,6 +162,7 @@ class ProgressTracker:
 
     stall_s              a move that has not advanced for so long is stalled
     samples              number of samples: figures change only with it
+    sampled_at           when the last one was taken, by the clock of `update`
     observed_throughput  observed replication throughput
     """
 
@@ -168,6 +171,7 @@ class ProgressTracker:
         self._followed: dict[str, dict[int, _TrackedMove]] = {}
         self.totals = NO_TOTALS
         self.samples = 0
+        self.sampled_at = 0.0
         self.observed_throughput = ObservedThroughput()
         self.copied_in: Counter[int] = Counter()
         """Bytes that moves have copied to each broker, since the tracker began."""
@@ -212,7 +216,7 @@ class ProgressTracker:
         waiting  partitions with waiting moves, whose sizes are needed too
         """
         seen: dict[str, dict[int, _TrackedMove]] = {}
-        count = left = stalled = everything = 0
+        count = left = stalled = everything = unknown = 0
         remaining_ms = -1
         for topic in list(cluster.moving):
             known = self._followed.get(topic, {})
@@ -233,6 +237,7 @@ class ProgressTracker:
                 left += followed.figures.bytes_left
                 stalled += followed.figures.stalled is not None
                 everything += max(0, total) * len(partition.adding)
+                unknown += total < 0
                 remaining_ms = max(remaining_ms, followed.figures.remaining_ms)
                 count += 1
                 if count % SLICE == 0:
@@ -250,7 +255,8 @@ class ProgressTracker:
                 yield
         self._followed = seen
         self.samples += 1
-        self.totals = Totals(count, left, stalled, everything, remaining_ms)
+        self.sampled_at = now
+        self.totals = Totals(count, left, stalled, everything, remaining_ms, unknown)
         self.observed_throughput.sampled(now, cluster, [broker for broker, answer in answers.items() if answer is None])
 
     def _update_move(

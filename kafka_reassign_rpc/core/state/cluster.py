@@ -147,8 +147,12 @@ class Topic(msgspec.Struct):
     ids. Topics of other names share it: one transaction creates many."""
 
 
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+"""By their numbers on the wire, from 0 (org.apache.kafka.common.security.auth.SecurityProtocol)."""
+
+
 class Endpoint(msgspec.Struct, frozen=True):
-    """Where a broker listens. `security_protocol` is Kafka's name: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL."""
+    """Where a broker listens. `security_protocol` is one of SECURITY_PROTOCOLS."""
 
     listener: str
     security_protocol: str

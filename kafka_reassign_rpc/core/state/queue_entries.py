@@ -24,17 +24,24 @@ StoredName = tuple[str, int]
 """A `TopicPartition` as the queue stores it: a plain pair. The garbage collector stops tracking plain pairs, but never
 a NamedTuple, and a full pass over a hundred thousand names would hold the event loop for too long."""
 
+WaitingLine = tuple[int, int]
+"""A broker, and a cap: the moves with this cap of their own wait for that broker."""
+
 SLICE = 200
 """Number of moves between two `yield`s."""
 
 
 class WaitingMove(msgspec.Struct, frozen=True, gc=False):
-    """A move that waits. `route`, `reason`, `throttle`: see `core.reassignment.alter`."""
+    """A move that waits. `route`, `reason`, `throttle`: see `core.reassignment.alter`.
+
+    moves_per_broker    its own cap on the moves in flight of each of its brokers; -1: only those of the cluster count
+    """
 
     target: tuple[int, ...]
     route: str
     reason: str = ""
     throttle: int = -1
+    moves_per_broker: int = -1
 
 
 class QueuePart(msgspec.Struct, frozen=True):
@@ -78,6 +85,7 @@ class Queue:
 
     parts       by path, in their order
     routes      number of waiting moves by route
+    capped      number of waiting moves with a cap of their own
     topics      the place of each waiting move, by topic and partition
     names       names of partitions by the numbers of their moves
     superseded  by path: entries that another part repeats
@@ -86,7 +94,7 @@ class Queue:
     What the last admission (`queue_admission.start_waiting_moves`) left:
 
     fresh       numbers of moves to decide next time: new ones, and those that are decided every time (a heap)
-    blocked     numbers of moves that wait for a broker, by broker (heaps)
+    blocked     numbers of moves that wait for a broker, by line (heaps)
     down        brokers that moves wait for and that were not alive
     more        the next round has something to decide even if nothing happens
     reported    what events have reported: brokers that moves wait for, and `DISABLED`
@@ -98,11 +106,12 @@ class Queue:
         self.parts: dict[str, QueuePart] = {}
         self.topics: dict[str, dict[int, QueuePlace]] = {}
         self.routes: Counter[str] = Counter()
+        self.capped = 0
         self.names: dict[int, StoredName] = {}
         self.superseded: dict[str, dict[StoredName, None]] = {}
         self.occupied: set[str] = set()
         self.fresh: list[int] = []
-        self.blocked: dict[int, list[int]] = {}
+        self.blocked: dict[WaitingLine, list[int]] = {}
         self.down: set[int] = set()
         self.more = False
         self.reported: set[int] = set()
@@ -171,20 +180,29 @@ class Queue:
         else:
             if known is not None:
                 del self.names[known.serial]
-                self.routes[known.move.route] -= 1
-            self.routes[move.route] += 1
+                self._count(known.move, -1)
+            self._count(move, 1)
             serial = next(self._serials)
             self.names[serial] = name
             heappush(self.fresh, serial)
             self.more = True
         self.topics.setdefault(name[0], {})[name[1]] = QueuePlace(serial, path, move)
 
+    def _count(self, move: WaitingMove, sign: int) -> None:
+        self.routes[move.route] += sign
+        self.capped += sign * (move.moves_per_broker >= 0)
+
+    def cap(self, serial: int) -> int:
+        """The cap of its own of the move with this number; -1: none, or it has left."""
+        name = self.names.get(serial)
+        return -1 if name is None else self.topics[name[0]][name[1]].move.moves_per_broker
+
     def _leave(self, name: StoredName, path: str) -> None:
         known = self.place(*name)
         if known is None or known.path != path:
             return
         del self.names[known.serial]
-        self.routes[known.move.route] -= 1
+        self._count(known.move, -1)
         of_topic = self.topics[name[0]]
         del of_topic[name[1]]
         if not of_topic:

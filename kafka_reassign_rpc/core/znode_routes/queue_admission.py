@@ -17,6 +17,8 @@ present state of the cluster, so repeating it is safe.
     moving elsewhere, by another route gets the new target, as if a client had sent it now
     at rest                            starts
 
+A move may have a cap of its own on the moves in flight of its brokers (`WaitingMove.moves_per_broker`).
+
 The order is that of submission. A move that waits for a broker delays only moves that need the same broker. Of two
 moves of one partition the later one counts.
 """
@@ -30,12 +32,12 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS, MovesInFlight
+from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, NO_CAP, REPAIRS, MovesInFlight
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, REQUEST, Cluster, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePlace, WaitingMove
+from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePlace, WaitingLine, WaitingMove
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start
 from kafka_reassign_rpc.support.slices import SliceCounter
@@ -55,8 +57,8 @@ MAX_PART_BYTES = 32 << 10
 MAX_MOVE_CHARACTERS = 6000
 """Characters of one move in a part."""
 
-FRESH = -4
-"""In place of a broker: the moves in `Queue.fresh`."""
+FRESH = (-4, NO_CAP)
+"""In place of a line: the moves in `Queue.fresh`."""
 
 
 class QueueOutcome(NamedTuple):
@@ -107,7 +109,7 @@ def decide_waiting_move(
     for broker in after.adding:
         if not view.cluster.is_live(broker):
             return QueueOutcome(leaves=False, waits_for=broker)
-    waits_for = in_flight.waits_for(name, partition, after)
+    waits_for = in_flight.waits_for(name, partition, after, move.moves_per_broker)
     return QueueOutcome(leaves=waits_for is None, changes=changes if waits_for is None else (), waits_for=waits_for)
 
 
@@ -182,7 +184,8 @@ def is_room_claimed(cluster: Cluster) -> bool:
     """Whether a move waits for room under the caps, so that other new moves must queue behind it."""
     queue = cluster.queue
     return bool(queue) and (
-        bool(queue.fresh) or any(map(cluster.is_live, (b for b, line in queue.blocked.items() if line)))
+        bool(queue.fresh)
+        or any(line and own == NO_CAP and cluster.is_live(broker) for (broker, own), line in queue.blocked.items())
     )
 
 
@@ -229,9 +232,9 @@ def start_waiting_moves(
 
 def _renew_lines_of_dead_brokers(queue: Queue, cluster: Cluster) -> None:
     """Decide the moves again that wait for room on a broker that has died: their partitions have another leader."""
-    down = {broker for broker in queue.blocked if broker >= 0 and not cluster.is_live(broker)}
-    for broker in down - queue.down:
-        queue.fresh += queue.blocked.pop(broker)
+    down = {broker for broker, _ in queue.blocked if broker >= 0 and not cluster.is_live(broker)}
+    for line in [line for line in queue.blocked if line[0] in down - queue.down]:
+        queue.fresh += queue.blocked.pop(line)
     heapify(queue.fresh)
     queue.down = down
 
@@ -245,29 +248,35 @@ class _Line:
     def __init__(self, queue: Queue, in_flight: MovesInFlight) -> None:
         self._queue = queue
         self._in_flight = in_flight
-        self._heads: list[tuple[int, int]] = []
+        self._heads: list[tuple[int, WaitingLine]] = []
         self._taken: list[int] = []
         self._show(FRESH)
-        for broker in queue.blocked:
-            if in_flight.has_room(broker):
-                self._show(broker)
+        for line in queue.blocked:
+            self._show(line)
 
-    def _of(self, source: int) -> list[int]:
+    def _of(self, source: WaitingLine) -> list[int]:
         return self._queue.fresh if source == FRESH else self._queue.blocked[source]
 
-    def _show(self, source: int) -> None:
+    def _show(self, source: WaitingLine) -> None:
         line = self._of(source)
-        if line:
+        if line and self._may_start(source):
             heappush(self._heads, (line[0], source))
+
+    def _may_start(self, source: WaitingLine) -> bool:
+        return source == FRESH or self._in_flight.has_room(*source)
 
     def next(self) -> int | None:
         """The number of the next move, for `back` or `wait`; None: no more."""
         while self._heads:
             _, source = heappop(self._heads)
-            if source != FRESH and not self._in_flight.has_room(source):
+            if not self._may_start(source):
                 continue
-            serial = heappop(self._of(source))
-            self._show(source)
+            line = self._of(source)
+            serial = heappop(line)
+            if line:
+                self._show(source)
+            elif source != FRESH:
+                del self._queue.blocked[source]  # each cap that clients think of has lines of its own
             return serial
         return None
 
@@ -277,7 +286,7 @@ class _Line:
 
     def wait(self, serial: int, broker: int) -> None:
         """It waits for this broker."""
-        heappush(self._queue.blocked.setdefault(broker, []), serial)
+        heappush(self._queue.blocked.setdefault((broker, self._queue.cap(serial)), []), serial)
 
     def done(self) -> None:
         for serial in self._taken:

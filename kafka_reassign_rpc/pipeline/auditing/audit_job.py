@@ -12,61 +12,21 @@ ignores brokers without a rack.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 (as every Spark program does)
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.pipeline.event_logs import event_files
-from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, SnapshotMeta
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_series import FoundSnapshot
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 MEASURES = ("bytes", "replicas", "leaders")
 PARTITION = ("topic", "partition")
 _TARGET_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED)
 """The events that give a partition a target."""
-
-
-class FoundSnapshot(NamedTuple):
-    """A snapshot, and when it was taken."""
-
-    path: StorePath
-    meta: SnapshotMeta
-
-
-def find_snapshots(directory: StorePath) -> list[FoundSnapshot]:
-    """The snapshots in a directory (or the directory itself if it is one), the oldest first.
-
-    Raises BadInput where there is none or one cannot be read, and for snapshots of several clusters.
-    """
-    if not directory.is_dir():
-        raise BadInput(f"{directory}: no such directory")
-    paths = [directory] if (directory / META).exists() else _directories_inside(directory)
-    if not paths:
-        raise BadInput(f"{directory}: no snapshots there; `kafka-reassign-rpc export` writes them")
-    found = sorted(
-        (FoundSnapshot(path, snapshot_files.check(path)) for path in paths), key=lambda one: (one.meta.at, one.path)
-    )
-    first = found[0]
-    for one in found:
-        if one.meta.cluster_id != first.meta.cluster_id:
-            raise BadInput(
-                f"{directory}: snapshots of different clusters: {first.path.name} is of {first.meta.cluster_id}, "
-                f"{one.path.name} of {one.meta.cluster_id}"
-            )
-        if one is not first and one.meta.at == first.meta.at:
-            raise BadInput(f"{directory}: {first.path.name} and {one.path.name} were taken at the same time")
-        first = one
-    return found
-
-
-def _directories_inside(directory: StorePath) -> list[StorePath]:
-    """Directories that look like snapshots, complete or not. A hidden one belongs to an unfinished export."""
-    inside = [path for path in directory.iterdir() if path.is_dir() and not path.name.startswith(".")]
-    return [path for path in inside if (path / META).exists() or (path / "partitions").exists()]
 
 
 def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: StorePath | None) -> dict[str, DataFrame]:
@@ -128,7 +88,10 @@ def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataF
 
 
 def _spread(loads: DataFrame) -> DataFrame:
-    """For each snapshot and measure, over the live brokers. Perfectly even: `worst` 1.0, `deviation` 0.0."""
+    """For each snapshot and measure, over the live brokers. Perfectly even: `worst` 1.0, `deviation` 0.0.
+
+    Of several brokers that are equally full, `fullest` is the one with the lowest id.
+    """
     measured = loads.where("live").select(
         "at", "broker", F.explode(F.create_map(*_pairs(MEASURES))).alias("measure", "value")
     )
@@ -136,19 +99,32 @@ def _spread(loads: DataFrame) -> DataFrame:
         F.count("*").alias("brokers"),
         F.min("value").alias("least"),
         F.max("value").alias("most"),
-        F.avg("value").alias("mean"),
-        F.max_by("broker", "value").alias("fullest"),
-        F.stddev_pop("value").alias("stddev"),
+        (F.sum("value") / F.count("*")).alias("mean"),
+        F.max_by("broker", F.struct("value", -F.col("broker"))).alias("fullest"),
+        F.array_sort(F.collect_list("value")).alias("values"),
     )
+    loaded = F.col("mean") > 0
     return grouped.select(
-        "*",
-        F.when(F.col("mean") > 0, F.col("most") / F.col("mean")).otherwise(1.0).alias("worst"),
-        F.when(F.col("mean") > 0, F.col("stddev") / F.col("mean")).otherwise(0.0).alias("deviation"),
+        *("at", "measure", "brokers"),
+        *(F.col(name).cast("double").alias(name) for name in ("least", "most", "mean")),
+        "fullest",
+        _stddev().alias("stddev"),
+        F.when(loaded, F.col("most") / F.col("mean")).otherwise(1.0).alias("worst"),
+        F.when(loaded, _stddev() / F.col("mean")).otherwise(0.0).alias("deviation"),
     ).orderBy("at", "measure")
 
 
+def _stddev() -> Column:
+    """Of `values`, which are sorted. Spark's own adds them up in the order in which tasks end: last digits differ."""
+
+    def with_square(total: Column, value: Column) -> Column:
+        return total + (value - F.col("mean")) * (value - F.col("mean"))
+
+    return F.sqrt(F.aggregate("values", F.lit(0.0), with_square) / F.col("brokers"))
+
+
 def _pairs(names: Sequence[str]) -> list[Column]:
-    return [column for name in names for column in (F.lit(name), F.col(name).cast("double"))]
+    return [column for name in names for column in (F.lit(name), F.col(name))]
 
 
 def _drift(partitions: DataFrame, events: DataFrame | None) -> DataFrame:
@@ -174,7 +150,7 @@ def _drift(partitions: DataFrame, events: DataFrame | None) -> DataFrame:
         "route",
         "reason",
         F.size("target").alias("after"),
-        F.struct("epoch", "seq").alias("order"),
+        F.struct(*event_files.ORDER).alias("order"),
     )
     joined = changed.join(requests, [*PARTITION, "after"], "left").withColumn(
         "between", F.col("when").between(F.col("seen_before"), F.col("seen"))

@@ -53,6 +53,9 @@ EVENTS = pa.schema(
 _ADDED = ("principal", "client_id", "address", "copied", "listener", "mechanism")
 """Columns that files of release 0.1.0 do not have."""
 _IN_EVERY_FILE = pa.schema([field for field in EVENTS if field.name not in _ADDED])
+ORDER = ("epoch", "seq", "server", "at", "event")
+"""The columns that put events into one order, whatever the clocks of the servers: the first two for those of
+controllers, the others where servers that are none have numbered alike."""
 WHAT_AND_WHEN = pa.schema([EVENTS.field("at"), EVENTS.field("event")])
 
 

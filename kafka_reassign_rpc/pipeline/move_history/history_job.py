@@ -19,10 +19,13 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 PARTITION = ("topic", "partition")
+_MOVE = (*PARTITION, "number")
+"""The columns that name a move."""
 _START_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_WAITING, catalogue.MOVE_RETARGETED)
 _END_EVENTS = (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED)
 _QUEUE_EVENTS = (catalogue.MOVE_WAITING, catalogue.MOVE_WITHDRAWN)
@@ -33,22 +36,24 @@ _REQUESTER = ("who", "principal", "reason")
 
 
 def history_tables(events: DataFrame, sizes: DataFrame | None) -> dict[str, DataFrame]:
-    """The tables; `sizes`: see `partition_sizes`."""
+    """The tables; `sizes`: see `partition_sizes`.
+
+    They do not depend on the order of rows, nor on how Spark spreads them over tasks: sums are of whole numbers, and
+    rows have one order.
+    """
     found = moves(events, sizes)
     found.unpersist()  # else Spark would use the cached events of an earlier read of the same directory
     found.cache()
     ended = found.where(F.col("outcome").isin("completed", "cancelled"))
     return {
         "outcomes": _outcomes(found),
-        "slowest": ended.orderBy(F.desc("seconds"), *PARTITION, "started").select(
-            *_BRIEF_COLUMNS, "bytes_per_second", *_REQUESTER
-        ),
+        "slowest": ended.orderBy(F.desc("seconds"), *_MOVE).select(*_BRIEF_COLUMNS, "bytes_per_second", *_REQUESTER),
         "stalled": found.where("stalls > 0")
-        .orderBy(F.expr("outcome = 'stalled'").desc(), F.desc("stalled_seconds"))
+        .orderBy(F.expr("outcome = 'stalled'").desc(), F.desc("stalled_seconds"), *_MOVE)
         .select(*_BRIEF_COLUMNS, "stalls", "stalled_seconds", *_REQUESTER),
         "throttles": _throttles(events, found),
         "refusals": _refusals(events),
-        "moves": found.orderBy("started", *PARTITION),
+        "moves": found.orderBy("started", *_MOVE).drop("number", "waited_ms"),
     }
 
 
@@ -59,15 +64,15 @@ def partition_sizes(spark: SparkSession, path: StorePath) -> DataFrame:
 
 
 def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
-    """One row for each move."""
-    order = Window.partitionBy(*PARTITION).orderBy("epoch", "seq")
+    """One row for each move; `number` counts the moves of its partition."""
+    order = Window.partitionBy(*PARTITION).orderBy(*event_files.ORDER)
     is_move = F.col("event").startswith(catalogue.MOVE_PREFIX) & (F.col("event") != catalogue.MOVE_REFUSED)
     of_moves = events.where(is_move & F.col("topic").isNotNull() & F.col("partition").isNotNull())
     starts_so_far = F.sum((F.col("event") == catalogue.MOVE_STARTED).cast("int")).over(order)
     numbered = of_moves.withColumn("number", starts_so_far + F.col("event").isin(*_QUEUE_EVENTS).cast("int"))
-    stall_order = Window.partitionBy(*PARTITION, F.col("event").isin(*_STALL_EVENTS)).orderBy("epoch", "seq")
+    stall_order = Window.partitionBy(*PARTITION, F.col("event").isin(*_STALL_EVENTS)).orderBy(*event_files.ORDER)
     numbered = numbered.withColumn("until", F.lead("at").over(stall_order))
-    order_of_event = F.struct("epoch", "seq")
+    order_of_event = F.struct(*event_files.ORDER)
 
     def is_(*names: str) -> Column:
         return F.col("event").isin(*names)
@@ -117,7 +122,7 @@ def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
     seconds = (F.col("ended") - F.col("started")) / 1000
     copied = F.coalesce("copied", F.when(F.col("ending") == catalogue.MOVE_COMPLETED, size * copies))
     return known.select(
-        *PARTITION,
+        *_MOVE,
         "id",
         "route",
         "who",
@@ -128,6 +133,7 @@ def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
         outcome.alias("outcome"),
         "started",
         "ended",
+        (F.col("started") - F.col("waiting")).alias("waited_ms"),
         ((F.col("started") - F.col("waiting")) / 1000).alias("waited_seconds"),
         seconds.alias("seconds"),
         copied.alias("bytes"),
@@ -148,7 +154,7 @@ def _outcomes(found: DataFrame) -> DataFrame:
             F.percentile("seconds", 0.5).alias("median_seconds"),
             F.percentile("seconds", 0.95).alias("p95_seconds"),
             F.max("seconds").alias("longest_seconds"),
-            F.avg("waited_seconds").alias("mean_waited_seconds"),
+            (F.sum("waited_ms") / F.count("waited_ms") / 1000).alias("mean_waited_seconds"),
             F.sum("bytes").alias("bytes"),
             F.percentile("bytes_per_second", 0.5).alias("median_bytes_per_second"),
         )
@@ -159,10 +165,10 @@ def _outcomes(found: DataFrame) -> DataFrame:
 def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
     """One row for each rate of a broker, from when it was set to its next change.
 
-    The bytes that a move brings to the broker are spread evenly over the duration of the move. Where it is not known
-    what one of the moves has copied, the sum is not known.
+    The bytes that a move brings to the broker are spread evenly over the duration of the move, and rounded to whole
+    ones. Where it is not known what one of the moves has copied, the sum is not known.
     """
-    of_broker = Window.partitionBy("broker").orderBy("epoch", "seq")
+    of_broker = Window.partitionBy("broker").orderBy(*event_files.ORDER)
     last = events.agg(F.max("at").alias("last"))
     changes = events.where(
         F.col("event").isin(catalogue.THROTTLE_SET, catalogue.THROTTLE_RESTORED) & F.col("broker").isNotNull()
@@ -187,7 +193,8 @@ def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
         (F.col("bytes") / F.size(added)).alias("size"),
     )
     overlap = F.least(F.coalesce("to", "ended"), "ended") - F.greatest("from", "started")
-    share = F.col("size") * overlap / (F.col("to") - F.col("from"))
+    # Whole bytes: the sum of fractions depends on the order in which tasks end
+    share = F.round(F.col("size") * overlap / (F.col("to") - F.col("from"))).cast("long")
     sums = (
         spans.join(arriving, "broker", "left")
         .groupBy("broker", "started", "ended", "rate")
@@ -198,14 +205,14 @@ def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
     )
     rate = F.col("bytes") / ((F.col("ended") - F.col("started")) / 1000)
     return (
-        sums.withColumn("bytes", F.when(F.col("unknown") == 0, F.coalesce("known", F.lit(0.0))))
+        sums.withColumn("bytes", F.when(F.col("unknown") == 0, F.coalesce("known", F.lit(0))))
         .drop("known", "unknown")
         .select("*", rate.alias("bytes_per_second"), (rate / F.col("rate")).alias("efficiency"))
-        .orderBy("started", "broker")
+        .orderBy("started", "broker", "ended", "rate")
     )
 
 
 def _refusals(events: DataFrame) -> DataFrame:
     refused = events.where(F.col("event").isin(catalogue.MOVE_REFUSED, catalogue.ENTRY_REFUSED))
     grouped = refused.groupBy("event", "reason").agg(F.count("*").alias("events"), F.max("at").alias("when"))
-    return grouped.orderBy(F.desc("events"), "reason")
+    return grouped.orderBy(F.desc("events"), "event", "reason")

@@ -12,9 +12,8 @@ from pyspark.sql.streaming import StreamingQuery
 
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
+from kafka_reassign_rpc.pipeline.move_history.stream_checkpoint import checkpoint_directory
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri
-
-CHECKPOINT = ".checkpoint"
 
 Update = Callable[[], None]
 
@@ -74,8 +73,3 @@ class HistoryStream:
             return found
         first = str(error).strip().splitlines()[:2]
         return JobFailed(f"{self._events} cannot be followed: {' '.join(first)}")
-
-
-def checkpoint_directory(out: StorePath) -> StorePath:
-    """Where Spark remembers the files that it has read, for tables in `out`."""
-    return out.with_name(f"{out.name}{CHECKPOINT}")

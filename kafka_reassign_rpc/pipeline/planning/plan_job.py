@@ -4,26 +4,28 @@ The pure planner takes all decisions, chunk by chunk (see `snapshot_chunks`). Th
 table. It reads the moves one Spark partition at a time, in the order in which they start.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
-from pyspark import RDD
+from pyspark import RDD, StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.executor_probe import checkpoint_directory, require_executors
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.output_directory import require_free
 from kafka_reassign_rpc.pipeline.planning import snapshot_chunks
-from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import MOVE_FIELDS, RoundsOnSpark, to_row
+from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import MOVE_FIELDS, RoundsOnSpark, queue_sums, to_row
+from kafka_reassign_rpc.pipeline.planning.simulation_figures import bottleneck_figures, timeline_figures, with_times
 from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers, with_arriving
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED_ROWS, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
     BrokerFigures,
+    GainFigures,
+    LargestFigures,
     LeftOutFigures,
     LoadFigures,
     PlanRequest,
@@ -31,14 +33,21 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     RackFigures,
 )
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
-from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_schema
+from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfalls
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.broker_load import MEASURES, Load
+from kafka_reassign_rpc.planner.copy_table import CopyTable
+from kafka_reassign_rpc.planner.forced_proposals import ON_ITS_WAY
 from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.move_batching import BatchLimits, into_batches
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.plan_estimate import PlanEstimate, estimate
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove, PlannerSummary
+from kafka_reassign_rpc.planner.plan_simulation import Caps
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
+from kafka_reassign_rpc.planner.queue_order import StartKeys
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
@@ -49,7 +58,11 @@ Status = Callable[[str], None]
 
 
 class PlanJob(NamedTuple):
-    """The input of the job. `bandwidth`: bytes/s that each broker sends and receives, for the expected duration."""
+    """The input of the job.
+
+    bandwidth, broker_bandwidth    bytes/s that each broker sends and receives; those of brokers that differ
+    throttle                       bytes/s of moves on each broker; -1: none
+    """
 
     snapshot: StorePath
     out: StorePath
@@ -57,6 +70,12 @@ class PlanJob(NamedTuple):
     options: PlanOptions = PlanOptions()
     limits: BatchLimits = BatchLimits()
     bandwidth: int = 100_000_000
+    broker_bandwidth: Mapping[int, int] = {}
+    throttle: int = -1
+
+    @property
+    def network(self) -> NetworkLimits:
+        return NetworkLimits(self.bandwidth, self.broker_bandwidth, self.throttle)
 
 
 def check(job: PlanJob) -> SnapshotMeta:
@@ -78,18 +97,15 @@ def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None)
     live = frozenset(broker.id for broker in brokers.values() if broker.live)
     facts = snapshot_chunks.ClusterFacts(job.goal, frozenset(brokers), live, *_min_isrs(job.snapshot))
     table = snapshot_files.data_frame(spark, job.snapshot, "partitions")
-    rows = parquet_files.check(
-        snapshot_files.table_path(job.snapshot, "partitions"), snapshot_schema.IN_EVERY_SNAPSHOT["partitions"]
-    )
-    tasks = max(spark.sparkContext.defaultParallelism, -(-rows // _ROWS_PER_TASK))
+    rows = snapshot_files.count_partitions(job.snapshot)
     if job.goal.topics:
         _require_topics(table, job.goal.topics)
     show_status(f"reading {rows} partitions")
-    chunks = snapshot_chunks.read_chunks(table, facts, tasks)
+    chunks = snapshot_chunks.read_chunks(table, facts, _tasks(spark, rows))
     found = snapshot_chunks.survey_chunks(chunks)
     notes = [*_check_rows(found, brokers, job), *_name_unknown_sizes(table, found.survey.unknown_sizes)]
     with PlanWriter(job.out) as writer, checkpoint_directory(spark, job.out) as forget:
-        rounds = RoundsOnSpark(chunks, forget=forget)
+        rounds = RoundsOnSpark(chunks, tasks=_tasks(spark, found.kept), forget=forget)
         try:
             coordinator = RoundCoordinator(brokers.values(), job.goal, job.options)
             coordinator.notes += notes
@@ -102,7 +118,10 @@ def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None)
         finally:
             rounds.close()
         figures = coordinator.summary(written.moves, written.bytes, sum(one.partitions for one in written.left_out))
-        summary = _summary(job, meta, brokers, found, figures, written)
+        show_status("simulating the plan")
+        caps = Caps(job.limits.moves_per_broker, job.limits.moves_per_batch)
+        simulated = estimate(written.copies, job.network, caps)
+        summary = _summary(job, meta, brokers, found, figures, written, simulated)
         writer.write_summary(summary)
         show_status("verifying")
         violations = verify(spark, job.snapshot, writer.hidden)
@@ -113,6 +132,11 @@ def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None)
             )
         writer.publish()
     return summary
+
+
+def _tasks(spark: SparkSession, partitions: int) -> int:
+    least: int = spark.sparkContext.defaultParallelism
+    return max(least, -(-partitions // _ROWS_PER_TASK))
 
 
 def _decide(coordinator: RoundCoordinator, rounds: RoundsOnSpark, show_status: Status) -> None:
@@ -187,48 +211,50 @@ class _Written(NamedTuple):
     bytes: int
     batches: list[BatchFigures]
     left_out: list[LeftOutFigures]
+    copies: CopyTable
 
 
 def _write(
     spark: SparkSession, writer: PlanWriter, found: "RDD[PlannedMove | LeftOut]", job: PlanJob, show_status: Status
 ) -> _Written:
-    rows = spark.createDataFrame(found.map(to_row), MOVE_FIELDS)
+    found.persist(StorageLevel.MEMORY_AND_DISK)  # read twice: for the sums that decide the order, and for the rows
+    keys = spark.sparkContext.broadcast(StartKeys(queue_sums(found), job.network))
+    rows = spark.createDataFrame(found.map(lambda one: to_row(one, keys.value)), MOVE_FIELDS)
     rows.persist()
+    copies, topic_ids = CopyTable(), snapshot_files.topic_ids(job.snapshot)
+    start = 0
     try:
         figures: list[BatchFigures] = []
-        starts_after = 0.0
         for batch in into_batches(_moves(rows), job.limits):
-            seconds = batch.expected_seconds(job.bandwidth)
-            figures.append(
-                BatchFigures(
-                    batch.number,
-                    batch.priority,
-                    len(batch.moves),
-                    batch.bytes,
-                    starts_after,
-                    seconds,
-                    *batch.busiest(),
-                )
-            )
-            starts_after += seconds
+            sizes = (len(batch.moves), batch.bytes, 0.0, 0.0)
+            figures.append(BatchFigures(batch.number, batch.priority, *sizes, *batch.busiest()))
             writer.write_batch(
-                batch.number, [(move.topic, move.partition, move.original, move.target) for move in batch.moves]
+                batch.number,
+                [(move.topic, move.partition, move.original, move.target, move.first_leader) for move in batch.moves],
+                topic_ids,
             )
             for move in batch.moves:
+                copies.add(move)
+                start += 1
                 named = (move.topic, move.partition, move.original, move.target, move.leader, move.bytes)
-                writer.moves.add((*named, move.reason, move.rule, batch.number, move.priority))
+                first_leader = None if move.first_leader < 0 else move.first_leader
+                writer.moves.add((*named, move.reason, move.rule, batch.number, move.priority, first_leader, start))
+            copies.end_batch()
             show_status(f"batch {batch.number}: {len(batch.moves)} moves")
         left_out = _left_out(rows, writer)
-        return _Written(sum(one.moves for one in figures), sum(one.bytes for one in figures), figures, left_out)
+        return _Written(sum(one.moves for one in figures), sum(one.bytes for one in figures), figures, left_out, copies)
     finally:
         rows.unpersist()
+        found.unpersist()
+        keys.destroy()
 
 
 def _moves(rows: DataFrame) -> Iterator[PlannedMove]:
-    """By priority, then in random order, so that a batch has work for every broker."""
-    ordered = rows.where("left_out is null").orderBy("priority", "chance", "topic", "partition")
+    """By priority, then what stands in the longest queue of a broker (see `queue_order`)."""
+    order = ("priority", f.desc("start_key"), "chance", "topic", "partition")
+    ordered = rows.where("left_out is null").orderBy(*order)
     for row in ordered.toLocalIterator():
-        yield PlannedMove(row[0], row[1], tuple(row[2]), tuple(row[3]), *row[4:9])
+        yield PlannedMove(row[0], row[1], tuple(row[2]), tuple(row[3]), *row[4:10])
 
 
 def _left_out(rows: DataFrame, writer: PlanWriter) -> list[LeftOutFigures]:
@@ -250,6 +276,7 @@ def _summary(
     found: SnapshotSurvey,
     figures: PlannerSummary,
     written: _Written,
+    simulated: PlanEstimate,
 ) -> PlanSummary:
     goal, options, limits = job.goal, job.options, job.limits
     listed = [_broker_figures(brokers[broker], figures) for broker in sorted(brokers)]
@@ -257,6 +284,7 @@ def _summary(
         brokers=list(goal.brokers),
         topics=list(goal.topics),
         factor=goal.factor or None,
+        racks=goal.racks,
         seed=options.seed,
         tolerance=options.tolerance,
         headroom=options.headroom,
@@ -264,7 +292,7 @@ def _summary(
         weights=msgspec.structs.asdict(options.weights),
         **msgspec.structs.asdict(limits),
     )
-    return PlanSummary(
+    summary = PlanSummary(
         kind=str(goal.kind),
         cluster_id=meta.cluster_id,
         at=meta.at,
@@ -279,13 +307,22 @@ def _summary(
         imbalance_after=figures.imbalance_after,
         brokers=listed,
         racks=_rack_figures(listed),
-        batches=written.batches,
+        batches=with_times(written.batches, simulated.in_batches.batches),
         left_out=written.left_out,
         notes=list(figures.notes),
         bandwidth=job.bandwidth,
-        expected_seconds=sum(one.expected_seconds for one in written.batches),
-        complete=not (goal.kind.forces_changes and written.left_out),
+        broker_bandwidth=dict(job.broker_bandwidth),
+        throttle=None if job.throttle < 0 else job.throttle,
+        expected_seconds=simulated.carried_out.seconds,
+        batches_seconds=simulated.in_batches.seconds,
+        bound_seconds=simulated.bound.seconds,
+        bottleneck=bottleneck_figures(simulated.bound, job.network),
+        gains=[GainFigures(*gain) for gain in simulated.gains],
+        timeline=timeline_figures(simulated.carried_out),
+        complete=not goal.kind.forces_changes or all(one.reason == ON_ITS_WAY for one in written.left_out),
+        largest=LargestFigures(found.largest[1], found.largest[0]) if found.largest[0] else None,
     )
+    return msgspec.structs.replace(summary, why_not_better=shortfalls(summary))
 
 
 def _broker_figures(broker: PlannerBroker, figures: PlannerSummary) -> BrokerFigures:
@@ -299,6 +336,7 @@ def _broker_figures(broker: PlannerBroker, figures: PlannerSummary) -> BrokerFig
         LoadFigures(*figures.before[broker.id]),
         LoadFigures(*figures.after[broker.id]),
         LoadFigures(*target),
+        None if broker.free == UNKNOWN else broker.free,
     )
 
 

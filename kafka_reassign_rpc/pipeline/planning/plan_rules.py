@@ -7,7 +7,7 @@ compare it with all placements that a small cluster allows.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-SET_FACTOR, HEAL, DRAIN, EXPAND = "set-rf", "heal", "drain", "expand"
+SET_FACTOR, HEAL, DRAIN, EXPAND, RACKS = "set-rf", "heal", "drain", "expand", "racks"
 _NO_RACK = "no rack"
 
 
@@ -23,6 +23,7 @@ class MovedPartition(NamedTuple):
     """A row of the table of moves, and the row of the same partition in the snapshot.
 
     original, target, copied         what the plan says: replicas before and after, bytes copied
+    first_leader                     what the plan says: the replica that leads before the copy; None: the leader stays
     replicas, leader, isr, size      what the snapshot says; None: it has no such partition, or no size of it
     in_flight                        a reassignment of the partition is in flight
     """
@@ -37,6 +38,7 @@ class MovedPartition(NamedTuple):
     isr: Sequence[int] | None
     in_flight: bool | None
     size: int | None
+    first_leader: int | None = None
 
 
 class PlanFacts(NamedTuple):
@@ -93,6 +95,8 @@ def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
         "source": not any(broker in facts.live for broker in move.isr or ()),
         "bytes": move.size is not None and move.copied != move.size * len(added),
         "leader": facts.kind == SET_FACTOR and _loses_its_leader(move, facts),
+        "first-leader": move.first_leader is not None and not (added and _may_lead_first(move, facts)),
+        "mends-racks": facts.kind == RACKS and not _mends_racks(move, added, facts),
         "leaves-brokers": facts.kind in (DRAIN, HEAL) and not facts.named.isdisjoint(move.target),
         "only-to-new-brokers": facts.kind == EXPAND and not facts.named.issuperset(added),
     }
@@ -109,11 +113,26 @@ def _loses_its_leader(move: MovedPartition, facts: PlanFacts) -> bool:
     return move.leader in facts.live and move.leader in move.original and move.leader not in move.target
 
 
+def _may_lead_first(move: MovedPartition, facts: PlanFacts) -> bool:
+    """Another replica than the leader, in sync and on a live broker: it leads without a byte copied."""
+    first = move.first_leader
+    return first != move.leader and first in facts.live and first in (move.isr or ()) and first in move.original
+
+
 def _gives_up_a_rack(move: MovedPartition, facts: PlanFacts) -> bool:
     """Fewer racks than before, although the brokers that stay have as many for so many replicas."""
     before, after = (_in_racks(replicas, facts) for replicas in (move.original, move.target))
     possible = min(len(move.target), _in_racks(facts.staying, facts))
     return after < before and after < possible
+
+
+def _mends_racks(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
+    """In as many racks with names as live brokers have, by as few copies as that takes: each gains one rack."""
+    named = {facts.racks.get(broker, _NO_RACK) for broker in facts.live} - {_NO_RACK}
+    racks = {facts.racks.get(broker, _NO_RACK) for broker in move.target}
+    gained = len(racks) - len({facts.racks.get(broker) for broker in move.original})
+    possible = min(len(move.target), len(named))
+    return _NO_RACK not in racks and len(racks) >= possible and len(added) == gained
 
 
 def _in_racks(brokers: Iterable[int], facts: PlanFacts) -> int:

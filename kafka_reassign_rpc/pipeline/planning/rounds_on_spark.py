@@ -12,10 +12,11 @@ import msgspec
 from pyspark import RDD, Broadcast, StorageLevel
 
 from kafka_reassign_rpc.planner.change_proposal import ChangeProposal
-from kafka_reassign_rpc.planner.chunk_round import apply_accepted, collect_moves, is_accepted, propose
+from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
 from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerTopic
+from kafka_reassign_rpc.planner.queue_order import QueueSums, StartKeys
 from kafka_reassign_rpc.planner.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Thresholds
 
@@ -24,9 +25,10 @@ _TASKS_FOR_ONE_LEVEL = 64
 
 MOVE_FIELDS = (
     "topic string, partition int, original array<int>, target array<int>, leader int, bytes bigint, priority int, "
-    "reason string, rule string, chance bigint, left_out string"
+    "reason string, rule string, first_leader int, start_key double, chance bigint, left_out string"
 )
-"""Columns of what `to_row` makes; `chance`: the random order in which moves of one priority start."""
+"""Columns of what `to_row` makes. Moves of a priority start by `start_key`, the highest first; by `chance` (a random
+number) among equals."""
 
 PackedChunk = tuple[bytes, bytes]
 """A chunk (list[PlannerTopic]) and its proposals (list[ChangeProposal])."""
@@ -55,15 +57,19 @@ def unpack_proposals(packed: PackedChunk) -> list[ChangeProposal]:
 
 
 def accepted_proposals(packed: PackedChunk, thresholds: Thresholds) -> list[ChangeProposal]:
-    return [one for one in unpack_proposals(packed) if is_accepted(one, thresholds)]
+    found = (accept(one, thresholds) for one in unpack_proposals(packed))
+    return [one for one in found if one is not None]
 
 
 class RoundsOnSpark:
     """All chunks, from round to round; Spark keeps those of the newest round only."""
 
-    def __init__(self, chunks: RDD[tuple[bytes, Any]], *, forget: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, chunks: RDD[tuple[bytes, Any]], *, tasks: int, forget: Callable[[str], None] | None = None
+    ) -> None:
         """`chunks`: from `snapshot_chunks.read_chunks`; unpersisted after the first round.
 
+        tasks     of a round, at the most: a round starts them twice, and few partitions need few
         forget    deletes a directory. With it each round is kept in Spark's checkpoint directory too, where the loss of
                   an executor does not reach it, until the next one is
         """
@@ -71,7 +77,7 @@ class RoundsOnSpark:
         self._kept: str | None = None
         nothing = pack([])
         self._persisted: RDD[Any] = chunks
-        self._chunks = chunks.map(lambda element: (element[0], nothing))
+        self._chunks = chunks.coalesce(tasks).map(lambda element: (element[0], nothing))
         self._context = chunks.context
         self._thresholds = Thresholds()
 
@@ -92,6 +98,8 @@ class RoundsOnSpark:
     def accept(self, thresholds: Thresholds) -> AcceptedSums:
         """The sums of what the thresholds accept; the next round applies it."""
         self._thresholds = thresholds
+        if thresholds.accept_nothing:
+            return AcceptedSums()
         broadcast = self._context.broadcast(thresholds)
 
         def accepted_sums(packed: PackedChunk) -> AcceptedSums:
@@ -127,12 +135,35 @@ class RoundsOnSpark:
         self._kept = newest.getCheckpointFile()
 
 
-def to_row(found: PlannedMove | LeftOut) -> tuple[Any, ...]:
+def queue_sums(found: RDD[PlannedMove | LeftOut]) -> QueueSums:
+    """The sums over all moves that decide their order."""
+
+    def of_task(elements: Iterable[PlannedMove | LeftOut]) -> Iterator[QueueSums]:
+        total = QueueSums()
+        for one in elements:
+            if isinstance(one, PlannedMove):
+                total.add(one)
+        yield total
+
+    depth = 1 if found.getNumPartitions() <= _TASKS_FOR_ONE_LEVEL else 2
+    total: QueueSums = found.mapPartitions(of_task).treeReduce(QueueSums.merge, depth=depth)
+    return total
+
+
+def to_row(found: PlannedMove | LeftOut, keys: StartKeys) -> tuple[Any, ...]:
     """A move or a partition left out as a row of MOVE_FIELDS."""
     if isinstance(found, PlannedMove):
         chance = random_bits(partition_key(found.topic, found.partition), 1) >> 1
-        return (*found[:2], list(found.original), list(found.target), *found[4:], chance, None)
-    return (found.topic, found.partition, list(found.replicas), [], -1, 0, 0, "", "", 0, found.reason)
+        return (
+            *found[:2],
+            list(found.original),
+            list(found.target),
+            *found[4:],
+            keys.key(found, chance / 2**63),
+            chance,
+            None,
+        )
+    return (found.topic, found.partition, list(found.replicas), [], -1, 0, 0, "", "", -1, 0.0, 0, found.reason)
 
 
 def _apply_and_propose(

@@ -53,11 +53,15 @@ class SnapshotSurvey(NamedTuple):
     """What a pass over all rows finds.
 
     unlisted    brokers that the snapshot does not list, with the first partitions that have replicas there
+    largest     the partition with the largest replicas: the bytes of one, and its name; 0 bytes: no size is known
+    kept        partitions in chunks
     """
 
     survey: Survey
     faults: RowFaults
     unlisted: dict[int, tuple[str, ...]]
+    largest: tuple[int, str] = (0, "")
+    kept: int = 0
 
     @classmethod
     def nothing(cls) -> "SnapshotSurvey":
@@ -67,7 +71,8 @@ class SnapshotSurvey(NamedTuple):
         unlisted = dict(self.unlisted)
         for broker, names in other.unlisted.items():
             unlisted[broker] = tuple(sorted((*unlisted.get(broker, ()), *names))[:NAMED_ROWS])
-        return SnapshotSurvey(self.survey.merge(other.survey), self.faults.merge(other.faults), unlisted)
+        largest, kept = max(self.largest, other.largest), self.kept + other.kept
+        return SnapshotSurvey(self.survey.merge(other.survey), self.faults.merge(other.faults), unlisted, largest, kept)
 
 
 SurveyedChunk = tuple[bytes, SnapshotSurvey]
@@ -82,6 +87,7 @@ def read_chunks(partitions: DataFrame, facts: ClusterFacts, tasks: int) -> RDD[S
         ((f.size("adding") + f.size("removing") > 0) | f.coalesce("waiting", f.lit(False))).alias("moving"),
         f.coalesce("bytes", f.lit(UNKNOWN)).alias("bytes"),
         *(_whole_number(name) for name in ("produce_rate", "fetch_rate")),
+        f.array_except(f.array_union("replicas", "adding"), "removing").alias("destination"),
     )
     piece = f.floor(f.col("partition") / PIECE_PARTITIONS)
     rows = wanted.repartition(tasks, "topic", piece).sortWithinPartitions("topic", "partition").rdd
@@ -110,15 +116,16 @@ def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iter
     """Rows, sorted by topic and partition, as topics. A huge topic comes in pieces, so that it is not one task."""
     current: PlannerTopic | None = None
     piece = 0
-    for topic, index, replicas, leader, isr, moving, size, produce, fetch in rows:
+    for topic, index, replicas, leader, isr, moving, size, produce, fetch, destination in rows:
         if current is None or current.name != topic or index // PIECE_PARTITIONS != piece:
             if current is not None:
                 yield current
             current, min_isr = PlannerTopic(topic, []), min_isrs.get(topic, default)
             piece = index // PIECE_PARTITIONS
-        current.partitions.append(
-            PlannerPartition(index, tuple(replicas), leader, tuple(isr), moving, size, produce, fetch, min_isr)
-        )
+        partition = PlannerPartition(index, tuple(replicas), leader, tuple(isr), moving, size, produce, fetch, min_isr)
+        if moving:
+            partition.destination = tuple(destination)
+        current.partitions.append(partition)
     if current is not None:
         yield current
 
@@ -141,7 +148,7 @@ def _survey_topic(
     topic: PlannerTopic, facts: ClusterFacts, found: SnapshotSurvey
 ) -> tuple[list[PlannerPartition], SnapshotSurvey]:
     """The topic's partitions that the goal may move, and the survey with all of them added."""
-    survey, faults, unlisted = found
+    survey, faults, unlisted, largest, earlier = found
     kept: list[PlannerPartition] = []
     before = -1
     for partition in topic.partitions:
@@ -151,12 +158,15 @@ def _survey_topic(
             faults = faults.merge(RowFaults(1, (f"{topic.name}-{partition.index} {fault}",)))
             continue
         survey.add(partition)
+        if partition.bytes > largest[0]:
+            largest = (partition.bytes, f"{topic.name}-{partition.index}")
         if not facts.brokers.issuperset(partition.replicas):
             _add_unlisted(unlisted, partition, topic.name, facts.brokers)
         if may_move(partition, facts.goal, facts.live):
             kept.append(partition)
-    concerned = not facts.goal.topics or topic.name in facts.goal.topics
-    return kept if concerned else [], SnapshotSurvey(survey, faults, unlisted)
+    if facts.goal.topics and topic.name not in facts.goal.topics:
+        kept = []
+    return kept, SnapshotSurvey(survey, faults, unlisted, largest, earlier + len(kept))
 
 
 def _add_unlisted(

@@ -5,10 +5,10 @@ It shares no code with the planner. What concerns a move by itself is in `plan_r
 empty list.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -20,6 +20,7 @@ from kafka_reassign_rpc.pipeline.planning.plan_rules import (
     DRAIN,
     EXPAND,
     HEAL,
+    RACKS,
     SET_FACTOR,
     ListedBroker,
     MovedPartition,
@@ -34,7 +35,8 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri
 
 _NAMED_ROWS = 20
 _BATCH_FILE = (
-    "partitions array<struct<topic: string, partition: int, replicas: array<int>, expected_replicas: array<int>>>"
+    "partitions array<struct<topic: string, partition: int, replicas: array<int>, expected_replicas: array<int>, "
+    "first_leader: int>>"
 )
 
 
@@ -70,7 +72,8 @@ def verify(spark: SparkSession, path: StorePath, plan: StorePath) -> list[RuleVi
     try:
         found = _check_moves(joined, facts)
         found += _check_moved_once(joined)
-        found += _check_all_are_named(partitions, moves, left_out, facts)
+        concerned = _on_few_racks(listed) if requested.racks or facts.kind == RACKS else _concerned(facts)
+        found += _check_all_are_named(partitions, moves, left_out, concerned, facts.topics)
         found += [
             RuleViolation("capacity", f"broker {broker}", detail)
             for broker, detail in sorted(overfull_brokers(spark, path, joined, requested.headroom).items())
@@ -99,7 +102,7 @@ def _as_known(partitions: DataFrame) -> DataFrame:
 
 _MOVED_PARTITION = (
     *("topic", "partition", "from_replicas", "to_replicas", "bytes"),
-    *("replicas_in_snapshot", "leader_in_snapshot", "isr_in_snapshot", "in_flight", "size"),
+    *("replicas_in_snapshot", "leader_in_snapshot", "isr_in_snapshot", "in_flight", "size", "first_leader"),
 )
 """The columns of MovedPartition, in its order."""
 
@@ -135,14 +138,13 @@ def _merged(one: _Named, other: _Named) -> _Named:
 
 
 def _check_all_are_named(
-    partitions: DataFrame, moves: DataFrame, left_out: DataFrame, facts: PlanFacts
+    partitions: DataFrame, moves: DataFrame, left_out: DataFrame, concerned: Column | None, topics: frozenset[str]
 ) -> list[RuleViolation]:
     """What a goal forces is either moved or left out with a reason: no partition is forgotten."""
-    concerned = _concerned(facts)
     if concerned is None:
         return []
-    if facts.topics:
-        concerned &= f.col("topic").isin(*facts.topics)
+    if topics:
+        concerned &= f.col("topic").isin(*topics)
     names = moves.select("topic", "partition").unionByName(left_out.where("reason != ''").select("topic", "partition"))
     missing = partitions.where(concerned).join(names, ["topic", "partition"], "left_anti")
     return [
@@ -158,6 +160,18 @@ def _concerned(facts: PlanFacts) -> Column | None:
     if facts.kind == DRAIN or (facts.kind == HEAL and facts.named):
         return f.arrays_overlap("replicas", _ids(facts.named))
     return f.size(f.array_except("replicas", _ids(facts.live))) > 0 if facts.kind == HEAL else None
+
+
+def _on_few_racks(brokers: Sequence[ListedBroker]) -> Column:
+    """All replicas on brokers with racks, in fewer of them than replicas and than racks with a live broker."""
+    racks: dict[str, list[int]] = {}
+    for broker in brokers:
+        if broker.rack:
+            racks.setdefault(broker.rack, []).append(broker.id)
+    live = {broker.rack for broker in brokers if broker.live and broker.rack}
+    held = [f.arrays_overlap("replicas", _ids(ids)).cast("int") for ids in racks.values()]
+    with_racks = f.size(f.array_except("replicas", _ids(chain.from_iterable(racks.values())))) == 0
+    return with_racks & (reduce(Column.__add__, held, f.lit(0)) < f.least(f.size("replicas"), f.lit(len(live))))
 
 
 def _ids(brokers: Iterable[int]) -> Column:
@@ -180,9 +194,8 @@ def _check_broker_limits(joined: DataFrame, summary: PlanSummary) -> list[RuleVi
     receiving = copying.select(
         "batch", f.explode(new).alias("broker"), f.floor(f.col("bytes") / f.size(new)).alias("got")
     )
-    sending = copying.where("leader >= 0").select(
-        "batch", f.col("leader").alias("broker"), f.col("bytes").alias("sent")
-    )
+    sender = f.coalesce("first_leader", "leader")
+    sending = copying.where(sender >= 0).select("batch", sender.alias("broker"), f.col("bytes").alias("sent"))
     both = receiving.withColumn("sent", f.lit(None)).unionByName(sending.withColumn("got", f.lit(None)))
     sums = both.groupBy("batch", "broker").agg(
         f.count("*").alias("moves"),
@@ -255,14 +268,17 @@ def _check_files(
         "number",
         f.col("entry.replicas").alias("replicas"),
         f.col("entry.expected_replicas").alias("expected"),
+        f.col("entry.first_leader").alias("first"),
     )
-    both = joined.select("topic", "partition", "batch", replicas, expected).join(
+    leader = f.col("first_leader") if directory == BATCHES else f.lit(None).cast("int").alias("first_leader")
+    both = joined.select("topic", "partition", "batch", replicas, expected, leader).join(
         entries, ["topic", "partition"], "full"
     )
     same = (
         f.col("batch").eqNullSafe(f.col("number"))
         & f.col(replicas).eqNullSafe(f.col("replicas"))
         & f.col(expected).eqNullSafe(f.col("expected"))
+        & f.col("first_leader").eqNullSafe(f.col("first"))
     )
     return [
         RuleViolation(directory, f"{row['topic']}-{row['partition']}", f"batch {row['batch']}, file {row['number']}")

@@ -2,7 +2,9 @@
 
     summary.json              {"kind": "rebalance", "cluster_id": "…", "at": ms of the snapshot, …}
     batches/batch-0001.json   as kafka-reassign-partitions takes it. Each partition also has "expected_replicas", its
-                              replicas in the snapshot, in order: submit refuses the batch where they have changed
+                              replicas in the snapshot, in order: submit refuses the batch where they have changed.
+                              "first_leader", where set: the one of these that leads before the copy begins.
+                              "topic_ids" by topic: submit refuses partitions of a topic that was made again
 
 Stock tools skip fields that they do not know: they take a batch as it is.
 """
@@ -22,32 +24,93 @@ SET_RF = "set-rf"
 """The only kind of plan that may change replication factors."""
 
 
+class PlannedCaps(msgspec.Struct, frozen=True):
+    """The caps that the plan was made with: moves at a time of one broker, and in all."""
+
+    moves_per_broker: int = 10
+    moves_per_batch: int = 1000
+
+
+class PlannedBatch(msgspec.Struct, frozen=True):
+    """What the plan says of a batch: how many partitions move, and the bytes that they copy."""
+
+    batch: int
+    moves: int
+    bytes: int
+
+
+class PlannedTraffic(msgspec.Struct, frozen=True):
+    """Bytes that a broker receives by the plan's own simulation, span by span."""
+
+    received: list[int] = []
+
+
+class PlannedTimeline(msgspec.Struct, frozen=True):
+    """What each broker receives while the plan is carried out. `seconds`: the length of a span."""
+
+    seconds: float = 0.0
+    brokers: list[PlannedTraffic] = []
+
+
 class PlanInfo(msgspec.Struct, frozen=True):
-    """The fields of summary.json that submit needs. `at`: when the snapshot was taken, ms since the epoch (UTC)."""
+    """The fields of summary.json that submit needs.
+
+    at                  when the snapshot was taken, ms since the epoch (UTC)
+    expected_seconds    how long the plan takes, by its own estimate; 0: not said
+    timeline            what is copied when, by that estimate; None: not said
+    """
 
     kind: str
     cluster_id: str
     at: int = 0
+    requested: PlannedCaps = PlannedCaps()
+    batches: list[PlannedBatch] = []
+    expected_seconds: float = 0.0
+    timeline: PlannedTimeline | None = None
+
+    def bytes_of_a_move(self, batch: int) -> float:
+        """The bytes that a move of this batch copies on average; 0 where the plan does not say it."""
+        return next((one.bytes / max(1, one.moves) for one in self.batches[batch - 1 : batch]), 0.0)
 
 
 class PlanEntry(msgspec.Struct, frozen=True):
-    """A partition of a batch: its target, and the replicas that it must have before."""
+    """A partition of a batch: its target, and the replicas that it must have before.
+
+    first_leader    the one of these that leads before the copy begins; -1: the leader stays
+    topic_id        "" where the snapshot did not have it
+    """
 
     topic: str
     partition: int
     replicas: tuple[int, ...]
     expected_replicas: tuple[int, ...]
+    first_leader: int = -1
+    topic_id: str = ""
 
     @property
     def topic_partition(self) -> TopicPartition:
         return TopicPartition(self.topic, self.partition)
 
+    @property
+    def reordered(self) -> tuple[int, ...]:
+        """The expected replicas with the first leader in front: the partition has them before the copy begins."""
+        if self.first_leader < 0:
+            return self.expected_replicas
+        return (self.first_leader, *(broker for broker in self.expected_replicas if broker != self.first_leader))
+
 
 class PlanBatch(msgspec.Struct, frozen=True):
-    """A file of batches/."""
+    """A file of batches/. `topic_ids`: by topic."""
 
     partitions: list[PlanEntry]
     version: int = 1
+    topic_ids: dict[str, str] = {}
+
+
+class _TopicIds(msgspec.Struct, frozen=True):
+    """Of a file of batches/ nothing but the ids of its topics."""
+
+    topic_ids: dict[str, str] = {}
 
 
 class SubmittablePlan(NamedTuple):
@@ -57,7 +120,7 @@ class SubmittablePlan(NamedTuple):
     batches: list[StorePath]
 
 
-T = TypeVar("T", PlanInfo, PlanBatch)
+T = TypeVar("T", PlanInfo, PlanBatch, _TopicIds)
 
 
 def read_plan(path: StorePath) -> SubmittablePlan:
@@ -65,11 +128,19 @@ def read_plan(path: StorePath) -> SubmittablePlan:
     if not path.is_dir():
         raise BadInput(f"{path}: no such directory")
     info = _read(path / SUMMARY, PlanInfo)
-    batches = {_number(file): file for file in matching(path / BATCHES, "batch-*.json")}
+    batches = {batch_number(file): file for file in matching(path / BATCHES, "batch-*.json")}
     return SubmittablePlan(info, [batches[number] for number in sorted(batches)])
 
 
-def _number(file: StorePath) -> int:
+def read_topic_ids(plan: SubmittablePlan) -> dict[str, str]:
+    """The ids that the topics of all batches had in the snapshot, as far as it knew them. Raises BadInput."""
+    ids: dict[str, str] = {}
+    for file in plan.batches:
+        ids |= _read(file, _TopicIds).topic_ids
+    return ids
+
+
+def batch_number(file: StorePath) -> int:
     """The number of a batch: its name has at least four digits, so names alone are no order."""
     number = file.stem.removeprefix("batch-")
     if not number.isdecimal():
@@ -90,12 +161,14 @@ def read_batch(file: StorePath, kind: str) -> Mapping[TopicPartition, PlanEntry]
         twice = [broker for broker, count in Counter(entry.replicas).items() if count > 1]
         if twice or not entry.replicas:
             raise BadInput(f"{file}: {name}: {f'broker {twice[0]} twice' if twice else 'no replicas'}")
+        if entry.first_leader >= 0 and entry.first_leader not in entry.expected_replicas:
+            raise BadInput(f"{file}: {name}: first_leader {entry.first_leader} is none of its expected_replicas")
         if kind != SET_RF and len(entry.replicas) != len(entry.expected_replicas):
             raise BadInput(
                 f"{file}: {name} would change its replication factor from {len(entry.expected_replicas)} to "
                 f"{len(entry.replicas)}: only a plan of kind {SET_RF} may"
             )
-        found[name] = entry
+        found[name] = msgspec.structs.replace(entry, topic_id=batch.topic_ids.get(entry.topic, ""))
     return found
 
 

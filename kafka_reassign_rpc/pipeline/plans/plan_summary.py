@@ -24,7 +24,8 @@ class LoadFigures(msgspec.Struct, frozen=True):
 
 
 class BrokerFigures(msgspec.Struct, frozen=True):
-    """One broker. `target`: its share of the cluster's load; zero for a broker that the plan empties."""
+    """One broker. `target`: its share of the cluster's load; zero for a broker that the plan empties. `capacity`,
+    `free`: bytes over all its volumes, before the plan."""
 
     broker: int
     rack: str | None
@@ -33,6 +34,7 @@ class BrokerFigures(msgspec.Struct, frozen=True):
     before: LoadFigures
     after: LoadFigures
     target: LoadFigures
+    free: int | None = None
 
 
 class RackFigures(msgspec.Struct, frozen=True):
@@ -72,7 +74,7 @@ class LeftOutFigures(msgspec.Struct, frozen=True):
 
 
 class PlanRequest(msgspec.Struct, frozen=True):
-    """The goal, options and batch limits of the plan."""
+    """The goal, options and batch limits of the plan. `racks`: a rebalance also mends racks."""
 
     brokers: list[int]
     topics: list[str]
@@ -86,6 +88,55 @@ class PlanRequest(msgspec.Struct, frozen=True):
     bytes_per_broker: int
     bytes_per_batch: int
     moves_per_batch: int
+    racks: bool = False
+
+
+class GainFigures(msgspec.Struct, frozen=True):
+    """`seconds`: what the plan would take with another value of `setting` (moves_per_broker, throttle)."""
+
+    setting: str
+    value: int
+    seconds: float
+
+
+class BottleneckFigures(msgspec.Struct, frozen=True):
+    """The broker that decides the least time: it sends (or receives) so many bytes, at so many bytes/s."""
+
+    broker: int
+    sends: bool
+    bytes: int
+    rate: int
+
+
+class BrokerTraffic(msgspec.Struct, frozen=True):
+    """The bytes that a broker sends and receives in each span of a timeline."""
+
+    broker: int
+    sent: list[int]
+    received: list[int]
+
+
+class TimelineFigures(msgspec.Struct, frozen=True):
+    """What each broker sends and receives while the plan is carried out. `seconds`: the length of a span."""
+
+    seconds: float
+    brokers: list[BrokerTraffic]
+
+
+class LargestFigures(msgspec.Struct, frozen=True):
+    """The partition with the largest replicas: its name, and the bytes of one."""
+
+    partition: str
+    bytes: int
+
+
+class ShortfallFigures(msgspec.Struct, frozen=True):
+    """The broker that is furthest from its target by a measure: its share of it, why it is no closer."""
+
+    measure: str
+    broker: int
+    share: float
+    reasons: list[str]
 
 
 class PlanSummary(msgspec.Struct, frozen=True):
@@ -94,8 +145,15 @@ class PlanSummary(msgspec.Struct, frozen=True):
     at                when the snapshot was taken: ms since the epoch
     lower_bound       bytes that every plan with the same result copies
     imbalance_…       by measure: the worst broker's distance from its target, as a share of the target
-    expected_seconds  the duration of the plan: the sum over its batches
-    complete          false: the goal forces changes of partitions that the plan leaves out (heal, drain, set-rf)
+    broker_bandwidth  bytes/s of the brokers that differ from `bandwidth`, by id
+    throttle          bytes/s of moves on each broker; None: none
+    expected_seconds  the duration of the plan, simulated: moves start as others end
+    batches_seconds   the same with batches, each of which waits for the one before
+    bound_seconds     no order of these moves takes less: the bytes of the bottleneck over its rate
+    complete          false: the goal forces changes of partitions that the plan leaves out (heal, drain, set-rf,
+                      racks), and that no reassignment, in flight or waiting, makes either
+    largest           None: no size is known
+    why_not_better    see `why_not_better.shortfalls`
     """
 
     kind: str
@@ -117,7 +175,16 @@ class PlanSummary(msgspec.Struct, frozen=True):
     notes: list[str]
     bandwidth: int
     expected_seconds: float
+    batches_seconds: float = 0.0
+    bound_seconds: float = 0.0
+    bottleneck: BottleneckFigures | None = None
+    gains: list[GainFigures] = []
+    timeline: TimelineFigures | None = None
+    broker_bandwidth: dict[int, int] = {}
+    throttle: int | None = None
     complete: bool = True
+    largest: LargestFigures | None = None
+    why_not_better: list[ShortfallFigures] = []
     version: int = VERSION
 
 

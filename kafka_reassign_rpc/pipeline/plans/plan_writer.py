@@ -3,13 +3,15 @@
     summary.json                     goal, costs, brokers before and after: `plan_summary.PlanSummary`
     moves/                           Parquet, one row for each partition that moves, in the order of the batches
     left_out/                        Parquet, one row for each partition that the goal concerns and that cannot move
-    batches/batch-0001.json          as kafka-reassign-partitions takes it; "expected_replicas": those in the snapshot
+    batches/batch-0001.json          as kafka-reassign-partitions takes it; "expected_replicas": those in the snapshot,
+                                     "topic_ids": of its topics
     rollback/rollback-0001.json      undoes batch-0001; to undo the whole plan, start with the highest number
 
 The directory appears when all of it is written.
 """
 
 import os
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -37,10 +39,14 @@ MOVES_SCHEMA = pa.schema(
         pa.field("rule", pa.string(), nullable=False),
         pa.field("batch", pa.int32(), nullable=False),
         pa.field("priority", pa.int32(), nullable=False),
+        pa.field("first_leader", pa.int32()),
+        pa.field("start", pa.int32()),
     ]
 )
 """`bytes`: copied over all new replicas. `rule`: the hard rule or the soft goal that moves the partition. `leader`: in
-the snapshot, -1 for none. `priority`: 0 starts first."""
+the snapshot, -1 for none. `priority`: 0 starts first. `first_leader`: the replica that leads before the copy begins;
+null: the leader stays. `start`: its place in the order in which moves start, from 1 on: that of the batch files, one
+after the other."""
 
 LEFT_OUT_SCHEMA = pa.schema(
     [
@@ -64,11 +70,23 @@ class PlanWriter:
         self.moves = DirectoryWriter(self.hidden / MOVES, MOVES_SCHEMA)
         self.left_out = DirectoryWriter(self.hidden / LEFT_OUT, LEFT_OUT_SCHEMA)
 
-    def write_batch(self, number: int, moves: list[tuple[str, int, tuple[int, ...], tuple[int, ...]]]) -> None:
-        """Write a batch and its rollback; each move: topic, partition, original replicas, target."""
-        forward = [_entry(topic, partition, target, original) for topic, partition, original, target in moves]
-        back = [_entry(topic, partition, original, target) for topic, partition, original, target in reversed(moves)]
-        _write(self.hidden / BATCHES / f"batch-{number:04d}.json", {"version": 1, "partitions": forward})
+    def write_batch(
+        self,
+        number: int,
+        moves: list[tuple[str, int, tuple[int, ...], tuple[int, ...], int]],
+        topic_ids: Mapping[str, str],
+    ) -> None:
+        """Write a batch and its rollback; each move: topic, partition, original replicas, target, first leader.
+        topic_ids: of topics by name, as far as they are known."""
+        ids = {topic: topic_ids[topic] for topic in sorted({move[0] for move in moves}) if topic in topic_ids}
+        forward = [
+            _entry(topic, partition, target, original) | ({"first_leader": first} if first >= 0 else {})
+            for topic, partition, original, target, first in moves
+        ]
+        back = [_entry(topic, partition, original, target) for topic, partition, original, target, _ in reversed(moves)]
+        _write(
+            self.hidden / BATCHES / f"batch-{number:04d}.json", {"version": 1, "partitions": forward, "topic_ids": ids}
+        )
         _write(self.hidden / ROLLBACK / f"rollback-{number:04d}.json", {"version": 1, "partitions": back})
 
     def write_summary(self, summary: PlanSummary) -> None:

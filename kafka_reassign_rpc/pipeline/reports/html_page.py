@@ -1,12 +1,13 @@
 """An HTML page that needs no network: style, tables and SVG plots are inside of it.
 
 The markup is in templates/: `page.html.j2` the page, `sections.html.j2` one macro for each kind of section,
-`style.css.j2` the style. Jinja2 escapes every text; only plots are markup.
+`style.css.j2` the style, `tables.js.j2` the script of tables that readers filter and sort. Jinja2 escapes every text;
+only plots are markup.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -15,6 +16,14 @@ from markupsafe import Markup
 @cache
 def _templates() -> Environment:
     return Environment(loader=PackageLoader(__package__, "templates"), autoescape=True, undefined=StrictUndefined)
+
+
+class TableFilter(NamedTuple):
+    """A box above a table: rows stay where one of `columns` has its text, or its number among theirs (`is_id`)."""
+
+    name: str
+    columns: Sequence[int]
+    is_id: bool = False
 
 
 class HtmlPage:
@@ -41,10 +50,23 @@ class HtmlPage:
             self._add("notes", lines=lines)
 
     def table(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, text: Collection[int] = (0,), more: int = 0
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        text: Collection[int] = (0,),
+        more: int = 0,
+        filters: Sequence[TableFilter] = (),
+        keys: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
-        """A table. `text`: indexes of columns with text, the others hold numbers; `more`: how many rows are omitted."""
-        self._add("table", columns=columns, rows=rows, text_columns=text, more=more)
+        """A table.
+
+        text     indexes of columns with text, the others hold numbers
+        more     how many rows are omitted
+        filters  what readers can filter it by; then they can sort it too
+        keys     columns that sort by these numbers, one for each row; others sort by their text
+        """
+        self._add("table", columns=columns, rows=rows, text_columns=text, more=more, filters=filters, keys=keys or {})
 
     def text(self, line: str) -> None:
         self._add("text", line=line)
@@ -54,4 +76,10 @@ class HtmlPage:
 
     def html(self) -> str:
         template = _templates().get_template("page.html.j2")
-        return template.render(title=self._title, subtitle=self._subtitle, sections=self._sections) + "\n"
+        has_filters = any(arguments.get("filters") for _, arguments in self._sections)
+        return (
+            template.render(
+                title=self._title, subtitle=self._subtitle, sections=self._sections, has_filters=has_filters
+            )
+            + "\n"
+        )

@@ -1,10 +1,12 @@
-"""The page of a plan: its costs, the brokers before and after, when each batch runs, the reasons of the moves."""
+"""The page of a plan: its costs, the brokers before and after, when each batch runs, the moves and their reasons."""
 
 from collections import Counter
 
 from kafka_reassign_rpc.client.text_format import duration, size
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter, read_moves
+from kafka_reassign_rpc.pipeline.plans.move_texts import move_cells
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
     BrokerFigures,
@@ -14,13 +16,18 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     incomplete_text,
     known_imbalance,
 )
+from kafka_reassign_rpc.pipeline.plans.time_texts import network_text, time_lines
+from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines
 from kafka_reassign_rpc.pipeline.reports import svg_plots
-from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
+from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage, TableFilter
 from kafka_reassign_rpc.pipeline.reports.result_tables import utc_time
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 
 NAME = "report.html"
 _TABLE_ROWS = 20
+_MOVES = 2_000
+"""Moves that the page lists."""
+_MOVE_FILTERS = (TableFilter("Topic", (0,)), TableFilter("Broker", (1, 2), is_id=True), TableFilter("Reason", (5,)))
 _BATCHES_AS_BARS = 60
 """More batches than this become a curve of copied bytes."""
 _TITLES = {
@@ -29,6 +36,7 @@ _TITLES = {
     "expand": "New brokers take their share",
     "rebalance": "Load is spread evenly",
     "set-rf": "Replication factors change",
+    "racks": "Partitions come to lie on as many racks as possible",
 }
 
 
@@ -51,11 +59,15 @@ def _page(plan: StorePath, summary: PlanSummary) -> HtmlPage:
     brokers = summary.brokers
     page.figure(svg_plots.bar_plots([str(one.broker) for one in brokers], _load_panels(brokers), "broker"), "brokers")
     page.table(*_imbalance(summary))
+    if summary.why_not_better:
+        page.heading("Why not better", "The broker furthest from its target after the plan, and what keeps it there.")
+        page.notes(shortfall_lines(summary))
     if len(summary.racks) > 1:
         page.heading("Racks")
         names = [one.rack or "no rack" for one in summary.racks]
         page.figure(svg_plots.bar_plots(names, _load_panels(summary.racks), "rack"), "racks")
-    page.heading("Batches", f"At {size(summary.bandwidth)}/s for each broker, one batch after the other.")
+    _add_time(page, summary)
+    page.heading("Batches", f"At {network_text(summary)}, one batch after the other.")
     if summary.batches:
         page.figure(_timeline(summary.batches), "timeline of the batches")
         first = [_batch_row(one) for one in summary.batches[:_TABLE_ROWS]]
@@ -63,9 +75,35 @@ def _page(plan: StorePath, summary: PlanSummary) -> HtmlPage:
         page.table(columns, first, more=len(summary.batches) - len(first))
     else:
         page.text("Nothing has to move.")
+    _add_moves(page, plan, summary)
     _add_reasons(page, plan)
     _add_left_out(page, summary)
     return page
+
+
+def _add_time(page: HtmlPage, summary: PlanSummary) -> None:
+    """What each broker sends and receives while moves start as others end, and what decides the time."""
+    timeline = summary.timeline
+    if timeline is None:
+        return
+    page.heading("Time", f"At {network_text(summary)}: moves start as others end.")
+    page.notes([f"{name}: {text}" for name, text in time_lines(summary)])
+    spans = len(timeline.brokers[0].sent)
+
+    def rates(of: list[list[int]]) -> list[list[float]]:
+        return [[value / timeline.seconds for value in row] for row in of]
+
+    panels = [
+        svg_plots.HeatMap("Sent", rates([one.sent for one in timeline.brokers])),
+        svg_plots.HeatMap("Received", rates([one.received for one in timeline.brokers])),
+    ]
+    names = [str(one.broker) for one in timeline.brokers]
+    drawn = svg_plots.heat_maps(names, panels, spans * timeline.seconds, "broker", _rate, duration)
+    page.figure(drawn, "what each broker sends and receives over time")
+
+
+def _rate(value: float) -> str:
+    return f"{size(value)}/s"
 
 
 def _tiles(summary: PlanSummary) -> list[tuple[str, str]]:
@@ -75,7 +113,7 @@ def _tiles(summary: PlanSummary) -> list[tuple[str, str]]:
         (size(summary.bytes), "copied"),
         (over, f"the least possible ({size(summary.lower_bound)})"),
         (f"{len(summary.batches):,}", "batches"),
-        (duration(summary.expected_seconds), "expected time"),
+        (duration(summary.expected_seconds), f"expected time ({duration(summary.batches_seconds)} in batches)"),
         (f"{sum(one.partitions for one in summary.left_out):,}", "partitions left out"),
     ]
 
@@ -130,6 +168,20 @@ def _batch_row(one: BatchFigures) -> list[str]:
         duration(one.starts_after_seconds),
         duration(one.expected_seconds),
     ]
+
+
+def _add_moves(page: HtmlPage, plan: StorePath, summary: PlanSummary) -> None:
+    moves = [one.move for one in read_moves(plan, MoveFilter(), limit=_MOVES)]
+    if moves:
+        page.heading("Moves", "In the order in which they start. `kafka-reassign-rpc plan show` lists and sorts all.")
+        page.table(
+            ["partition", "replicas", "then", "bytes", "batch", "reason"],
+            [move_cells(one) for one in moves],
+            text=(0, 1, 2, 5),
+            more=summary.moves - len(moves),
+            filters=_MOVE_FILTERS,
+            keys={3: [one.bytes for one in moves]},
+        )
 
 
 def _add_reasons(page: HtmlPage, plan: StorePath) -> None:

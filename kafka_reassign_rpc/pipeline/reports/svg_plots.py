@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -126,6 +127,39 @@ def timeline(starts: Sequence[float], lengths: Sequence[float], title: str, labe
         axis.set_title(title)
         axis.set_ylabel(label)
         axis.tick_params(length=0)
+        return _svg(figure)
+
+
+class HeatMap(NamedTuple):
+    """A row of values for each name, at equal steps of time. The colour is the share of the largest value of all."""
+
+    title: str
+    rows: Sequence[Sequence[float]]
+
+
+def heat_maps(
+    names: Sequence[str], panels: Sequence[HeatMap], end: float, label: str, form: Format, time: Format
+) -> str:
+    """Heat maps beside one another, with the same names and colours, from 0 to `end` seconds. `form`: of a value."""
+    most = max((value for panel in panels for row in panel.rows for value in row), default=1.0) or 1.0
+    with mpl.rc_context({**_STYLE, "axes.grid": False}):
+        height = max(2.0, min(7.0, 1.2 + 0.14 * len(names)))
+        figure = Figure(figsize=(10, height), layout="constrained")
+        axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        colours = LinearSegmentedColormap.from_list("busy", ["#f3f6f9", AFTER, "#0b2e2b"])
+        place = (0, end, len(names) - 0.5, -0.5)
+        for axis, panel in zip(axes, panels, strict=True):
+            drawn = axis.imshow(
+                panel.rows, cmap=colours, vmin=0, vmax=most, aspect="auto", interpolation="nearest", extent=place
+            )
+            axis.set_title(panel.title)
+            axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: time(value)))
+            axis.xaxis.set_major_locator(MaxNLocator(4))
+            axis.tick_params(length=0)
+        step = max(1, -(-len(names) // _NAMED_BARS))
+        axes[0].set_yticks(list(range(0, len(names), step)), names[::step])
+        axes[0].set_ylabel(label)
+        figure.colorbar(drawn, ax=axes, format=FuncFormatter(lambda value, _: form(value)), ticks=MaxNLocator(4))
         return _svg(figure)
 
 

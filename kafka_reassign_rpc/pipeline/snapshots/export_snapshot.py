@@ -161,6 +161,7 @@ class _Export:
 
     def _write_partitions(self, topic: TopicInfo, sizes: Mapping[ReplicaKey, int]) -> None:
         self.exported.topics += 1
+        self._writer.topics.add((topic.name, topic.topic_id or None))
         for index, partition in sorted(topic.partitions.items()):
             move = self._moves.get(TopicPartition(topic.name, index))
             is_waiting = move is not None and move.is_waiting
@@ -211,7 +212,7 @@ class _Export:
         """Brokers and their configs. This comes last, when all brokers with an assigned replica are known."""
         for broker in self._live.keys() - self._assigned - self._log_dirs.keys():
             del self._live[broker]
-            why = "does not answer and holds no replica: the snapshot leaves it out, it may be no broker"
+            why = "tells nothing of its log dirs and holds no replica: the snapshot leaves it out, it may be no broker"
             self.warnings.add("node {}", "nodes", broker, why)
         volumes_of = self._write_log_dirs()
         for broker in sorted(self._live.keys() | self._assigned):

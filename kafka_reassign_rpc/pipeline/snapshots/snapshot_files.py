@@ -25,6 +25,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import (
     PARTITIONS,
     REPLICAS,
     TABLES,
+    TOPICS,
     VERSION,
     SnapshotMeta,
 )
@@ -51,6 +52,7 @@ class SnapshotWriter:
         self._hidden = self._directory.hidden
         self.brokers = TableWriter(self._hidden / FILES["brokers"], BROKERS)
         self.log_dirs = TableWriter(self._hidden / FILES["log_dirs"], LOG_DIRS)
+        self.topics = TableWriter(self._hidden / FILES["topics"], TOPICS)
         self.partitions = DirectoryWriter(self._hidden / FILES["partitions"], PARTITIONS)
         self.replicas = DirectoryWriter(self._hidden / FILES["replicas"], REPLICAS)
         self.configs = TableWriter(self._hidden / FILES["configs"], CONFIGS)
@@ -63,7 +65,7 @@ class SnapshotWriter:
         self._directory.publish()
 
     def _writers(self) -> Sequence[TableWriter | DirectoryWriter]:
-        return self.brokers, self.log_dirs, self.partitions, self.replicas, self.configs
+        return self.brokers, self.log_dirs, self.topics, self.partitions, self.replicas, self.configs
 
     def __enter__(self) -> Self:
         return self
@@ -108,12 +110,24 @@ def check(path: StorePath) -> SnapshotMeta:
     return meta
 
 
+def count_partitions(path: StorePath) -> int:
+    """The partitions of a snapshot, by the footers of its files. Raises BadInput."""
+    return parquet_files.check(table_path(path, "partitions"), IN_EVERY_SNAPSHOT["partitions"])
+
+
 def read(path: StorePath, table: str) -> pa.Table:
     """A whole small table in memory, with the columns of every snapshot. Empty where the snapshot lacks an
     optional one."""
     if table in OPTIONAL and not table_path(path, table).exists():
         return TABLES[table].empty_table()
     return parquet_files.read(table_path(path, table), IN_EVERY_SNAPSHOT[table])
+
+
+def topic_ids(path: StorePath) -> dict[str, str]:
+    """The ids of topics by name; those that are not known are left out."""
+    table = read(path, "topics")
+    pairs = zip(table["topic"].to_pylist(), table["topic_id"].to_pylist(), strict=True)
+    return {topic: topic_id for topic, topic_id in pairs if topic_id}
 
 
 def record_batches(path: StorePath, table: str) -> Iterator[pa.RecordBatch]:

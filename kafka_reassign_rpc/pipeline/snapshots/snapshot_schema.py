@@ -2,6 +2,7 @@
 
     brokers.parquet     one row for each broker that is live or has a replica assigned
     log_dirs.parquet    one row for each log dir of a live broker that answers; absent in snapshots of 0.1.0
+    topics.parquet      one row for each topic; absent in snapshots of 0.1.0
     partitions/         one row for each partition, with its move in flight or in the queue
     replicas/           one row for each replica that a broker holds (DescribeLogDirs)
     configs.parquet     topic and broker configs that were set
@@ -54,6 +55,9 @@ LOG_DIRS = pa.schema(
 """`volume` numbers the volumes of a broker: log dirs with the same number share one, as far as their sizes show it (see
 `planner/log_dir_volumes.py`). It is null for a log dir that is offline or does not tell its size."""
 
+TOPICS = pa.schema([_field("topic", pa.string()), pa.field("topic_id", pa.string())])
+"""`topic_id` as Kafka prints it. A topic that is deleted and made again has another one."""
+
 PARTITIONS = pa.schema(
     [
         _field("topic", pa.string()),
@@ -96,7 +100,14 @@ CONFIGS = pa.schema(
 )
 """`resource_type` is "topic" or "broker"; `value` is null for a secret."""
 
-TABLES = {"brokers": BROKERS, "log_dirs": LOG_DIRS, "partitions": PARTITIONS, "replicas": REPLICAS, "configs": CONFIGS}
+TABLES = {
+    "brokers": BROKERS,
+    "log_dirs": LOG_DIRS,
+    "topics": TOPICS,
+    "partitions": PARTITIONS,
+    "replicas": REPLICAS,
+    "configs": CONFIGS,
+}
 _ADDED = ("waiting",)
 """Columns that snapshots of release 0.1.0 do not have: all of their partitions have a null there."""
 IN_EVERY_SNAPSHOT = {
@@ -105,13 +116,14 @@ IN_EVERY_SNAPSHOT = {
 FILES = {
     "brokers": "brokers.parquet",
     "log_dirs": "log_dirs.parquet",
+    "topics": "topics.parquet",
     "partitions": "partitions",
     "replicas": "replicas",
     "configs": "configs.parquet",
 }
 
 
-OPTIONAL = frozenset({"log_dirs"})
+OPTIONAL = frozenset({"log_dirs", "topics"})
 """Tables that a snapshot may lack: it has no rows of them then."""
 
 

@@ -1,9 +1,16 @@
-"""`submit`: a plan is carried out, batch after batch.
+"""`submit`: a plan is carried out: moves begin as others end, or batch after batch.
 
-submit_plan.py        the run: check, begin a batch, follow it
-batch_changes.py      begin a batch, take it back if part of it is refused, change its throttle
+submit_plan.py        the run: check the cluster, choose the way
+window_run.py         moves begin as others end
+move_window.py        which moves may be in flight (pure)
+plan_progress.py      moves, bytes and time of the whole plan (pure)
+plan_warnings.py      racks that are lost, a throttle that is too low (pure)
+batch_run.py          one batch after the other
+batch_changes.py      begin moves, take a batch back if part of it is refused, change the throttle, elect leaders
+health_watch.py       checks while moves run
+stop_conditions.py    when submit stops: broker lost, partitions under-replicated (pure)
+batch_state.py        how far moves are, from what the cluster shows (pure)
+plan_difference.py    `plan show` beside the cluster as it is now
 patient_cluster.py    questions to the cluster, asked again while it does not answer
 submit_settings.py    intervals, output
-batch_state.py        how far a batch is, from what the cluster shows
-stop_conditions.py    when submit stops: broker lost, partitions under-replicated
 """

@@ -1,8 +1,9 @@
-"""What submit changes in the cluster: it begins the moves of a batch, takes them back, gives them another throttle."""
+"""What submit changes in the cluster: it begins the moves of a batch, takes them back, gives them another throttle,
+lets the first replicas lead afterwards."""
 
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from kafka_reassign_rpc.client import KafkaError, TopicPartition
@@ -12,9 +13,27 @@ from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
-from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, first_lines
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, first_lines, named
 
 Entries = Mapping[TopicPartition, PlanEntry]
+Assignment = Mapping[TopicPartition, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What became of moves that submit asked for.
+
+    begun, done    they are in flight, or have ended
+    refused        they will not begin, and why
+    later          they have not begun, but may if they are asked for again; with the error
+    reordered      those of `later` that have their first leader in front
+    """
+
+    begun: frozenset[TopicPartition]
+    done: frozenset[TopicPartition] = frozenset()
+    refused: Mapping[TopicPartition, str] = field(default_factory=dict)
+    later: Mapping[TopicPartition, KafkaError] = field(default_factory=dict)
+    reordered: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -25,6 +44,8 @@ class BatchChanges:
     may_change_factor        whether to allow changes of the replication factor
     throttle                 bytes/s for moving replicas on each broker; 0: none; None: as it is
     reason                   what the controller keeps with each move; None: it keeps no reasons
+    queued_per_broker        moves join the controller's queue, and start while each of their brokers has fewer in
+                             flight than this; None: they start at once
     """
 
     cluster: PatientCluster
@@ -32,57 +53,119 @@ class BatchChanges:
     may_change_factor: bool
     throttle: int | None
     reason: str | None
+    queued_per_broker: int | None = None
 
-    def begin(self, name: str, entries: Entries) -> None:
+    def begin(self, name: str, entries: Entries, reordered: Collection[TopicPartition] = ()) -> None:
         """Begin these moves; if the controller refuses one for good, take back the others.
 
         A refusal that may pass, and an answer that is lost, are no end: what the cluster shows decides what is sent
         again. Raises PlanDoesNotFit, JobFailed.
         """
-        intervals = self.cluster.intervals
-        deadline = time.monotonic() + intervals.patience
-        left = dict(entries)
+        deadline = time.monotonic() + self.cluster.intervals.patience
+        left, begun = dict(entries), set[TopicPartition]()
         while left:
-            errors, is_lost = self._send(name, left)
-            doubtful = {one: left[one] for one in errors}
-            if not doubtful:
-                return
-            # A node may have shown a move that had ended: then the controller refuses it, and nothing is wrong.
-            found = self.cluster.state_when(doubtful, _has_begun, intervals.settle if is_lost else intervals.poll)
-            refused = {one: why for one, why in found.mismatched.items() if is_lost}
-            refused |= {
-                one: error.message
-                for one, error in errors.items()
-                if one in found.mismatched or (one in found.not_begun and not error.retriable)
-                if one not in refused
-            }
-            if refused:
-                self._take_back(name, refused, entries.keys() - doubtful.keys() | found.moving)
-            left = {one: entries[one] for one in sorted(found.not_begun)}
+            offer = self.offer(name, left, reordered)
+            begun |= offer.begun
+            if offer.refused:
+                self._take_back(name, offer.refused, begun)
+            left, reordered = {one: entries[one] for one in sorted(offer.later)}, offer.reordered
             if left and time.monotonic() >= deadline:
-                why = next(iter(errors.values())).message
-                raise JobFailed(f"{name}: {len(left)} moves were not begun: {why} Run the same command again.")
+                raise not_begun(name, offer.later)
             if left:
-                time.sleep(intervals.poll)
+                time.sleep(self.cluster.intervals.poll)
 
-    def _send(self, name: str, entries: Entries) -> tuple[dict[TopicPartition, KafkaError], bool]:
+    def offer(self, name: str, entries: Entries, reordered: Collection[TopicPartition]) -> "Offer":
+        """Ask for these moves once, and find out what became of them.
+
+        reordered    those that have their first leader in front already
+        """
+        errors, is_lost = self._send(name, entries, reordered)
+        doubtful = {one: entries[one] for one in errors}
+        if not doubtful:
+            return Offer(begun=frozenset(entries))
+        # A node may have shown a move that had ended: then the controller refuses it, and nothing is wrong.
+        intervals = self.cluster.intervals
+        found = self.cluster.state_when(doubtful, _has_begun, intervals.settle if is_lost else intervals.poll)
+        refused = {one: why for one, why in found.mismatched.items() if is_lost}
+        refused |= {
+            one: error.message
+            for one, error in errors.items()
+            if one in found.mismatched or (one in found.not_begun and not error.retriable)
+            if one not in refused
+        }
+        begun = entries.keys() - doubtful.keys() | found.moving
+        later = {one: errors[one] for one in found.not_begun if one not in refused}
+        return Offer(frozenset(begun), found.done, refused, later, found.reordered)
+
+    def _send(
+        self, name: str, entries: Entries, reordered: Collection[TopicPartition]
+    ) -> tuple[dict[TopicPartition, KafkaError], bool]:
         """Ask for the moves. Returns the errors, and whether it is unknown what became of the request."""
         try:
             with self.cluster.word_if_slow():
-                results = self._alter(entries, {one: entry.expected_replicas for one, entry in entries.items()})
+                errors = self._lead_first(name, entries, reordered)
+                rest = {one: entry for one, entry in entries.items() if one not in errors}
+                results = self._alter(
+                    {one: entry.replicas for one, entry in rest.items()},
+                    {one: entry.reordered for one, entry in rest.items()},
+                    self.throttle,
+                    self.queued_per_broker,
+                )
         except KafkaError as error:
             if not error.retriable:
                 raise
             self.cluster.output.line(f"{name}: {error.message} Checking whether the moves have begun.")
             return dict.fromkeys(entries, error), True
-        return {one: error for one, error in results.items() if error is not None}, False
+        return errors | _failures(results), False
 
-    def _alter(self, entries: Entries, expected: Mapping[TopicPartition, tuple[int, ...]]) -> Results:
+    def _lead_first(
+        self, name: str, entries: Entries, reordered: Collection[TopicPartition]
+    ) -> dict[TopicPartition, KafkaError]:
+        """Let the first leaders lead that the plan names: the copy then begins from them. Returns why partitions could
+        not be reordered. One whose election fails is copied from the leader that it has."""
+        first = {one: entry for one, entry in entries.items() if entry.first_leader >= 0}
+        if not first:
+            return {}
+        as_planned = {one: entry for one, entry in first.items() if one not in reordered}
+        results = self._alter(
+            {one: entry.reordered for one, entry in as_planned.items()},
+            {one: entry.expected_replicas for one, entry in as_planned.items()},
+            None,
+        )
+        errors = _failures(results)
+        self._elect(name, [one for one in first if one not in errors], "copied from the present leader")
+        return errors
+
+    def lead_afterwards(self, name: str, found: BatchState) -> None:
+        """Let the first replicas lead where moves have ended and their first leaders lead still. Where that fails, they
+        go on leading, and the next run tries again."""
+        if found.to_elect:
+            with self.cluster.word_if_slow():
+                self._elect(name, sorted(found.to_elect), "led by the first leader of the plan still")
+
+    def _elect(self, name: str, partitions: list[TopicPartition], otherwise: str) -> None:
+        """Let the first replicas lead. Where that fails, a line says why and what is the case `otherwise`."""
+        try:
+            results = self.cluster.client.elect_preferred_leaders(partitions)
+        except KafkaError as error:
+            results = dict.fromkeys(partitions, error)
+        failed = _failures(results)
+        if failed:
+            why = next(iter(failed.values())).message
+            self.cluster.output.line(f"{name}: {otherwise}, as the election failed ({why}): {named(failed)}")
+
+    def _alter(
+        self, targets: Assignment, expected: Assignment, throttle: int | None, queued_per_broker: int | None = None
+    ) -> Results:
+        if not targets:
+            return {}
         return self.cluster.client.alter_partition_reassignments(
-            {one: entry.replicas for one, entry in entries.items()},
+            targets,
             allow_replication_factor_change=self.may_change_factor,
             expected_replicas=expected if self.compares else None,
-            throttle=self.throttle,
+            throttle=throttle,
+            queue=queued_per_broker is not None,
+            moves_per_broker=queued_per_broker,
             reason=self.reason,
         )
 
@@ -96,8 +179,10 @@ class BatchChanges:
             left = {one: entry for one, entry in left.items() if one in listed}
             if not left:
                 return
-            results = self.cluster.ask(partial(self._alter, left, {one: listed[one].replicas for one in left}))
-            errors = {one: error for one, error in results.items() if error is not None}
+            targets = {one: entry.replicas for one, entry in left.items()}
+            standing = {one: listed[one].replicas for one in left}
+            results = self.cluster.ask(partial(self._alter, targets, standing, self.throttle, self.queued_per_broker))
+            errors = _failures(results)
             left = {one: entry for one, entry in left.items() if one in errors}
             if left and time.monotonic() >= deadline:
                 lines = [f"{one}: {errors[one].message}" for one in sorted(left)]
@@ -119,6 +204,17 @@ class BatchChanges:
         ]
         text = f"{name}: {len(refused)} moves were refused; submit cancelled the others of the batch{exceptions}:"
         raise PlanDoesNotFit("\n".join([text, *first_lines(lines)]))
+
+
+def not_begun(name: str, later: Mapping[TopicPartition, KafkaError]) -> JobFailed:
+    """The error for moves that were refused again and again."""
+    why = next(iter(later.values())).message
+    return JobFailed(f"{name}: {len(later)} moves were not begun: {why} Run the same command again.")
+
+
+def _failures(results: Results) -> dict[TopicPartition, KafkaError]:
+    """The partitions that were refused, with the reason."""
+    return {one: error for one, error in results.items() if error is not None}
 
 
 def _has_begun(found: BatchState) -> bool:

@@ -4,30 +4,40 @@ The cluster alone shows what a batch still needs, so submit can be killed at any
 
     the partition                                       its state
     has the target, no move in flight                   done
+    has it, and its first leader leads, not target[0]   done, to elect
     moves to the target, or waits in the queue for it   moving
     has the expected replicas, no move in flight        not begun
-    anything else, or it is deleted                     mismatched: submit begins nothing of the batch
+    has them with its first leader in front, no copy    not begun, reordered
+    anything else, deleted, or of a topic made again    mismatched: submit does not begin it
 
 A node may learn of the end of a move later than the controller, so submit looks at mismatched partitions again.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
 
-from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
+from kafka_reassign_rpc.client.result_values import PartitionReassignment
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 
 
 @dataclass(frozen=True)
 class BatchState:
-    """The partitions of a batch by state; `mismatched` has the reason for each."""
+    """The partitions of a batch by state; `mismatched` has the reason for each.
+
+    reordered    those of `not_begun` that have their first leader in front already
+    to_elect     those of `done` that their first leader leads still: an election lets the first replica lead
+    leaders      the leader of each partition, as far as it is known; -1: none
+    """
 
     done: frozenset[TopicPartition]
     moving: frozenset[TopicPartition]
     not_begun: frozenset[TopicPartition]
     mismatched: Mapping[TopicPartition, str]
+    reordered: frozenset[TopicPartition] = frozenset()
+    to_elect: frozenset[TopicPartition] = frozenset()
+    leaders: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     @property
     def is_done(self) -> bool:
@@ -36,43 +46,74 @@ class BatchState:
 
 def batch_state(
     batch: Mapping[TopicPartition, PlanEntry],
-    topics: Mapping[str, dict[int, PartitionInfo] | KafkaError],
+    topics: Mapping[str, TopicInfo],
     in_flight: Mapping[TopicPartition, PartitionReassignment],
 ) -> BatchState:
     """Find the state of each partition of a batch.
 
-    topics       the partitions of the batch's topics, as the cluster describes them
+    topics       the batch's topics, as the cluster describes them
     in_flight    all reassignments that the controller lists
     """
-    by_state: dict[str, set[TopicPartition]] = {"done": set(), "moving": set(), "not begun": set()}
-    mismatched = {}
+    by_state: dict[str, set[TopicPartition]] = {"done": set(), "moving": set(), "not begun": set(), "reordered": set()}
+    mismatched, leaders = {}, {}
     for name, entry in batch.items():
-        state = _partition_state(entry, topics.get(entry.topic), in_flight.get(name))
+        topic = topics.get(entry.topic)
+        state = _partition_state(entry, topic, in_flight.get(name))
+        if topic is not None and entry.partition in topic.partitions:
+            leaders[name] = topic.partitions[entry.partition].leader
         if state in by_state:
             by_state[state].add(name)
         else:
             mismatched[name] = state
+    done = frozenset(by_state["done"])
     return BatchState(
-        frozenset(by_state["done"]), frozenset(by_state["moving"]), frozenset(by_state["not begun"]), mismatched
+        done,
+        frozenset(by_state["moving"]),
+        frozenset(by_state["not begun"] | by_state["reordered"]),
+        mismatched,
+        frozenset(by_state["reordered"]),
+        frozenset(name for name in done if _is_led_by_first_leader(batch[name], leaders[name])),
+        leaders,
     )
 
 
-def _partition_state(
-    entry: PlanEntry, topic: dict[int, PartitionInfo] | KafkaError | None, move: PartitionReassignment | None
-) -> str:
+def _is_led_by_first_leader(entry: PlanEntry, leader: int) -> bool:
+    """Whether another replica leads than the first, because the plan let it lead before the copy."""
+    return entry.first_leader >= 0 and leader == entry.first_leader and leader != entry.replicas[0]
+
+
+def _partition_state(entry: PlanEntry, topic: TopicInfo | None, move: PartitionReassignment | None) -> str:
     """The state, or why the partition does not match the plan."""
+    if topic is not None and entry.topic_id and topic.topic_id and topic.topic_id != entry.topic_id:
+        return f"the topic was deleted and made again: its id is {topic.topic_id}, in the snapshot {entry.topic_id}"
     if move is not None:
+        if entry.first_leader >= 0 and move.target == entry.reordered and not move.adding_replicas:
+            return "reordered"  # the next moment it is
         waits_for_target = move.is_waiting and set(move.target) == set(entry.replicas)
         return (
             "moving" if waits_for_target or move.target == entry.replicas else f"moves to {list(move.target)} already"
         )
-    if topic is None or isinstance(topic, KafkaError):
-        return f"the topic cannot be described: {topic.message if topic is not None else 'it does not exist'}"
-    if entry.partition not in topic:
+    if topic is None or topic.error is not None:
+        why = "it does not exist" if topic is None or topic.error is None else topic.error.message
+        return f"the topic cannot be described: {why}"
+    if entry.partition not in topic.partitions:
         return "there is no such partition"
-    replicas = topic[entry.partition].replicas
+    replicas = topic.partitions[entry.partition].replicas
     if replicas == entry.replicas:
         return "done"
+    if replicas == entry.reordered:
+        return "reordered" if entry.first_leader >= 0 else "not begun"
     if replicas == entry.expected_replicas:
         return "not begun"
     return f"has the replicas {list(replicas)}, the plan was made for {list(entry.expected_replicas)}"
+
+
+def mismatch_lines(found: BatchState) -> list[str]:
+    """A line for each partition that does not match the plan."""
+    return [f"{name}: {why}" for name, why in sorted(found.mismatched.items())]
+
+
+def missing_broker(entry: PlanEntry, live: Set[int]) -> str:
+    """Why a move cannot begin: a broker of its target is not live; "" if all are."""
+    gone = [broker for broker in entry.replicas if broker not in live]
+    return f"broker {gone[0]} is not live" if gone else ""

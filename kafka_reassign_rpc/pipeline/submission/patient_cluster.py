@@ -32,11 +32,15 @@ Listed = Mapping[TopicPartition, PartitionReassignment]
 @dataclass
 class PatientCluster:
     """The cluster as submit sees it. All methods raise KafkaError where the cluster stays silent for too long, or where
-    asking again does not help."""
+    asking again does not help.
+
+    racks    of the live nodes, as `health` found them last
+    """
 
     client: ReassignmentClient
     output: ProgressOutput
     intervals: PollIntervals
+    racks: Mapping[int, str | None] = field(default_factory=dict)
     _silent_until: dict[int, float] = field(default_factory=dict)
 
     def ask(self, call: Callable[[], T]) -> T:
@@ -62,6 +66,7 @@ class PatientCluster:
 
         def read() -> tuple[str, ClusterHealth]:
             everything = self.client.describe_everything()
+            self.racks = {node.id: node.rack for node in everything.nodes}
             return everything.cluster_id, cluster_health((node.id for node in everything.nodes), everything.topics)
 
         return self.ask(read)
@@ -74,7 +79,7 @@ class PatientCluster:
         """The state of each partition of a batch, as the controller knows it."""
         moves = self.moves(batch.keys())
         names = {name.topic for name in batch}
-        topics = self.ask(lambda: self.client.describe_topics(names, of_controller=True))
+        topics = self.ask(lambda: self.client.find_topics(names, of_controller=True))
         return batch_state(batch, topics, moves)
 
     def state_when(
@@ -87,6 +92,10 @@ class PatientCluster:
             time.sleep(self.intervals.poll)
             found = self.state(batch)
         return found
+
+    def settled_state(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:
+        """The batch's state, after nodes had time to learn of moves that have ended."""
+        return self.state_when(batch, lambda found: not found.mismatched, self.intervals.settle)
 
     def progress(
         self, tracker: LogDirProgressTracker, partitions: Collection[TopicPartition]

@@ -1,42 +1,39 @@
-"""Carries out a plan: one batch after the other. A batch begins only if the cluster is as the plan expects it.
+"""Carries out a plan: moves begin as others end (`window_run`), or batch after batch (`batch_run`).
 
 The cluster itself shows how far the plan is (see `batch_state`), so a submission that was killed is started again with
 the same arguments. The journal in the plan's directory only keeps the cluster's health before the first batch.
 """
 
-import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.client import (
-    LogDirProgressTracker,
-    ProgressSnapshot,
-    ReassignmentClient,
-    TopicPartition,
-    UnsupportedHere,
-)
+from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
 from kafka_reassign_rpc.client.reassignment_calls import NO_LEASES, NO_REASONS
-from kafka_reassign_rpc.client.text_format import amounts, bar
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.plans.batch_reader import SET_RF, PlanEntry, SubmittablePlan, read_batch
+from kafka_reassign_rpc.pipeline.plans.batch_reader import SET_RF, PlanBatch, SubmittablePlan, read_batch
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
-from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState
+from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
+from kafka_reassign_rpc.pipeline.submission.batch_state import mismatch_lines, missing_broker
+from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
+from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowCaps, with_queue
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
-from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, StopConditions, SubmitStopped
+from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
+from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, StopConditions
 from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     PlanDoesNotFit,
     PollIntervals,
     ProgressOutput,
+    UnderWay,
     first_lines,
 )
+from kafka_reassign_rpc.pipeline.submission.window_run import WindowRun
 
 JOURNAL = "submit.json"
-_BAR_WIDTH = 24
+UNDER_WAY = "under-way.json"
+"""The moves that went on when submit was interrupted."""
 
 
 class Journal(msgspec.Struct, frozen=True):
@@ -46,13 +43,6 @@ class Journal(msgspec.Struct, frozen=True):
     health: ClusterHealth
 
 
-class UnderWay(NamedTuple):
-    """The batch that submit works on: its file, and how many of its moves were under way when submit looked last."""
-
-    file: StorePath
-    moves: int
-
-
 @dataclass
 class Submission:
     """One run of `submit`. Its methods raise BadInput, JobFailed, SubmitStopped, PlanDoesNotFit, KafkaError.
@@ -60,7 +50,9 @@ class Submission:
     throttle    bytes/s for moving replicas on each broker. The controller keeps it exactly as long as moves need it,
                 also if this run is killed. 0: no throttle. None: moves keep the throttle that they have.
     reason      what the plan is for; the controller keeps it with each move
-    under_way   the batch that `execute` works on at the moment
+    by_batch    a batch begins when the one before has ended; else moves begin as others end
+    caps        moves in flight at a time; None: those of the plan
+    under_way   what `execute` has in flight at the moment
     """
 
     client: ReassignmentClient
@@ -70,7 +62,9 @@ class Submission:
     intervals: PollIntervals = field(default_factory=PollIntervals)
     throttle: int | None = None
     reason: str = ""
-    under_way: UnderWay | None = None
+    by_batch: bool = False
+    caps: WindowCaps | None = None
+    under_way: UnderWay = field(default_factory=UnderWay)
 
     @cached_property
     def _cluster(self) -> PatientCluster:
@@ -83,13 +77,15 @@ class Submission:
         refused: list[str] = []
         for file in self.plan.batches:
             batch = read_batch(file, self.plan.info.kind)
-            found = self._settled_state(batch)
+            found = self._cluster.settled_state(batch)
             left += len(found.not_begun)
             text = f"{len(found.done)} done, {len(found.moving)} moving, {len(found.not_begun)} to begin"
+            text += f", {len(found.to_elect)} to elect" if found.to_elect else ""
             self.output.line(
                 f"{file.stem}: {text}" + (f", {len(found.mismatched)} do not fit" if found.mismatched else "")
             )
-            refused += _mismatch_lines(found) + _missing_broker_lines(batch, found, live)
+            gone = {name: missing_broker(batch[name], live) for name in sorted(found.not_begun)}
+            refused += mismatch_lines(found) + [f"{name}: {why}" for name, why in gone.items() if why]
         if refused:
             raise PlanDoesNotFit("\n".join(["the cluster has changed since the plan was made:", *first_lines(refused)]))
         return left
@@ -110,34 +106,30 @@ class Submission:
             self.output.line(
                 "this cluster cannot refuse a change of the replication factor: submit has checked the plan's files"
             )
-        begun = 0
-        for number, file in enumerate(self.plan.batches, 1):
-            batch = read_batch(file, self.plan.info.kind)
-            found = self._settled_state(batch)
-            if found.is_done:
-                continue
-            self.under_way = UnderWay(file, len(found.moving))
-            self._wait_until_healthy(stop_conditions, batch)
-            refused = _mismatch_lines(found) + _missing_broker_lines(batch, found, health.live)
-            if refused:
-                text = f"{file.stem} does not fit the cluster, submit began nothing more of it:"
-                raise PlanDoesNotFit("\n".join([text, *first_lines(refused)]))
-            changes = BatchChanges(
+        watch = HealthWatch(self._cluster, stop_conditions, health.live)
+
+        caps = self.caps or _planned_caps(self.plan)
+        queues = not self.by_batch and self._cluster.ask(self.client.can_queue)
+
+        disabled = self._cluster.ask(self.client.why_disabled) if queues else None
+        if disabled is not None:
+            self.output.line(f"{disabled} Until then moves wait in the controller's queue.")
+
+        def changes(part: str = "") -> BatchChanges:
+            return BatchChanges(
                 self._cluster,
                 compares,
                 self.plan.info.kind == SET_RF or not forbids_factor_change,
                 self.throttle,
-                self._reason(file.stem) if keeps_reasons else None,
+                self._reason(part) if keeps_reasons else None,
+                caps.per_broker if queues else None,
             )
-            if found.moving and self.throttle is not None:
-                changes.change_throttle(file.stem, {name: batch[name] for name in sorted(found.moving)})
-            if found.not_begun:
-                self.under_way = UnderWay(file, len(found.moving) + len(found.not_begun))
-                changes.begin(file.stem, {name: batch[name] for name in sorted(found.not_begun)})
-                begun += len(found.not_begun)
-            self._follow_batch(file, batch, stop_conditions, f"batch {number}/{len(self.plan.batches)}")
-            self.output.line(f"{file.stem}: {len(batch)} done")
-        return begun
+
+        if self.by_batch:
+            return BatchRun(self._cluster, self.plan, watch, health.live, changes, self.under_way).run()
+        window, progress = MoveWindow(caps if not queues else with_queue(caps)), PlanProgress(self.plan.info)
+        name = self.path.resolve().name
+        return WindowRun(self._cluster, self.plan, name, watch, changes(), window, self.under_way, progress).run()
 
     def _check_cluster(self) -> ClusterHealth:
         """The cluster's health. Raises BadInput for another cluster, UnsupportedHere."""
@@ -163,78 +155,19 @@ class Submission:
         write_file(file, msgspec.json.encode(Journal(self.plan.info.cluster_id, health)))
         return health
 
-    def _settled_state(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:
-        """The batch's state, after nodes had time to learn of moves that have ended."""
-        return self._cluster.state_when(batch, lambda found: not found.mismatched, self.intervals.settle)
-
-    def _reason(self, name: str) -> str:
+    def _reason(self, part: str) -> str:
         """The reason that the controller keeps with each move and shows in events and in listings."""
-        plan = f"plan {self.path.resolve().name} ({self.plan.info.kind}), {name}"
+        plan = f"plan {self.path.resolve().name} ({self.plan.info.kind})" + (f", {part}" if part else "")
         return f"{self.reason}; {plan}" if self.reason else plan
 
-    def _follow_batch(
-        self, file: StorePath, batch: Mapping[TopicPartition, PlanEntry], stop_conditions: StopConditions, title: str
-    ) -> None:
-        """Show progress until no partition of the batch moves any more."""
-        tracker = LogDirProgressTracker()
-        checked = time.monotonic()
-        while True:
-            listed, snapshot = self._cluster.progress(tracker, batch.keys())
-            self.under_way = UnderWay(file, len(listed))
-            self.output.status(_progress(title, len(batch), len(listed), snapshot))
-            if not listed:
-                self._require_done(batch, file.stem)
-                return
-            if time.monotonic() - checked >= self.intervals.health:
-                self._is_healthy(stop_conditions, batch)
-                checked = time.monotonic()
-            time.sleep(self.intervals.poll)
 
-    def _require_done(self, batch: Mapping[TopicPartition, PlanEntry], name: str) -> None:
-        """Raises PlanDoesNotFit for partitions of the batch that did not reach their targets."""
-        found = self._cluster.state_when(batch, lambda found: found.is_done, self.intervals.arrival)
-        if not found.is_done:
-            left = [f"{one}: it was cancelled" for one in sorted(found.not_begun)] + _mismatch_lines(found)
-            left += [f"{one}: it moves again" for one in sorted(found.moving)]
-            raise PlanDoesNotFit("\n".join([f"{name}: partitions did not reach their targets:", *first_lines(left)]))
-
-    def _wait_until_healthy(self, stop_conditions: StopConditions, batch: Mapping[TopicPartition, PlanEntry]) -> None:
-        """Check again and again while a condition to stop is suspected. Raises SubmitStopped."""
-        while not self._is_healthy(stop_conditions, batch):
-            self.output.status("the cluster seems to be unhealthy, checking again")
-            time.sleep(self.intervals.health)
-
-    def _is_healthy(self, stop_conditions: StopConditions, batch: Mapping[TopicPartition, PlanEntry]) -> bool:
-        """Whether a check finds no condition to stop. Raises SubmitStopped for one that is certain."""
-        moving = self._cluster.moves()
-        _, health = self._cluster.health()
-        stop_conditions.check(health, moving, {broker for entry in batch.values() for broker in entry.replicas})
-        if stop_conditions.reason_to_stop is not None:
-            raise SubmitStopped(
-                f"{stop_conditions.reason_to_stop}. Moves in flight continue, submit begins no more. Run the same "
-                "command again when the cluster is healthy, or with --accept-health to go on as it is"
-            )
-        return not stop_conditions.suspected
+def _planned_caps(plan: SubmittablePlan) -> WindowCaps:
+    return WindowCaps(plan.info.requested.moves_per_broker, plan.info.requested.moves_per_batch)
 
 
-def _mismatch_lines(found: BatchState) -> list[str]:
-    return [f"{name}: {why}" for name, why in sorted(found.mismatched.items())]
-
-
-def _missing_broker_lines(
-    batch: Mapping[TopicPartition, PlanEntry], found: BatchState, live: frozenset[int]
-) -> list[str]:
-    """A line for each move that would begin on a broker that is not live."""
-    lines = []
-    for name in sorted(found.not_begun):
-        gone = [broker for broker in batch[name].replicas if broker not in live]
-        if gone:
-            lines.append(f"{name}: broker {gone[0]} is not live")
-    return lines
-
-
-def _progress(title: str, moves: int, left: int, snapshot: ProgressSnapshot) -> str:
-    counts = f"{moves - left} of {moves} moves"
-    for count, state in ((snapshot.waiting, "waiting"), (snapshot.stalled, "stalled")):
-        counts += f", {count} {state}" if count else ""
-    return f"{title} |{bar(snapshot.total.share, _BAR_WIDTH)}| {counts}, {amounts(snapshot.total)}"
+def write_under_way(submission: Submission) -> StorePath:
+    """Write what is in flight beside the plan, as kafka-reassign takes it to cancel it. Returns the file."""
+    file = submission.path / UNDER_WAY
+    entries = sorted(submission.under_way.moves.values(), key=lambda entry: entry.topic_partition)
+    write_file(file, msgspec.json.encode(PlanBatch(entries)))
+    return file

@@ -1,14 +1,28 @@
 """What all parts of a submission share: its intervals, where it shows progress, how it ends early."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kafka_reassign_rpc.client import TopicPartition
+from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 
 NAMED_PARTITIONS = 20
 """Partitions that a message names one by one."""
 
 
+BAR_WIDTH = 24
+"""Characters of the progress bar."""
+
+
 class PlanDoesNotFit(Exception):
-    """The cluster has changed since the plan was made; submit began nothing of the batch. Exit code 4."""
+    """The cluster has changed since the plan was made: moves of it are left. Exit code 4."""
+
+
+@dataclass
+class UnderWay:
+    """The moves that were in flight when submit looked last, or that it has just asked for."""
+
+    moves: Mapping[TopicPartition, PlanEntry] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -20,6 +34,8 @@ class PollIntervals:
     settle      for this long a partition may seem mismatched
     arrival     for this long a partition may seem not to have its target after its move has ended: with KRaft any
                 broker tells of it, and may be late
+    confirm     between two looks at partitions whose moves have ended
+    adapt       between two looks at which brokers are slow
     patience    for this long the cluster may not answer, or answer with errors that pass
     slow        after this long without an answer submit says so
     sizes       for this long brokers may take to tell sizes; they are only shown
@@ -30,6 +46,8 @@ class PollIntervals:
     health: float = 5.0
     settle: float = 5.0
     arrival: float = 30.0
+    confirm: float = 5.0
+    adapt: float = 30.0
     patience: float = 120.0
     slow: float = 3.0
     sizes: float = 2.0
@@ -49,3 +67,8 @@ def first_lines(lines: list[str]) -> list[str]:
     if len(lines) <= NAMED_PARTITIONS:
         return lines
     return [*lines[:NAMED_PARTITIONS], f"… and {len(lines) - NAMED_PARTITIONS} more"]
+
+
+def named(partitions: Iterable[TopicPartition]) -> str:
+    """The first partitions by name, and how many more there are."""
+    return ", ".join(first_lines([str(one) for one in sorted(partitions)]))

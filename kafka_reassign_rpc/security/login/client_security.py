@@ -3,34 +3,17 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.sasl_login import JAAS, SaslLogin, jaas_entry, sasl_login
-from kafka_reassign_rpc.security.tls.store_settings import Properties
+from kafka_reassign_rpc.security.properties import Properties
+from kafka_reassign_rpc.security.security_protocols import protocol_named, uses_sasl, uses_tls
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
 
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 DEFAULT_MECHANISM = "GSSAPI"
 """Kafka's default of sasl.mechanism."""
 
 
-def uses_tls(protocol: str) -> bool:
-    return protocol.endswith("SSL")
-
-
-def uses_sasl(protocol: str) -> bool:
-    return protocol.startswith("SASL")
-
-
-def protocol_named(text: str, setting: str) -> str:
-    """The security protocol. Raises BadSetting."""
-    found = text.strip().upper()
-    if found not in PROTOCOLS:
-        raise BadSetting(f"{setting}: expected one of {', '.join(PROTOCOLS)}, got {text!r}")
-    return found
-
-
 class ClientSecurity(NamedTuple):
-    """One of PROTOCOLS, with what it needs: TLS (None without it) and a login (None without SASL)."""
+    """One of SECURITY_PROTOCOLS, with what it needs: TLS (None without it) and a login (None without SASL)."""
 
     protocol: str = "PLAINTEXT"
     tls: TlsConfig | None = None

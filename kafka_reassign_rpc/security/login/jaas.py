@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.support.bounded_files import read_bounded
 
+JAAS_FILE = "java.security.auth.login.config"
+"""The system property of Java, here a setting, that names the file."""
 MAX_BYTES = 1 << 20
 FLAGS = ("required", "requisite", "sufficient", "optional")
 
@@ -130,13 +133,9 @@ def parse_sections(text: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
 def read_file(path: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
     """The sections of a file; `what` names the setting with its path. Raises BadSetting."""
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        text = data.decode()
+        text = read_bounded(Path(path), MAX_BYTES).decode()
     except OSError as error:
         raise BadSetting(f"{what}: cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadSetting(f"{what}: {path} is not UTF-8") from None
-    if len(data) > MAX_BYTES:
-        raise BadSetting(f"{what}: {path} is longer than {MAX_BYTES} bytes")
     return parse_sections(text, f"{what}: {path}")

@@ -1,4 +1,6 @@
-"""The error of a login. Its text has no password, no token and no line of a login configuration."""
+"""Why a secured connection cannot be made. No text has a password, a token or a line of a login configuration."""
+
+import ssl
 
 from kafka_reassign_rpc.support.bounded_text import shortened
 
@@ -12,3 +14,10 @@ def failure(error: Exception) -> str:
     if type(error).__module__.startswith("gssapi"):
         return shortened(" ".join(str(error).split()), 300)
     return f"the answer cannot be used ({type(error).__name__})"
+
+
+def tls_failure(error: ssl.SSLError) -> str:
+    """Why a TLS handshake has failed."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused: {error.verify_message or error.reason}"
+    return f"TLS failed: {(error.reason or 'the connection was closed').lower().replace('_', ' ')}"

@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlencode, urlsplit
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed
+from kafka_reassign_rpc.support.bounded_files import read_bounded
 
 MAX_BYTES = 1 << 20
 SECONDS = 10.0
@@ -89,8 +90,7 @@ def source(url: str, options: Mapping[str, str], context: Callable[[], ssl.SSLCo
 
 def _from_file(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_bounded(path, MAX_BYTES)
     except OSError as error:
         raise LoginFailed(f"OAUTHBEARER: cannot read {path}: {error.strerror}") from None
     return _checked(data, str(path))

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login import kerberos, oauth_tokens
 from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry
 from kafka_reassign_rpc.security.login.kerberos import GSSAPI
-from kafka_reassign_rpc.security.tls.store_settings import Properties
+from kafka_reassign_rpc.security.properties import Properties
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
 
 PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"

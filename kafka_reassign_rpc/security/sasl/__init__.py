@@ -2,5 +2,9 @@
 
 sasl_authenticator.py    the order of messages of one connection (Kafka's SaslServerAuthenticator)
 mechanism.py             what a mechanism is to it (Java's SaslServer)
-plain.py, scram.py, …    the mechanisms
+plain.py, scram.py, oauthbearer.py, kerberos.py   the mechanisms
+sasl_config.py           which mechanisms a listener has, by Kafka's settings
+credential_cache.py      SCRAM credentials of all users, in memory
+hashed_users.py          users of PLAIN by hashes of their passwords
+kerberos_names.py        from a Kerberos principal to the name of a user
 """

@@ -13,12 +13,11 @@ import hmac
 import os
 import secrets
 import tomllib
-from base64 import b64encode
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS
+from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS, credential_text, stored_key_of
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
 from kafka_reassign_rpc.security.sasl.scram import ScramCredential, parse_credential
@@ -57,10 +56,7 @@ def hashed_line(password: str, iterations: int = ITERATIONS) -> str:
     """The hash of a password for the file, with a new salt."""
     salt = os.urandom(24)
     salted = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, iterations)
-    stored = hashlib.sha512(hmac.digest(salted, b"Client Key", "sha512")).digest()
-    server = hmac.digest(salted, b"Server Key", "sha512")
-    parts = (b64encode(value).decode() for value in (salt, stored, server))
-    return "salt={},stored_key={},server_key={},iterations={}".format(*parts, iterations)
+    return credential_text("sha512", iterations, salt, salted)
 
 
 class _Proven(NamedTuple):
@@ -116,10 +112,7 @@ class HashedUsers:
         return True
 
 
-def _is_password(credential: ScramCredential, password: str) -> bool:
-    name = HASHES[len(credential.stored_key)]
-    salted = hashlib.pbkdf2_hmac(
-        name, password.encode("utf-8", "surrogatepass"), credential.salt, credential.iterations
-    )
-    stored = hashlib.new(name, hmac.digest(salted, b"Client Key", name)).digest()
-    return hmac.compare_digest(stored, credential.stored_key)
+def _is_password(known: ScramCredential, password: str) -> bool:
+    name = HASHES[len(known.stored_key)]
+    salted = hashlib.pbkdf2_hmac(name, password.encode("utf-8", "surrogatepass"), known.salt, known.iterations)
+    return hmac.compare_digest(stored_key_of(name, salted), known.stored_key)

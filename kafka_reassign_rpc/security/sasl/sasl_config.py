@@ -12,11 +12,11 @@ import msgspec
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.login.jaas import parse_entry
+from kafka_reassign_rpc.security.properties import Properties, prefix_of
 from kafka_reassign_rpc.security.sasl import scram
 from kafka_reassign_rpc.security.sasl.kerberos import KerberosConfig
 from kafka_reassign_rpc.security.sasl.kerberos_names import parse_rules
 from kafka_reassign_rpc.security.sasl.oauthbearer import TokenRules
-from kafka_reassign_rpc.security.tls.store_settings import Properties
 
 PLAIN, OAUTHBEARER, GSSAPI = "PLAIN", "OAUTHBEARER", "GSSAPI"
 KNOWN = (PLAIN, *scram.MECHANISMS, OAUTHBEARER, GSSAPI)
@@ -82,7 +82,7 @@ class SaslConfig(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, properties: Mapping[str, str], listener: str) -> "SaslConfig":
         """From the settings of a listener. Raises BadSetting."""
-        prefix = f"listener.name.{listener.lower()}."
+        prefix = prefix_of(listener)
         found = Properties(properties, (prefix, ""))
         mechanisms = _mechanisms(found)
         of = {name: Properties(properties, (f"{prefix}{name.lower()}.", prefix, "")) for name in mechanisms}

@@ -11,15 +11,13 @@ from typing import NamedTuple
 
 from scramp import ScramException, ScramMechanism
 
-from kafka_reassign_rpc.core.config_values import INT32, number
-from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS
+from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS, fields_of
 from kafka_reassign_rpc.security.sasl.mechanism import SaslError, SaslRetry
 
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _SCRAMP = {name: ScramMechanism(name) for name in MECHANISMS}
 MOST_ITERATIONS = 10_000_000
 """More scramp refuses, and no client counts so far."""
-FIELDS = {"salt", "stored_key", "server_key", "iterations"}
 
 
 class ScramCredential(NamedTuple):
@@ -40,17 +38,14 @@ Credentials = Callable[[str], ScramCredential | None]
 
 def parse_credential(text: str) -> ScramCredential | None:
     """A credential as a user's config holds it; None where it is none (ScramCredentialUtils.credentialFromString)."""
-    fields = dict(field.partition("=")[::2] for field in text.split(","))
-    if fields.keys() != FIELDS:
-        return None
-    iterations = number(fields["iterations"], 1, INT32)
-    if iterations is None:
+    fields = fields_of(text)
+    if fields is None:
         return None
     try:
-        salt, stored, server = (b64decode(fields[name], validate=True) for name in ("salt", "stored_key", "server_key"))
+        salt, stored, server = (b64decode(field, validate=True) for field in fields[:3])
     except (binascii.Error, ValueError):
         return None
-    return ScramCredential(salt, stored, server, int(iterations))
+    return ScramCredential(salt, stored, server, fields.iterations)
 
 
 class ScramSaslServer:

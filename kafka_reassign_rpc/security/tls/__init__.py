@@ -5,9 +5,11 @@
     certificate_stores.py    PEM, PKCS12 and JKS, told apart by their bytes
     java_keystore.py         the JKS format
     context_parts.py         protocol versions, cipher suites, keys from memory
+    der_reader.py            DER, as far as certificates and keystores need it
     distinguished_names.py   a certificate's subject as Java prints it
     principal_mapping.py     ssl.principal.mapping.rules
     java_patterns.py         Java's regular expressions in Python
+    alerts.py                alerts for peers whose handshake fails
     reloaded_context.py      a context that is made again when its files change
 
 Source: org.apache.kafka.common.security.ssl (Kafka 3.9).

@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.properties import Properties
 from kafka_reassign_rpc.security.tls.certificate_stores import KeyAndChain
-from kafka_reassign_rpc.security.tls.store_settings import Properties
 
 log = logging.getLogger(__name__)
 

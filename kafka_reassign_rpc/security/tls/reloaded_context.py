@@ -6,19 +6,17 @@ old context stays, and the log says why, once for each state of the files.
 
 import asyncio
 import logging
-import os
 import ssl
 from collections.abc import Callable
 from pathlib import Path
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.support.file_stamps import Stamp, stamp
 
 log = logging.getLogger(__name__)
 
 CHECK_S = 10.0
 """Seconds between two looks at the files."""
-
-_State = tuple[tuple[int, int, int] | None, ...]
 
 
 class ReloadedContext:
@@ -61,14 +59,5 @@ class ReloadedContext:
         log.info("%s has new certificates for new connections", self._what)
         return True
 
-    def _state(self) -> _State:
-        """What the system says of the files: time of the last change, size and number."""
-        return tuple(_stamp(path) for path in self._files)
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    def _state(self) -> tuple[Stamp | None, ...]:
+        return tuple(map(stamp, self._files))

@@ -1,13 +1,14 @@
 """Which keystore and which truststore the settings name. Source: DefaultSslEngineFactory.createKeystore and
 createTruststore (Kafka 3.9)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
+from kafka_reassign_rpc.security.properties import Properties
 from kafka_reassign_rpc.security.tls.certificate_stores import (
     LARGEST_STORE,
     KeyAndChain,
@@ -19,44 +20,12 @@ from kafka_reassign_rpc.security.tls.certificate_stores import (
     read_trusted,
 )
 from kafka_reassign_rpc.security.tls.java_keystore import BadKeystore
+from kafka_reassign_rpc.support.bounded_files import read_bounded
 
 PEM = "PEM"
 TYPES = (PEM, "PKCS12", "JKS")
 
 T = TypeVar("T")
-
-
-class Properties:
-    """Settings by name, each looked for under several prefixes, the first one first: a listener's own settings come
-    before those of all listeners."""
-
-    def __init__(self, values: Mapping[str, str], prefixes: tuple[str, ...]) -> None:
-        self._values = values
-        self._prefixes = prefixes
-
-    def name(self, setting: str) -> str:
-        """The setting's name with the prefix under which it stands (the first prefix where it stands nowhere)."""
-        for prefix in self._prefixes:
-            if self._values.get(prefix + setting) is not None:
-                return prefix + setting
-        return self._prefixes[0] + setting
-
-    def raw(self, setting: str) -> str | None:
-        """The value, which may be empty; None where it is not set."""
-        value = self._values.get(self.name(setting))
-        return None if value is None else value.strip()
-
-    def text(self, setting: str) -> str | None:
-        """The value; None where it is empty or not set."""
-        return self.raw(setting) or None
-
-    def password(self, setting: str) -> Password | None:
-        value = self._values.get(self.name(setting))
-        return Password(value) if value else None
-
-    def words(self, setting: str) -> list[str]:
-        """The parts of a list."""
-        return [word.strip() for word in (self.raw(setting) or "").split(",") if word.strip()]
 
 
 class KeystoreSettings(msgspec.Struct, frozen=True):
@@ -164,13 +133,9 @@ def truststore_settings(properties: Properties) -> TruststoreSettings | None:
 def read_store(source: str, path: Path) -> bytes:
     """The bytes of a file that a setting names. Raises BadSetting."""
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_STORE + 1)
+        return read_bounded(path, LARGEST_STORE)
     except OSError as error:
         raise BadSetting(f"{source}: cannot read {path}: {error.strerror}") from None
-    if len(data) > LARGEST_STORE:
-        raise BadSetting(f"{source}: {path} has more than {LARGEST_STORE} bytes: it is no keystore")
-    return data
 
 
 def _type(properties: Properties, name: str) -> str | None:

@@ -6,20 +6,21 @@ from pathlib import Path
 
 import msgspec
 
+from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.properties import Properties
+from kafka_reassign_rpc.security.tls.alerts import AlertingObject
 from kafka_reassign_rpc.security.tls.context_parts import Offered, load_key, offered, warn_of_end
 from kafka_reassign_rpc.security.tls.der_reader import BadDer
 from kafka_reassign_rpc.security.tls.distinguished_names import subject_name
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule, Rule, parse_rules, principal_name
 from kafka_reassign_rpc.security.tls.store_settings import (
     KeystoreSettings,
-    Properties,
     TruststoreSettings,
     keystore_settings,
     truststore_settings,
 )
 
-ANONYMOUS = "User:ANONYMOUS"
 CLIENT_AUTH = {"required": ssl.CERT_REQUIRED, "requested": ssl.CERT_OPTIONAL, "none": ssl.CERT_NONE}
 
 
@@ -80,6 +81,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
         if self.keystore is None:
             raise BadSetting(f"{self.place}ssl.keystore.location: TLS needs a keystore with the server's key")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.sslobject_class = AlertingObject
         self.offered.apply(context)
         context.options |= ssl.OP_NO_RENEGOTIATION  # handshakes are limited, and this would be one
         own = self.keystore.load()

@@ -54,11 +54,18 @@ class Told:
             pass
 
     def by(self, broker_id: int) -> list[Any]:
-        """The requests that the broker gets now."""
+        """The requests that the broker gets now, and answers."""
         pending, requests = self.channels._channels[broker_id].pending, []
         while (request := pending.take()) is not None:
             requests.append(request)
+            self.answered(broker_id, request)
         return requests
+
+    def answered(self, broker_id: int, request: Any) -> None:
+        if isinstance(request, LeaderAndIsr):
+            partitions = None if request.is_complete else request.partitions
+            for _ in self.channels._leader_and_isr_answered(broker_id, partitions):
+                pass
 
 
 @pytest_asyncio.fixture
@@ -76,6 +83,7 @@ async def test_sv_4_brokers_learn_that_a_broker_is_alive_before_they_follow_it(t
     told.round((0, not_moving(1, 2, 3, isr=(2,), leader=-1, epoch=6)), brokers=(1, 3))
     told.by(1)
     told.round((0, not_moving(1, 2, 3, isr=(2,), leader=2, epoch=7)), brokers=(1, 2, 3))
+    told.by(2)
 
     live, leader, metadata = told.by(1)
     assert (live, leader) == (LiveBrokers(), LeaderAndIsr({"t": {0: False}}))

@@ -234,8 +234,11 @@ async def test_236_3_leaders_get_the_original_assignment_adding_replicas_get_sto
     await eventually(lambda: world.has(("held", 0, (2, 1))))
 
     original = [[2, 1]]
-    for broker in (1, 2):
-        assert sent[broker][:2] == [("leader_and_isr", original), ("update_metadata", original)]
+    both = [("leader_and_isr", original), ("update_metadata", original)]
+    assert await world.led_by(("held", 0), 2)
+    assert sent[2][:2] == both
+    await eventually(lambda: len(sent.get(1, [])) >= 2)  # a follower learns of it once its leader knows
+    assert sorted(sent[1][:2]) == both
     for broker in (3, 4):
         assert sent[broker][:2] == [("update_metadata", original), ("stop_replica", [True])]
     assert sent[5][:1] == [("update_metadata", original)]

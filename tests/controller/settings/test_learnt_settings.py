@@ -8,9 +8,10 @@ from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.events.catalogue import BROKER_SETTINGS_DIFFER
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DescribeConfigsRequest
+from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, put_topic, state_json, topic_json
-from tests.controller.cluster import Cluster, cluster
+from tests.controller.cluster import Cluster, cluster, dumped
 from tests.controller.duties.test_broker_survey import silent_broker
 from tests.waiting import eventually
 
@@ -94,6 +95,19 @@ async def test_sv_10_preferred_leaders_are_elected_at_the_interval_that_the_brok
         await eventually(lambda: here.led_by(("t", 0), 2))
         await here.start_broker(1)
         await eventually(lambda: here.led_by(("t", 0), 1))
+
+
+async def test_sv_4_a_new_controller_checks_soon_whether_preferred_leaders_lead(zk_connect: str) -> None:
+    """Kafka: five seconds after the failover, and then at the interval, which is five minutes here."""
+    always = {"leader.imbalance.per.broker.percentage": "0"}
+    async with cluster(zk_connect, brokers=(1, 2), broker_configs=always) as here:
+        await here.create_topic("t", {0: (1, 2)})
+        await here.stop_server()
+        found = await state_json(here.zk, ("t", 0))
+        state = dumped(**found | {"leader": 2, "leader_epoch": found["leader_epoch"] + 1})
+        await here.zk.set(znode_paths.partition_state("t", 0), state)
+        await here.start_server()
+        await eventually(lambda: here.led_by(("t", 0), 1), within=30)
 
 
 async def test_sv_10_what_was_learnt_outlives_a_new_reading_of_the_cluster(zk: ZooKeeper, zk_connect: str) -> None:

@@ -4,7 +4,9 @@ import pytest
 
 from kafka_reassign_rpc.core.kafka_errors import ThrottlingQuotaExceeded
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity
-from kafka_reassign_rpc.core.quotas.mutation_quotas import MOST_BUCKETS, RATE, MutationQuota, MutationQuotas, entities
+from kafka_reassign_rpc.core.quotas.mutation_quotas import MOST_BUCKETS, RATE, MutationQuota, MutationQuotas
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable, entities
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 
 ORDER: list[QuotaEntity] = [
     ((USER, "u"), (CLIENT_ID, "c")),
@@ -19,8 +21,22 @@ ORDER: list[QuotaEntity] = [
 """As Kafka's documentation of quotas lists them, the one that takes precedence first."""
 
 
+WINDOWS = QuotaWindows()
+
+
+class Quotas:
+    """Quotas, and the table that sets them."""
+
+    def __init__(self, windows: QuotaWindows = WINDOWS) -> None:
+        self.table = QuotaTable()
+        self.used = MutationQuotas(self.table, windows)
+
+    def of_request(self, user: str = "u", client: str = "c", now: float = 0.0, *, strict: bool = True) -> MutationQuota:
+        return self.used.of_request(user, client, now, strict=strict)
+
+
 def quota(
-    quotas: MutationQuotas,
+    quotas: Quotas,
     entity: QuotaEntity,
     rate: str,
     now: float,
@@ -29,16 +45,21 @@ def quota(
     user: str = "u",
     strict: bool = True,
 ) -> MutationQuota:
-    return quotas.of_request({entity: {RATE: rate}}, user, client, now, strict=strict)
+    """That of a request, where this entity alone has a quota."""
+    quotas.table.keep_only([entity])
+    quotas.table.put(entity, {RATE: rate})
+    return quotas.of_request(user, client, now, strict=strict)
 
 
 def test_sv_5_the_quota_of_the_most_specific_entity_holds() -> None:
     for index in range(len(ORDER)):
-        found = {entity: {RATE: str(at + 1)} for at, entity in enumerate(ORDER) if at >= index}
-        one = MutationQuotas().of_request(found, "u", "c", 0.0, strict=True)
+        quotas = Quotas()
+        for at, entity in enumerate(ORDER[index:], index):
+            quotas.table.put(entity, {RATE: str(at + 1)})
+        one = quotas.of_request()
         one.record(11 * (index + 1) + 1)  # one more than the bucket holds
         assert one.throttle_time_ms(refused=True) == round(1000 / (index + 1)), ORDER[index]
-    assert MutationQuotas().of_request({}, "u", "c", 0.0, strict=True).throttle_time_ms(refused=True) == 0
+    assert Quotas().of_request().throttle_time_ms(refused=True) == 0
 
 
 @pytest.mark.parametrize(
@@ -48,7 +69,7 @@ def test_sv_5_the_quota_of_the_most_specific_entity_holds() -> None:
 def test_sv_5_who_shares_a_bucket_follows_from_the_entity(
     entity: QuotaEntity, shared_by_clients: bool, shared_by_users: bool
 ) -> None:
-    quotas = MutationQuotas()
+    quotas = Quotas()
 
     def left(user: str, client: str) -> MutationQuota:
         names = {USER: user, CLIENT_ID: client}
@@ -67,7 +88,7 @@ def test_sv_6_names_that_no_znode_can_have_are_looked_for_nowhere() -> None:
 
 
 def test_sv_5_a_strict_quota_gives_a_burst_of_eleven_seconds_once_and_then_the_rate() -> None:
-    quotas = MutationQuotas()
+    quotas = Quotas()
     quota(quotas, ORDER[7], "2", 100.0).record(22)
     quota(quotas, ORDER[7], "2", 100.0).record(6)  # at zero nothing is missing yet
     spent = quota(quotas, ORDER[7], "2", 101.0)
@@ -83,23 +104,39 @@ def test_sv_5_a_strict_quota_gives_a_burst_of_eleven_seconds_once_and_then_the_r
     assert quota(quotas, ORDER[7], "2", 1000.0).throttle_time_ms(refused=True) == 500, "no more than a burst is kept"
 
 
+def test_sv_5_a_burst_is_that_of_all_windows_as_they_are_set() -> None:
+    quotas = Quotas(QuotaWindows(number=3, size_ms=2000))
+    quota(quotas, ORDER[7], "5", 0.0).record(30 + 5)
+    assert quota(quotas, ORDER[7], "5", 0.0).throttle_time_ms(refused=True) == 1000
+    quota(quotas, ORDER[7], "5", 1000.0).record(30 + 10)
+    assert quota(quotas, ORDER[7], "5", 1000.0).throttle_time_ms(refused=True) == 2000
+
+
+def test_sv_5_a_quota_that_is_removed_holds_no_longer() -> None:
+    quotas = Quotas()
+    quota(quotas, ORDER[7], "1", 0.0).record(100)
+    assert quotas.of_request().throttle_time_ms(refused=True) > 0
+    quotas.table.put(ORDER[7], {})
+    assert quotas.of_request().throttle_time_ms(refused=True) == 0
+
+
 def test_sv_5_a_quota_that_is_not_strict_accepts_all_and_asks_to_wait() -> None:
-    quotas = MutationQuotas()
+    quotas = Quotas()
     for _ in range(2):
         quota(quotas, ORDER[7], "1", 0.0, strict=False).record(11)
     assert quota(quotas, ORDER[7], "1", 0.0, strict=False).throttle_time_ms(refused=False) == 11_000
 
 
 def test_sv_5_a_quota_of_zero_stops_its_clients_for_as_long_as_can_be_said() -> None:
-    quotas = MutationQuotas()
+    quotas = Quotas()
     quota(quotas, ORDER[7], "0", 0.0).record(1)
     assert quota(quotas, ORDER[7], "0", 1e9).throttle_time_ms(refused=True) == 2**31 - 1
 
 
 def test_sv_6_clients_with_ever_new_names_fill_no_memory() -> None:
-    quotas = MutationQuotas()
+    quotas = Quotas()
     for index in range(MOST_BUCKETS + 10):
         quota(quotas, ORDER[7], "1", 0.0, client=f"c{index}").record(100)
-    assert len(quotas._buckets) == MOST_BUCKETS
+    assert len(quotas.used._buckets) == MOST_BUCKETS
     assert quota(quotas, ORDER[7], "1", 0.0, client="c5").throttle_time_ms(refused=True) == 0
     assert quota(quotas, ORDER[7], "1", 0.0, client=f"c{MOST_BUCKETS}").throttle_time_ms(refused=True) > 0

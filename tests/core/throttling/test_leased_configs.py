@@ -22,7 +22,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_REPLICAS,
 )
 from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import decode_memory, encode_memory
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 
 def lists(leaders: str | None, followers: str | None = None) -> dict[str, str]:

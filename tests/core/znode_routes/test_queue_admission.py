@@ -33,6 +33,7 @@ from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, SetData, Stat
 from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets
+from tests.effort import examples
 
 ROOT = "/admin/reassign_partitions_queue"
 Target = tuple[int, ...]
@@ -43,8 +44,19 @@ def through(steps: Iterable[None]) -> None:
         pass
 
 
-def queued(in_cluster: Cluster, targets: Mapping[int, Target], *, route: str = QUEUE, path: str = ROOT) -> None:
-    entries = {(TOPIC, index): WaitingMove(target, route) for index, target in targets.items()}
+def queued(
+    in_cluster: Cluster,
+    targets: Mapping[int, Target],
+    *,
+    route: str = QUEUE,
+    path: str = ROOT,
+    own: Mapping[int, int] | None = None,
+) -> None:
+    """`own`: the caps that moves bring along, by partition."""
+    entries = {
+        (TOPIC, index): WaitingMove(target, route, moves_per_broker=(own or {}).get(index, -1))
+        for index, target in targets.items()
+    }
     through(in_cluster.queue.put(QueuePart(ROOT, path, entries)))
 
 
@@ -282,7 +294,7 @@ def test_236_13_moves_start_in_their_order_and_a_full_broker_delays_only_moves_t
     queued(in_cluster, {0: (1, 3), 1: (1, 3), 2: (1, 4), 3: (2, 5), 4: (2, 5), 5: (2, 6)})
     view = admitted(in_cluster, ReassignmentSettings(caps=InFlightCaps(per_broker=1)))
     assert set(view.partitions) == {TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 3)}
-    assert {broker: len(line) for broker, line in in_cluster.queue.blocked.items()} == {3: 1, 1: 1, 5: 1, 2: 1}
+    assert {broker: len(line) for (broker, _), line in in_cluster.queue.blocked.items()} == {3: 1, 1: 1, 5: 1, 2: 1}
 
 
 def test_236_13_moves_of_a_full_broker_are_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,6 +316,19 @@ def test_236_13_moves_of_a_full_broker_are_not_decided(monkeypatch: pytest.Monke
     view = admitted(in_cluster, settings)
     assert set(view.partitions) == {TopicPartition(TOPIC, 1)}
     assert len(seen) == 1, "the one that starts: then its broker is full again"
+
+
+def test_236_13_a_line_ends_with_its_last_move() -> None:
+    """A client may give each move another cap: lines of caps that nobody has any more would stay for ever."""
+    in_cluster = cluster(*[not_moving(1, 2) for _ in range(20)])
+    queued(in_cluster, dict.fromkeys(range(20), (1, 3)), own={index: 100 + index for index in range(20)})
+    settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
+    for started in range(20):
+        durable(in_cluster, admitted(in_cluster, settings))
+        lines = in_cluster.queue.blocked
+        assert [len(line) for line in lines.values()] == [1] * (19 - started)
+        assert {cap for _, cap in lines} == {100 + index for index in range(started + 1, 20)}
+        complete(in_cluster, TopicPartition(TOPIC, started))
 
 
 def test_236_13_a_round_starts_a_limited_number_of_moves() -> None:
@@ -412,11 +437,27 @@ def complete(in_cluster: Cluster, name: TopicPartition) -> None:
     durable(in_cluster, view)
 
 
+def test_236_13_moves_with_a_cap_of_their_own_wait_and_hold_up_no_others() -> None:
+    in_cluster = cluster(*[not_moving(1)] * 4)
+    queued(in_cluster, {0: (1, 2), 1: (1, 3), 2: (1, 4), 3: (1, 5)}, own={0: 1, 1: 1, 2: 1})
+    durable(in_cluster, admitted(in_cluster))
+    assert in_cluster.moving[TOPIC] == {0, 3}, "one of the plan's moves copies from broker 1; 3 is of somebody else"
+    durable(in_cluster, admitted(in_cluster))
+    assert not queue_admission.is_room_claimed(in_cluster), "new moves of others need not wait for them"
+    complete(in_cluster, TopicPartition(TOPIC, 0))
+    durable(in_cluster, admitted(in_cluster))
+    assert in_cluster.moving[TOPIC] == {3}, "that one counts, whoever started it"
+    complete(in_cluster, TopicPartition(TOPIC, 3))
+    durable(in_cluster, admitted(in_cluster))
+    assert in_cluster.moving[TOPIC] == {1}
+    assert in_cluster.queue.capped == 1
+
+
 replica_sets = st.lists(st.integers(1, 6), min_size=1, max_size=3, unique=True).map(tuple)
 caps = st.integers(-1, 3)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(data=st.data())
 def test_236_13_caps_hold_no_move_is_lost_and_no_move_waits_that_could_start(data: st.DataObject) -> None:
     origins = data.draw(st.lists(replica_sets, min_size=1, max_size=12))
@@ -429,7 +470,11 @@ def test_236_13_caps_hold_no_move_is_lost_and_no_move_waits_that_could_start(dat
     everybody = in_cluster.brokers
     cut = data.draw(st.integers(0, len(targets)))
     queued(in_cluster, dict(list(enumerate(targets))[:cut]))
-    queued(in_cluster, dict(list(enumerate(targets))[cut:]), path=f"{ROOT}/part_0000000007")
+    own = dict(
+        enumerate(data.draw(st.lists(st.sampled_from([-1, 1, 2]), min_size=len(targets), max_size=len(targets))))
+    )
+    queued(in_cluster, dict(list(enumerate(targets))[cut:]), path=f"{ROOT}/part_0000000007", own=own)
+    own |= dict.fromkeys(range(cut), -1)
 
     for _ in range(data.draw(st.integers(1, 6))):
         dead = data.draw(st.sets(st.integers(1, 6), max_size=2))
@@ -437,7 +482,7 @@ def test_236_13_caps_hold_no_move_is_lost_and_no_move_waits_that_could_start(dat
         view = RoundView(in_cluster)
         in_flight = scheduled(view, settings)
         through(queue_admission.start_waiting_moves(view, settings, in_flight, {}, data.draw(st.integers(1, 4))))
-        check_caps(in_cluster, view, caps_, sizes)
+        check_caps(in_cluster, view, caps_, sizes, own)
         durable(in_cluster, view)
         if not in_cluster.queue.more:
             nothing_could_start(in_cluster, settings)
@@ -462,7 +507,9 @@ def test_236_13_caps_hold_no_move_is_lost_and_no_move_waits_that_could_start(dat
     assert [value.replicas for _, _, value in in_cluster.all_partitions()] == targets
 
 
-def check_caps(in_cluster: Cluster, view: RoundView, caps_: InFlightCaps, sizes: list[int]) -> None:
+def check_caps(
+    in_cluster: Cluster, view: RoundView, caps_: InFlightCaps, sizes: list[int], own: Mapping[int, int]
+) -> None:
     """The moves that this round started respect the caps, whatever was in flight before."""
     if not view.partitions:
         return
@@ -478,6 +525,11 @@ def check_caps(in_cluster: Cluster, view: RoundView, caps_: InFlightCaps, sizes:
         for broker in weights[index].brokers:
             if caps_.per_broker >= 0:
                 assert sum(broker in one.brokers for one in in_flight) <= caps_.per_broker
+    for index in begun:
+        # Others may have started after it, which have no cap of their own, or a larger one.
+        earlier = [weights[i] for i in weights if weights[i].brokers and (i not in begun or 0 <= own[i] <= own[index])]
+        for broker in weights[index].brokers if own[index] >= 0 else ():
+            assert sum(broker in one.brokers for one in earlier) <= own[index]
     if caps_.bytes_in_flight >= 0 and any(weights[index].bytes for index in begun) and len(in_flight) > 1:
         total = sum(one.bytes for one in in_flight)
         assert total <= caps_.bytes_in_flight or max(weights[index].bytes for index in begun) > caps_.bytes_in_flight

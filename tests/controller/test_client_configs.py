@@ -1,12 +1,14 @@
-"""Credentials in memory follow ZooKeeper, whoever changes them there."""
+"""Credentials and quotas in memory follow ZooKeeper, whoever changes them there."""
 
 import json
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.controller.watches.user_credentials import UserCredentials
-from kafka_reassign_rpc.core.quotas.client_quotas import USER
+from kafka_reassign_rpc.controller.watches.client_configs import ClientConfigs
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
 from kafka_reassign_rpc.security.sasl.scram import ScramSaslServer
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -32,7 +34,7 @@ async def cache(zk: ZooKeeper) -> AsyncIterator[CredentialCache]:
     await set_configs(zk, "alice", configs("alice", SHA_256, SHA_512) | {"request_percentage": "10"})
     await set_configs(zk, "a,b=c%25ü", configs("a,b=c%25ü", SHA_256))
     found = CredentialCache()
-    credentials = UserCredentials(zk, found)
+    credentials = ClientConfigs(zk, QuotaTable(), found)
     await credentials.start()
     yield found
     await credentials.close()
@@ -80,7 +82,7 @@ async def test_sv_5_users_that_went_while_zookeeper_was_away_are_gone_after_the_
 ) -> None:
     await zk.delete(znode_paths.config("users/alice"))  # nobody announces it
     async with ZooKeeper(zk_connect) as other:
-        again = UserCredentials(other, cache)
+        again = ClientConfigs(other, QuotaTable(), cache)
         await again.start()
         assert cache.of(SHA_256)("alice") is None
         await again.close()
@@ -106,3 +108,84 @@ def test_sv_5_before_the_credentials_are_read_a_client_is_asked_to_come_again() 
     answer, step = exchange.token(b"n,,n=alice,r=abcdefgh")
     assert answer is None
     assert step.end.name == "CLOSE_NOW"
+
+
+# -------------------------------------------------------------------------------------------------- quotas
+
+PERCENTAGE, RATE = "request_percentage", "connection_creation_rate"
+QUOTAS: dict[QuotaEntity, dict[str, str]] = {
+    ((USER, "a%b/ü"),): {PERCENTAGE: "1"},
+    ((USER, None),): {PERCENTAGE: "2"},
+    ((CLIENT_ID, "c d"),): {PERCENTAGE: "3"},
+    ((CLIENT_ID, None),): {PERCENTAGE: "4"},
+    ((USER, "a%b/ü"), (CLIENT_ID, "c d")): {PERCENTAGE: "5"},
+    ((USER, None), (CLIENT_ID, None)): {PERCENTAGE: "6"},
+    ((IP, "10.0.0.1"),): {RATE: "7"},
+    ((IP, None),): {RATE: "8"},
+}
+
+
+async def set_quotas(zk: ZooKeeper, wanted: dict[QuotaEntity, dict[str, str]]) -> None:
+    for entity, found in wanted.items():
+        await QuotaStore(zk).alter(entity, lambda _, found=found: found)  # type: ignore[misc]
+
+
+@pytest_asyncio.fixture
+async def table(zk: ZooKeeper) -> AsyncIterator[QuotaTable]:
+    """Follows ZooKeeper. At the start there is nothing."""
+    await zk.ensure_path(znode_paths.CONFIG_CHANGES)
+    found = QuotaTable()
+    keeper = ClientConfigs(zk, found, None)
+    await keeper.start()
+    yield found
+    await keeper.close()
+
+
+def values(table: QuotaTable) -> dict[QuotaEntity, float | None]:
+    return {entity: table.quota(RATE if entity[0][0] == IP else PERCENTAGE, entity) for entity in QUOTAS}
+
+
+async def test_sv_5_quotas_of_every_kind_of_entity_count_once_they_are_set_and_until_they_go(
+    table: QuotaTable, zk: ZooKeeper
+) -> None:
+    assert set(values(table).values()) == {None}
+    await set_quotas(zk, QUOTAS)
+    await eventually(lambda: list(values(table).values()) == [1, 2, 3, 4, 5, 6, 7, 8])
+    await set_quotas(zk, {((IP, None),): {}, ((USER, "a%b/ü"),): {PERCENTAGE: "9"}})
+    await eventually(lambda: list(values(table).values()) == [9, 2, 3, 4, 5, 6, 7, None])
+
+
+async def test_sv_5_quotas_that_are_there_at_the_start_count_and_those_that_went_unseen_go(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await set_quotas(zk, QUOTAS)
+    found = QuotaTable()
+    keeper = ClientConfigs(zk, found, None)
+    await keeper.start()
+    await keeper.close()
+    assert list(values(found).values()) == [1, 2, 3, 4, 5, 6, 7, 8]
+    await zk.delete(znode_paths.config("ips/10.0.0.1"))  # nobody announces it
+    await zk.delete(znode_paths.config(f"users/{quote_name('a%b/ü')}/clients/{quote_name('c d')}"))
+    async with ZooKeeper(zk_connect) as other:
+        again = ClientConfigs(other, found, None)
+        await again.start()
+        await again.close()
+    assert list(values(found).values()) == [1, 2, 3, 4, None, 6, None, 8]
+
+
+async def test_sv_5_a_quota_of_a_host_name_holds_for_its_address_and_an_unknown_name_for_nobody(
+    table: QuotaTable, zk: ZooKeeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    await set_quotas(zk, {((IP, "no such host.invalid"),): {RATE: "3"}, ((IP, "localhost"),): {RATE: "5"}})
+    await eventually(lambda: 5 in (table.quota(RATE, ((IP, "127.0.0.1"),)), table.quota(RATE, ((IP, "::1"),))))
+    assert "no such host.invalid" in caplog.text
+    await set_quotas(zk, {((IP, "localhost"),): {}, ((IP, "no such host.invalid"),): {}})
+    await eventually(lambda: not table.sets(RATE))
+
+
+async def test_sv_6_announcements_of_nonsense_change_nothing(table: QuotaTable, zk: ZooKeeper) -> None:
+    for path in ("users", "users/a/b", "users/a/clients", "ips/1.2.3.4/clients/x", "topics/t", "users/a/clients/c/d/e"):
+        announced = json.dumps({"version": 2, "entity_path": path}).encode()
+        await zk.create(znode_paths.CONFIG_CHANGE_PREFIX, announced, sequence=True)
+    await set_quotas(zk, QUOTAS)
+    await eventually(lambda: list(values(table).values()) == [1, 2, 3, 4, 5, 6, 7, 8])

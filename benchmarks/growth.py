@@ -1,0 +1,98 @@
+"""How this server grows: failover, moves of everything, and memory, from 10,000 to 200,000 partitions."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks import frames
+from benchmarks.bulk import Round, one_round
+from benchmarks.client import Address
+from benchmarks.cluster import SERVER_ID, Cluster, spread
+from benchmarks.failover import since_kill
+from benchmarks.tables import duration, middle, show
+from kafka_reassign_rpc.support.slices import pieces
+
+SIZES = (10_000, 50_000, 100_000, 200_000)
+PER_TOPIC = 1_000
+PER_REQUEST = 10_000
+REPLICAS = 3
+BYTES = 10_000
+ROUNDS = 3
+BOUND_S = 900.0
+HEAD = (
+    "partitions", "failover", "of linear", "Alters answered", "of linear", "all moved", "of linear",
+    "longest wait of others", "resident", "at most",
+)  # fmt: skip
+
+
+class Size(NamedTuple):
+    """Medians in seconds, and the resident memory of the server in MiB: after the failovers, and the highest."""
+
+    partitions: int
+    failover: float
+    answered: float
+    moved: float
+    worst: float
+    resident: float
+    highest: float
+
+
+async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
+    sizes = []
+    for partitions in SIZES[:1] if quick else SIZES:
+        async with Cluster(zookeeper, f"growth-{partitions}", directory) as cluster:
+            sizes.append(await _measure(cluster, spread(partitions, partitions // PER_TOPIC, "t"), partitions))
+        print(f"  growth: {sizes[-1]}", flush=True)
+    return show(
+        f"growth: {REPLICAS} replicas, one of them moves; everything moves in requests of {PER_REQUEST:,}",
+        HEAD,
+        [_row(size, sizes[0]) for size in sizes],
+        [
+            f"medians of {ROUNDS} rounds, of moves after an uncounted one; longest wait: the worst of all rounds",
+            "failover: from the election to the first answer; of linear: over the first row times the partitions",
+        ],
+    )
+
+
+async def _measure(cluster: Cluster, topics: Mapping[str, int], partitions: int) -> Size:
+    controller = await cluster.server()
+    await cluster.create(controller.address, topics, REPLICAS, BYTES)
+    failovers = []
+    for number in range(1, ROUNDS + 1):
+        standby = await cluster.server(SERVER_ID + number)
+        failovers.append((await since_kill(cluster, controller, standby.address)).since_election)
+        controller = standby
+        await cluster.shown(topics)
+    resident = controller.mebibytes("VmRSS")
+    rounds = [
+        await asyncio.to_thread(_move_everything, controller.address, topics, back=number % 2 == 1)
+        for number in range(ROUNDS + 1)
+    ][1:]
+    answered, moved = (middle([getattr(one, name) for one in rounds]) or 0.0 for name in ("answered", "moved"))
+    worst = max(one.worst for one in rounds)
+    highest = controller.mebibytes("VmHWM")
+    return Size(partitions, middle(failovers) or 0.0, answered, moved, worst, resident, highest)
+
+
+def _move_everything(address: Address, topics: Mapping[str, int], *, back: bool) -> Round:
+    requests = [
+        frames.alter({name: topics[name] for name in names}, REPLICAS, back=back)
+        for names in pieces(list(topics), PER_REQUEST // PER_TOPIC)
+    ]
+    return one_round(address, requests, sum(topics.values()), BOUND_S)
+
+
+def _row(size: Size, first: Size) -> tuple[str, ...]:
+    factor = size.partitions / first.partitions
+    times = []
+    for name in ("failover", "answered", "moved"):
+        seconds: float = getattr(size, name)
+        times += [duration(seconds), f"{seconds / (getattr(first, name) * factor):.2f}"]
+    return (
+        f"{size.partitions:,}",
+        *times,
+        duration(size.worst),
+        f"{size.resident:.0f} MiB",
+        f"{size.highest:.0f} MiB",
+    )

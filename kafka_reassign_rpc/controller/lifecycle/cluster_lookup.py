@@ -1,0 +1,50 @@
+"""Which cluster is in ZooKeeper: its id, and whether there is one at all."""
+
+import logging
+from uuid import uuid4
+
+from kafka_reassign_rpc.controller.controller_election import Takeover
+from kafka_reassign_rpc.core.topic_ids import topic_id_text
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode
+
+log = logging.getLogger(__name__)
+
+
+async def cluster_id(zk: ZooKeeper) -> str:
+    """The id in `/cluster/id`. Creates it where it is missing, as brokers do. Empty where it cannot be understood."""
+    while True:
+        try:
+            data, _ = await zk.get(znode_paths.CLUSTER_ID)
+            return znode_contents.decode_cluster_id(data)
+        except BadZnode as error:
+            log.error("clients see no cluster id: %s", error)
+            return ""
+        except NoNode:
+            try:
+                await zk.create(znode_paths.CLUSTER_ID, znode_contents.encode_cluster_id(topic_id_text(uuid4())))
+            except NodeExists:
+                continue
+
+
+class NoCluster(RuntimeError):
+    """ZooKeeper has no controller, no broker and no topic below the chroot."""
+
+
+async def look_for_cluster(zk: ZooKeeper, takeover: Takeover) -> None:
+    """A mistyped chroot looks like a new cluster: say so. Raises NoCluster unless this server always takes over."""
+    if await zk.exists(znode_paths.CONTROLLER) is not None:
+        return
+    for path in (znode_paths.BROKER_IDS, znode_paths.TOPICS):
+        found = await zk.exists(path)
+        if found is not None and found.num_children:
+            return
+    problem = (
+        f"no broker is registered and no topic exists in ZooKeeper at {zk.connect}: is the chroot of zookeeper.connect"
+        " that of the brokers?"
+    )
+    if takeover is not Takeover.ALWAYS:
+        raise NoCluster(f"{problem} With controller.takeover={takeover} a server waits for no new cluster")
+    log.warning("%s This server controls a cluster without brokers until they come", problem)

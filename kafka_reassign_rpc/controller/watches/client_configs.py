@@ -1,0 +1,157 @@
+"""Keeps what is set for users, clients and IPs in memory: quotas, and the SCRAM credentials of users.
+
+As brokers do (ZkConfigManager): all is read at the start and after each connection to ZooKeeper, then what
+`/config/changes` announces. While ZooKeeper is away, all stays as it is.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from ipaddress import ip_address
+
+from kafka_reassign_rpc.core.quotas.client_quotas import IP, SHAPES, USER, QuotaEntity
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
+from kafka_reassign_rpc.support.backoff import Backoff
+from kafka_reassign_rpc.support.slices import pieces
+from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.operations import WatchKind
+from kafka_reassign_rpc.zookeeper.quota_znodes import READ_TOGETHER, QuotaStore, quota_entity_of
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+
+log = logging.getLogger(__name__)
+
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 5.0
+RESOLVE_S = 2.0
+"""How long the names of hosts may take that are read together."""
+
+
+class ClientConfigs:
+    """Fills a table of quotas, and a cache of credentials where SCRAM needs one. `start` returns when all has been read
+    once."""
+
+    def __init__(self, zk: ZooKeeper, quotas: QuotaTable, credentials: CredentialCache | None) -> None:
+        self._zk = zk
+        self._quotas = quotas
+        self._credentials = credentials
+        self._configs = ConfigStore(zk)
+        self._store = QuotaStore(zk)
+        self._addresses: dict[QuotaEntity, QuotaEntity] = {}
+        """IPs as their quotas count, by IPs or names of hosts as they are set."""
+        self._last = -1
+        """The number of the last announcement that was looked at."""
+        self._read_all = True
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Raises ZkError where credentials cannot be read. Quotas alone are tried again later."""
+        self._zk.on_watch(self._watch_fired)
+        self._zk.on_connected(self._connected)
+        try:
+            await self._all()
+            self._read_all = False
+        except ZkError as error:
+            if self._credentials is not None:
+                raise
+            log.error("no quota of a user, client or IP holds until they can be read: %s", error)
+            self._wake.set()
+        self._task = asyncio.create_task(self._run(), name="client configs")
+
+    async def close(self) -> None:
+        if self._task is not None:
+            await end(self._task)
+
+    def _watch_fired(self, _kind: WatchKind, path: str) -> None:
+        if path == znode_paths.CONFIG_CHANGES:
+            self._wake.set()
+
+    def _connected(self) -> None:
+        self._read_all = True
+        self._wake.set()
+
+    async def _run(self) -> None:
+        backoff = Backoff(FIRST_WAIT_S, LONGEST_WAIT_S)
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                if self._read_all:
+                    self._read_all = False
+                    await self._all()
+                else:
+                    await self._changed()
+            except Exception as error:
+                if not isinstance(error, ZkError):
+                    log.exception("quotas and credentials could not be read; all are read again")
+                self._read_all = True
+                self._wake.set()
+                await backoff.sleep()
+            else:
+                backoff.reset()
+
+    async def _all(self) -> None:
+        self._last = (await self._configs.changes_since(self._last, watch=True)).last
+        entities = [entity for shape in SHAPES for entity in await self._store.entities(shape, {})]
+        for some in pieces(entities, READ_TOGETHER):
+            await self._read(some)
+            await asyncio.sleep(0)
+        self._addresses = {entity: self._addresses[entity] for entity in entities if entity in self._addresses}
+        self._quotas.keep_only({self._addresses.get(entity, entity) for entity in entities})
+        if self._credentials is not None:
+            self._credentials.keep_only(user for entity in entities if (user := _user(entity)) is not None)
+
+    async def _changed(self) -> None:
+        changes = await self._configs.changes_since(self._last, watch=True)
+        self._last = changes.last
+        entities = [entity for path in changes.entities if (entity := quota_entity_of(path)) is not None]
+        for some in pieces(entities, READ_TOGETHER):
+            await self._read(some)
+
+    async def _read(self, entities: Sequence[QuotaEntity]) -> None:
+        """An entity whose znode is gone, or malformed, has neither quotas nor credentials."""
+        found = await self._store.get_many(entities)
+        await self._resolve([entity for entity in entities if _host(entity) is not None])
+        for entity in entities:
+            configs = found.get(entity, {})
+            self._quotas.put(self._addresses.get(entity, entity), configs)
+            if entity not in found:
+                self._addresses.pop(entity, None)
+            user = _user(entity)
+            if self._credentials is not None and user is not None:
+                self._credentials.put(user, configs)
+
+    async def _resolve(self, entities: Sequence[QuotaEntity]) -> None:
+        """Finds the IP of each, as IpConfigHandler does. A name that cannot be resolved has no quota."""
+        found = await asyncio.gather(*(_address(_host(entity) or "") for entity in entities))
+        for entity, address in zip(entities, found, strict=True):
+            before = self._addresses.get(entity)
+            self._addresses[entity] = ((IP, address or _host(entity)),)
+            if before not in (None, self._addresses[entity]):
+                self._quotas.put(before, {})
+
+
+async def _address(host: str) -> str | None:
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        pass
+    try:
+        async with asyncio.timeout(RESOLVE_S):
+            found = await asyncio.get_running_loop().getaddrinfo(host, None)
+        return str(found[0][4][0])
+    except (OSError, UnicodeError) as error:  # a timeout is an OSError
+        log.warning("the quota of IP %r holds for nobody: the name is not known: %s", host[:200], error)
+        return None
+
+
+def _host(entity: QuotaEntity) -> str | None:
+    return entity[0][1] if entity[0][0] == IP else None
+
+
+def _user(entity: QuotaEntity) -> str | None:
+    """The user whose credentials the entity's znode may hold."""
+    return entity[0][1] if len(entity) == 1 and entity[0][0] == USER else None

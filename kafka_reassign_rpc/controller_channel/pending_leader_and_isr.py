@@ -1,0 +1,77 @@
+"""The partitions of which a broker still has to get a LeaderAndIsr, in the order in which they go.
+
+Followers whose leader knows the new leader epoch already go before all others: they replicate nothing until they know
+it too. So leaders go in steps, each before the followers that wait for it. However many partitions change at once, each
+of them stands still for about one request only.
+"""
+
+from itertools import islice
+
+
+class PendingLeaderAndIsr:
+    """By topic and partition: whether the replica is new on this broker."""
+
+    def __init__(self) -> None:
+        self._awaited: dict[str, dict[int, bool]] = {}
+        """Of followers whose leader knows."""
+        self._others: dict[str, dict[int, bool]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._awaited or self._others)
+
+    def __contains__(self, name: tuple[str, int]) -> bool:
+        topic, index = name
+        return index in self._awaited.get(topic, ()) or index in self._others.get(topic, ())
+
+    def put(self, topic: str, index: int, *, is_new: bool, leader_knows: bool = False) -> None:
+        if leader_knows:
+            is_new = _drop(self._others, topic, index) or is_new
+        pending = self._awaited if leader_knows or index in self._awaited.get(topic, ()) else self._others
+        indexes = pending.setdefault(topic, {})
+        indexes[index] = is_new or indexes.get(index, False)
+
+    def drop(self, topic: str, index: int) -> bool:
+        """Drop one. Returns whether its replica is new; False where it was not pending."""
+        return _drop(self._awaited, topic, index) or _drop(self._others, topic, index)
+
+    def drop_topic(self, topic: str) -> None:
+        for pending in (self._awaited, self._others):
+            pending.pop(topic, None)
+
+    def take(self, limit: int) -> dict[str, dict[int, bool]]:
+        taken: dict[str, dict[int, bool]] = {}
+        for pending in (self._awaited, self._others):
+            limit -= _move(pending, taken, limit)
+        return taken
+
+    def take_all(self) -> dict[str, dict[int, bool]]:
+        taken = self._awaited
+        for topic, indexes in self._others.items():
+            taken.setdefault(topic, {}).update(indexes)
+        self._awaited, self._others = {}, {}
+        return taken
+
+
+def _drop(pending: dict[str, dict[int, bool]], topic: str, index: int) -> bool:
+    indexes = pending.get(topic)
+    if indexes is None:
+        return False
+    is_new = indexes.pop(index, False)
+    if not indexes:
+        del pending[topic]
+    return is_new
+
+
+def _move(source: dict[str, dict[int, bool]], target: dict[str, dict[int, bool]], limit: int) -> int:
+    """Move the first ones, `limit` at most. Returns how many."""
+    left = limit
+    while source and left > 0:
+        topic = next(iter(source))
+        taken = list(islice(source[topic].items(), left))
+        target.setdefault(topic, {}).update(taken)
+        for index, _ in taken:
+            del source[topic][index]
+        if not source[topic]:
+            del source[topic]
+        left -= len(taken)
+    return limit - left

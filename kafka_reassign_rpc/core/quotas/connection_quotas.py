@@ -1,0 +1,75 @@
+"""Connection quotas (KIP-402, KIP-612): how many connections per second come in, in all, by listener and by IP.
+
+A connection beyond the rate of the server or of its listener waits, and all behind it on that listener. One beyond the
+rate of its address is held, and then closed; it counts for nobody. Source: SocketServer.ConnectionQuotas (Kafka 3.9).
+"""
+
+from collections.abc import Mapping
+
+from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.quotas.client_quotas import IP
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows, Rates, WindowedRate
+
+RATE = "connection_creation_rate"
+UNLIMITED = INT32
+MOST_RATES = 10_000
+"""Addresses whose connections are counted."""
+
+
+class ConnectionQuotas:
+    """What listeners and addresses have used. Times in ms of any clock that never goes back.
+
+    rate          max.connection.creation.rate
+    of_listeners  the same of single listeners, by name
+    protected     the brokers' listener, for which `rate` does not hold; "": none
+    table         the quotas of addresses
+    """
+
+    def __init__(
+        self, table: QuotaTable, windows: QuotaWindows, rate: int, of_listeners: Mapping[str, int], protected: str
+    ) -> None:
+        self._table = table
+        self._bound = rate
+        self._bounds = of_listeners
+        self._protected = protected
+        self._rate = WindowedRate(windows)
+        self._rates = {listener: WindowedRate(windows) for listener in of_listeners}
+        self._of_addresses: Rates[str] = Rates(windows, MOST_RATES)
+
+    def accept_delay_ms(self, listener: str, now_ms: int) -> int:
+        """Counts a connection that comes in by a listener. Returns how long it, and those behind it, have to wait."""
+        delays = [0]
+        for rate, bound in self._counting(listener):
+            rate.record(1, now_ms)
+            delays.append(rate.throttle_ms(bound, now_ms))
+        return max(delays)
+
+    def address_throttle_ms(self, listener: str, host: str, now_ms: int) -> int:
+        """Counts a connection that has been let in so far, for its address. Where that has too many, returns how long
+        the connection is held before it closes, and forgets it."""
+        bound = self._bound_of(host)
+        if bound is None:
+            return 0
+        rate = self._of_addresses.of(host)
+        rate.record(1, now_ms)
+        throttle_ms = rate.throttle_ms(bound, now_ms)
+        if throttle_ms > 0:
+            for one in (rate, *(counting for counting, _ in self._counting(listener))):
+                one.record(-1, now_ms)
+        return throttle_ms
+
+    def _counting(self, listener: str) -> list[tuple[WindowedRate, int]]:
+        """The rates in which a connection by this listener counts, with their bounds."""
+        found = []
+        if self._bound < UNLIMITED and listener != self._protected:
+            found.append((self._rate, self._bound))
+        if listener in self._rates:
+            found.append((self._rates[listener], self._bounds[listener]))
+        return found
+
+    def _bound_of(self, host: str) -> float | None:
+        if not self._table.sets(RATE):
+            return None
+        found = self._table.quota(RATE, ((IP, host),))
+        return self._table.quota(RATE, ((IP, None),)) if found is None else found

@@ -1,0 +1,69 @@
+"""The quotas of all users, clients and IPs in memory, and which of them holds for a client.
+
+Source: ClientQuotaManager.DefaultQuotaCallback (Kafka 3.9).
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity, can_be_a_name, quotas_of
+
+Sharers = tuple[str | None, str | None]
+"""(user, client id): who shares what a quota allows. None: all."""
+
+
+def entities(user: str, client_id: str) -> list[tuple[QuotaEntity, Sharers]]:
+    """The entities whose quota may hold for a client, with those who share it; the first takes precedence.
+
+    No entity has a name that no znode can have.
+    """
+    pair: Sharers = (user, client_id)
+    found: list[tuple[QuotaEntity, Sharers]] = [
+        (((USER, user), (CLIENT_ID, client_id)), pair),
+        (((USER, user), (CLIENT_ID, None)), pair),
+        (((USER, user),), (user, None)),
+        (((USER, None), (CLIENT_ID, client_id)), pair),
+        (((USER, None), (CLIENT_ID, None)), pair),
+        (((USER, None),), (user, None)),
+        (((CLIENT_ID, client_id),), (None, client_id)),
+        (((CLIENT_ID, None),), (None, client_id)),
+    ]
+    return [(entity, key) for entity, key in found if all(name is None or can_be_a_name(name) for _, name in entity)]
+
+
+class QuotaTable:
+    """The quotas by entity. Whoever knows ZooKeeper fills it."""
+
+    def __init__(self) -> None:
+        self._quotas: dict[QuotaEntity, Mapping[str, float]] = {}
+        self._setting: Counter[str] = Counter()
+        """How many entities set each quota."""
+
+    def put(self, entity: QuotaEntity, configs: Mapping[str, str]) -> None:
+        """The configs that an entity has from now on."""
+        self._setting.subtract(self._quotas.pop(entity, {}).keys())
+        found = quotas_of(entity, configs)
+        if found:
+            self._quotas[entity] = found
+            self._setting.update(found.keys())
+
+    def keep_only(self, entities: Collection[QuotaEntity]) -> None:
+        """No other entities exist."""
+        for gone in self._quotas.keys() - entities:
+            self.put(gone, {})
+
+    def sets(self, quota: str) -> bool:
+        """Whether any entity sets this quota."""
+        return self._setting[quota] > 0
+
+    def quota(self, quota: str, entity: QuotaEntity) -> float | None:
+        """The quota that this very entity sets."""
+        return self._quotas.get(entity, {}).get(quota)
+
+    def limit(self, quota: str, user: str, client_id: str) -> tuple[float, Sharers] | None:
+        """The quota that holds for a client, and who shares it; None where there is none."""
+        for entity, sharers in entities(user, client_id):
+            found = self.quota(quota, entity)
+            if found is not None:
+                return found, sharers
+        return None

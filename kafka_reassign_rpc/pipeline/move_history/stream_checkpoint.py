@@ -1,0 +1,10 @@
+"""Where a followed history remembers what it has read. Nothing here imports PySpark, which takes seconds."""
+
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+
+CHECKPOINT = ".checkpoint"
+
+
+def checkpoint_directory(out: StorePath) -> StorePath:
+    """Spark's checkpoint for tables in `out`: beside it, since each update replaces `out` as a whole."""
+    return out.with_name(f"{out.name}{CHECKPOINT}")

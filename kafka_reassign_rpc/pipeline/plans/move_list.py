@@ -1,0 +1,199 @@
+"""The moves of a plan for reviewers: chosen, sorted, summed. Reads the plan's Parquet files; needs no Spark.
+
+In the order of the plan the moves stream: memory holds one record batch. Any other order holds all moves, in Arrow's
+columns (some 200 bytes for each).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import NamedTuple
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.plans.plan_writer import MOVES, MOVES_SCHEMA
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+
+_ROWS = 10_000
+"""Rows that are Python objects at a time."""
+
+SORTS: dict[str, list[tuple[str, str]]] = {
+    "start": [],
+    "topic": [("topic", "ascending"), ("partition", "ascending")],
+    "bytes": [("bytes", "descending"), ("topic", "ascending"), ("partition", "ascending")],
+    "reason": [("rule", "ascending"), ("reason", "ascending"), ("topic", "ascending"), ("partition", "ascending")],
+}
+"""By the name of an order: columns of `moves/`. The first is the order in which the moves start."""
+
+
+class ListedMove(NamedTuple):
+    """A row of `moves/`: see `plan_writer.MOVES_SCHEMA`."""
+
+    topic: str
+    partition: int
+    from_replicas: list[int]
+    to_replicas: list[int]
+    leader: int
+    bytes: int
+    reason: str
+    rule: str
+    batch: int
+    priority: int
+    first_leader: int | None = None
+    start: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def sender(self) -> int:
+        """The broker that sends the copies; -1: none."""
+        return self.leader if self.first_leader is None else self.first_leader
+
+    @property
+    def gaining(self) -> list[int]:
+        """Brokers that get a replica, in the order of the target."""
+        return [broker for broker in self.to_replicas if broker not in self.from_replicas]
+
+    @property
+    def losing(self) -> list[int]:
+        return [broker for broker in self.from_replicas if broker not in self.to_replicas]
+
+    @property
+    def concerned(self) -> set[int]:
+        """Brokers that gain or lose the replica, that send it, or that begin or cease to be its preferred leader."""
+        found = {*self.gaining, *self.losing}
+        if self.gaining and self.sender >= 0:
+            found.add(self.sender)
+        if self.from_replicas[:1] != self.to_replicas[:1]:
+            found.update(self.from_replicas[:1], self.to_replicas[:1])
+        return found
+
+
+class MoveFilter(msgspec.Struct, frozen=True):
+    """Which moves are wanted: those that fit each condition that is given. Of several values of one, any may fit.
+
+    topics     names, or patterns such as orders-*
+    brokers    that a move concerns (`ListedMove.concerned`)
+    reasons    parts of the reason or of the rule
+    batches    by number
+    """
+
+    topics: tuple[str, ...] = ()
+    brokers: frozenset[int] = frozenset()
+    reasons: tuple[str, ...] = ()
+    batches: frozenset[int] = frozenset()
+
+    def has_topic(self, topic: str) -> bool:
+        return not self.topics or any(fnmatchcase(topic, one) for one in self.topics)
+
+    def fits(self, move: ListedMove) -> bool:
+        return (
+            self.has_topic(move.topic)
+            and (not self.batches or move.batch in self.batches)
+            and (not self.reasons or any(one in move.reason or one in move.rule for one in self.reasons))
+            and (not self.brokers or not self.brokers.isdisjoint(move.concerned))
+        )
+
+
+class Found(NamedTuple):
+    """A move, and the number of its row in `moves/`, from 0 on."""
+
+    row: int
+    move: ListedMove
+
+
+def read_moves(plan: StorePath, wanted: MoveFilter, sort: str = "start", limit: int | None = None) -> Iterator[Found]:
+    """The moves of a plan that are wanted; sort: a key of SORTS. Raises BadInput."""
+    rows = _in_order(plan) if not SORTS[sort] else _sorted(plan, SORTS[sort])
+    return islice((one for one in rows if wanted.fits(one.move)), limit)
+
+
+def topic_names(plan: StorePath) -> set[str]:
+    """The topics of a plan's moves. Raises BadInput."""
+    names: set[str] = set()
+    for batch in parquet_files.record_batches(plan / MOVES, MOVES_SCHEMA):
+        names.update(pc.unique(batch.column("topic")).to_pylist())
+    return names
+
+
+def _in_order(plan: StorePath) -> Iterator[Found]:
+    row = 0
+    for batch in parquet_files.record_batches(plan / MOVES, MOVES_SCHEMA, rows=_ROWS):
+        for move in as_moves(batch):
+            yield Found(row, move)
+            row += 1
+
+
+def _sorted(plan: StorePath, keys: list[tuple[str, str]]) -> Iterator[Found]:
+    table = parquet_files.read(plan / MOVES, MOVES_SCHEMA)
+    order = pc.sort_indices(table, sort_keys=keys)
+    for first in range(0, len(order), _ROWS):
+        rows = order.slice(first, _ROWS)
+        yield from map(Found, rows.to_pylist(), as_moves(table.take(rows)))
+
+
+def as_moves(rows: pa.RecordBatch | pa.Table) -> Iterator[ListedMove]:
+    """Rows with the columns of MOVES_SCHEMA as Python values."""
+    return map(ListedMove, *(column.to_pylist() for column in rows.columns))
+
+
+# -- sums --------------------------------------------------------------------------------------------------------------
+
+
+class GroupSums(msgspec.Struct):
+    """Moves of one group: how many, the bytes that they copy."""
+
+    moves: int = 0
+    bytes: int = 0
+
+
+class BrokerSums(msgspec.Struct):
+    """What moves do to one broker: replicas and bytes that it gets, replicas that it loses, bytes that it sends."""
+
+    gets: int = 0
+    bytes_in: int = 0
+    loses: int = 0
+    bytes_out: int = 0
+
+
+GROUPS: dict[str, Callable[[ListedMove], str | int]] = {
+    "topic": lambda move: move.topic,
+    "reason": lambda move: move.reason,
+    "rule": lambda move: move.rule,
+    "batch": lambda move: move.batch,
+}
+"""What moves can be grouped by, beside brokers."""
+
+
+def group_sums(moves: Iterable[ListedMove], by: str) -> list[tuple[str | int, GroupSums]]:
+    """The groups; by: a key of GROUPS. Batches are in order; of others the one with most bytes comes first."""
+    key, sums = GROUPS[by], dict[str | int, GroupSums]()
+    for move in moves:
+        group = sums.setdefault(key(move), GroupSums())
+        group.moves += 1
+        group.bytes += move.bytes
+    if by == "batch":
+        return sorted(sums.items(), key=lambda item: item[0])
+    return sorted(sums.items(), key=lambda item: (-item[1].bytes, -item[1].moves, item[0]))
+
+
+def broker_sums(moves: Iterable[ListedMove]) -> list[tuple[int, BrokerSums]]:
+    """What the moves do to each broker, by id."""
+    sums: dict[int, BrokerSums] = {}
+    for move in moves:
+        gaining = move.gaining
+        for place, broker in enumerate(gaining):
+            of = sums.setdefault(broker, BrokerSums())
+            of.gets += 1
+            # `bytes` is that of all copies, which are equally large: what does not divide goes to the first of them
+            of.bytes_in += move.bytes // len(gaining) + (place < move.bytes % len(gaining))
+        for broker in move.losing:
+            sums.setdefault(broker, BrokerSums()).loses += 1
+        if gaining and move.sender >= 0:
+            sums.setdefault(move.sender, BrokerSums()).bytes_out += move.bytes
+    return sorted(sums.items())

@@ -1,0 +1,73 @@
+"""Moves of a plan as text: one line for each, as a map of topicmappr has them, with bytes, batch and reason.
+
+orders-0    [6,1]   → [5,1]   50.0 MB  batch 1  broker 6 to be drained
+orders-1    [6,1,2] → [5,1,2] 60.0 MB  batch 1  broker 6 to be drained; broker 2 leads first
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+
+from kafka_reassign_rpc.pipeline.plans.move_list import BrokerSums, GroupSums, ListedMove
+from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.support.human_units import size
+
+_LOOK_AHEAD = 1000
+"""Moves whose texts decide how wide columns are; a later one may be longer than its column."""
+LONGEST_NAME, LONGEST_REASON = 249 + 12, 300
+"""Characters: Kafka's longest topic name and its partition; a reason is cut there."""
+
+
+def replicas_text(replicas: Iterable[int]) -> str:
+    return f"[{','.join(map(str, replicas))}]"
+
+
+def plain(text: str, limit: int = LONGEST_REASON) -> str:
+    """The text on one line, within the limit: what a terminal would not print is written as escapes."""
+    short = shortened(text, limit)
+    return short if short.isprintable() else ascii(short)[1:-1]
+
+
+def move_cells(move: ListedMove) -> list[str]:
+    """Partition, replicas before, replicas after, bytes, batch, reason."""
+    first = "" if move.first_leader is None else f"; broker {move.first_leader} leads first"
+    return [
+        plain(move.name, LONGEST_NAME),
+        replicas_text(move.from_replicas),
+        replicas_text(move.to_replicas),
+        size(move.bytes),
+        str(move.batch),
+        plain(move.reason) + first,
+    ]
+
+
+def move_lines(moves: Iterable[tuple[ListedMove, str]]) -> Iterator[str]:
+    """A line for each move and what is known of its state ("": nothing). Lines come as moves come."""
+    rows = (_texts(move, state) for move, state in moves)
+    first = list(islice(rows, _LOOK_AHEAD))
+    if not first:
+        return
+    widths = [max(len(row[place]) for row in first) for place in range(4)]
+    for name, before, after, copied, rest in chain(first, rows):
+        named = f"{name:{widths[0]}}  {before:{widths[1]}} → {after:{widths[2]}}"
+        yield f"{named}  {copied:>{widths[3]}}  {rest}"
+
+
+def _texts(move: ListedMove, state: str) -> tuple[str, str, str, str, str]:
+    name, before, after, copied, batch, reason = move_cells(move)
+    return name, before, after, copied, "  ".join(filter(None, (f"batch {batch}", plain(state), reason)))
+
+
+def group_rows(by: str, groups: Sequence[tuple[str | int, GroupSums]]) -> list[list[str]]:
+    """A table of groups, with its heading."""
+    rows = [[plain(str(name)), f"{sums.moves:,}", size(sums.bytes)] for name, sums in groups]
+    return [[by.upper(), "MOVES", "BYTES"], *rows]
+
+
+def broker_rows(groups: Sequence[tuple[int, BrokerSums]]) -> list[list[str]]:
+    """A table of brokers, with its heading."""
+    heading = ["BROKER", "REPLICAS IN", "BYTES IN", "REPLICAS OUT", "BYTES SENT"]
+    rows = [
+        [str(broker), f"{sums.gets:,}", size(sums.bytes_in), f"{sums.loses:,}", size(sums.bytes_out)]
+        for broker, sums in groups
+    ]
+    return [heading, *rows]

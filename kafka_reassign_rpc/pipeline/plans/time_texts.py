@@ -1,0 +1,39 @@
+"""What a plan tells of its time, in words: for its summary as text and for its page."""
+
+from collections.abc import Iterator
+
+from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
+from kafka_reassign_rpc.support.human_units import duration, size
+
+_WORTH = 0.98
+"""A gain is named where it takes the plan below this share of its time."""
+
+
+def network_text(summary: PlanSummary) -> str:
+    """100.0 MB/s for each broker (4: 25.0 MB/s), throttled to 50.0 MB/s."""
+    text = f"{size(summary.bandwidth)}/s for each broker"
+    if summary.broker_bandwidth:
+        own = [f"{broker}: {size(rate)}/s" for broker, rate in sorted(summary.broker_bandwidth.items())]
+        text += f" ({', '.join(own[:5])}{', …' if len(own) > 5 else ''})"
+    return text + (f", throttled to {size(summary.throttle)}/s" if summary.throttle is not None else "")
+
+
+def time_lines(summary: PlanSummary) -> Iterator[tuple[str, str]]:
+    """What stands behind the expected time, each with a word that names it: least, batches, gain."""
+    held = summary.bottleneck
+    if held is None:
+        return
+    does = "sends" if held.sends else "receives"
+    factor = summary.expected_seconds / summary.bound_seconds
+    least = f"{duration(summary.bound_seconds)}: broker {held.broker} {does} {size(held.bytes)} at {size(held.rate)}/s"
+    yield "least", f"{least}; the plan takes {factor:.2f} times as long"
+    if len(summary.batches) > 1:
+        yield "batches", f"{duration(summary.batches_seconds)} one after the other"
+    for gain in summary.gains:
+        if gain.seconds < _WORTH * summary.expected_seconds:
+            other = (
+                f"{size(gain.value)}/s of throttle"
+                if gain.setting == "throttle"
+                else (f"{gain.value} moves per broker" if gain.value != 1 else "1 move per broker")
+            )
+            yield "gain", f"{duration(gain.seconds)} with {other}"

@@ -1,0 +1,177 @@
+"""Why a plan does not even out the load further: by measure, what keeps the broker that is furthest from its target.
+
+Pure: the figures of the plan tell it. Each reason is a fact about these figures, so it holds whatever the planner
+tried; there may be others. What a plan leaves out, and why, is told beside (`PlanSummary.left_out`).
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, PlanSummary, ShortfallFigures, known_imbalance
+from kafka_reassign_rpc.support.human_units import size
+
+_BALANCING = ("expand", "rebalance")
+_WORTH = 0.01
+"""A broker so close to its target is not worth a word."""
+_SPENT = 0.95
+"""Of --max-bytes: a plan that copies more of it was held back by it."""
+_NAMED = 5
+
+
+class _Worst(NamedTuple):
+    """A broker, its load by one measure as a share of its target, and that measure."""
+
+    broker: BrokerFigures
+    share: float
+    measure: str
+
+    @property
+    def is_above(self) -> bool:
+        return self.share > 1
+
+
+def shortfalls(summary: PlanSummary) -> list[ShortfallFigures]:
+    """By measure that is known: the broker furthest from its target after the plan, and why it is no closer.
+
+    Measures of which every broker is within 1 % of its target have none.
+    """
+    return [
+        ShortfallFigures(measure, worst.broker.broker, worst.share, list(_reasons(summary, worst)))
+        for measure in known_imbalance(summary)
+        if (worst := _worst(summary, measure)) is not None and abs(worst.share - 1) > _WORTH
+    ]
+
+
+def shortfall_lines(summary: PlanSummary) -> list[str]:
+    """bytes: broker 5 has 152% of its target: rack c as a whole has 150%, and partitions keep their racks.
+
+    Measures with the same reasons share a line.
+    """
+    lines: dict[str, list[str]] = {}
+    for one in summary.why_not_better:
+        lines.setdefault("; ".join(one.reasons), []).append(
+            f"{one.measure}: broker {one.broker} has {one.share:.0%} of its target"
+        )
+    return [f"{', '.join(told)}: {reasons}" for reasons, told in lines.items()]
+
+
+def _worst(summary: PlanSummary, measure: str) -> _Worst | None:
+    shares = [
+        _Worst(one, getattr(one.after, measure) / target, measure)
+        for one in summary.brokers
+        if (target := getattr(one.target, measure)) > 0
+    ]
+    return max(shares, key=lambda one: (abs(one.share - 1), -one.broker.broker), default=None)
+
+
+def _reasons(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
+    request = summary.requested
+    if summary.kind in _BALANCING and abs(worst.share - 1) <= request.tolerance:
+        yield f"within the tolerance of {request.tolerance:.0%}"
+        return
+    found = [
+        *_weight(summary, worst),
+        *_limit_of_bytes(summary),
+        *_large_partition(summary, worst),
+        *_rack(summary, worst),
+        *_full_brokers(summary, worst),
+        *_receivers(summary, worst),
+        *_topics(summary),
+    ]
+    yield from found
+    if summary.kind not in _BALANCING and not found:
+        yield f"{summary.kind} moves only what has to move: `plan rebalance` evens out the rest"
+    elif not found:
+        yield (
+            "no change that was found makes the cluster more even by all weights together: "
+            f"--weight {worst.measure}=… lets this measure count more, another --seed tries other changes"
+        )
+
+
+def _weight(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
+    if summary.requested.weights.get(worst.measure) == 0 and summary.kind in _BALANCING:
+        yield f"it does not count (--weight {worst.measure}=0)"
+
+
+def _limit_of_bytes(summary: PlanSummary) -> Iterator[str]:
+    limit = summary.requested.max_bytes
+    if limit >= 0 and summary.kind in _BALANCING and summary.bytes >= _SPENT * limit:
+        yield f"--max-bytes allows to copy {size(limit)}, the plan copies {size(summary.bytes)}"
+
+
+def _large_partition(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
+    """One replica that is more than any broker should hold: wherever it lies, the broker is above its target."""
+    largest = summary.largest
+    if largest is None or worst.measure != "bytes" or not worst.is_above or worst.broker.after.bytes < largest.bytes:
+        return
+    if largest.bytes > (1 + summary.requested.tolerance) * max(one.target.bytes for one in summary.brokers):
+        yield f"one replica of {largest.partition} has {size(largest.bytes)}, more than the target of any broker"
+
+
+def _rack(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
+    """All brokers of the rack together are off in the same way: replicas do not leave it where a rack would be lost.
+
+    Leaders can: they change places with another replica of their partition.
+    """
+    rack = worst.broker.rack
+    if worst.measure in ("leaders", "fetch"):
+        return
+    if len({one.rack for one in summary.brokers if _counts(one, worst.measure)}) < 2:
+        return
+    inside = [one for one in summary.brokers if one.rack == rack and _counts(one, worst.measure)]
+    share = _sum(inside, worst.measure) / sum(getattr(one.target, worst.measure) for one in inside)
+    if (share > 1) == worst.is_above and abs(share - 1) > max(_WORTH, abs(worst.share - 1) / 2):
+        name = "the rack of brokers without one" if rack is None else f"rack {rack}"
+        yield f"{name} as a whole has {share:.0%}, and partitions keep the number of their racks"
+
+
+def _full_brokers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
+    """Brokers that should hold more and have no room: the worst itself, or those that it could give replicas to."""
+    below = [one for one in summary.brokers if _counts(one, "bytes") and one.after.bytes < one.target.bytes]
+    asked = below if worst.is_above else [worst.broker]
+    full = [one for one in asked if _is_full(one, summary)]
+    if not full or len(full) < len(asked):
+        return
+    names = _names(one.broker for one in full)
+    yield f"{names} no room for one more replica beside the headroom of {summary.requested.headroom:.0%}"
+
+
+def _is_full(broker: BrokerFigures, summary: PlanSummary) -> bool:
+    """Whether a replica of the mean size does not fit. Room that the plan makes does not count."""
+    if broker.capacity is None or broker.free is None:
+        return False
+    room = (
+        broker.free - summary.requested.headroom * broker.capacity - max(0.0, broker.after.bytes - broker.before.bytes)
+    )
+    replicas = sum(one.after.replicas for one in summary.brokers)
+    mean = sum(one.after.bytes for one in summary.brokers) / replicas if replicas else 0.0
+    return room < max(1.0, mean)
+
+
+def _receivers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
+    """`expand` gives replicas to the new brokers alone."""
+    new = summary.requested.brokers
+    if summary.kind == "expand" and worst.broker.broker not in new and not worst.is_above:
+        yield f"expand gives replicas to {_names(new, verb=False)} alone"
+
+
+def _topics(summary: PlanSummary) -> Iterator[str]:
+    topics = summary.requested.topics
+    if topics:
+        yield f"only partitions of {f'the topic {topics[0]}' if len(topics) == 1 else f'{len(topics)} topics'} may move"
+
+
+def _counts(broker: BrokerFigures, measure: str) -> bool:
+    return bool(getattr(broker.target, measure) > 0)
+
+
+def _sum(brokers: Iterable[BrokerFigures], measure: str) -> float:
+    return float(sum(getattr(one.after, measure) for one in brokers))
+
+
+def _names(brokers: Iterable[int], *, verb: bool = True) -> str:
+    """broker 4 has; brokers 4, 5 have."""
+    ids = sorted(brokers)
+    named = ", ".join(map(str, ids[:_NAMED])) + (", …" if len(ids) > _NAMED else "")
+    has = (" has" if len(ids) == 1 else " have") if verb else ""
+    return f"broker{'' if len(ids) == 1 else 's'} {named}{has}"

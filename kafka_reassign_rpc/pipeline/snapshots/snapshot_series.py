@@ -1,0 +1,47 @@
+"""Snapshots that were taken over time, in one directory. Nothing here imports PySpark, which takes seconds."""
+
+from typing import NamedTuple
+
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, SnapshotMeta
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+
+
+class FoundSnapshot(NamedTuple):
+    """A snapshot, and when it was taken."""
+
+    path: StorePath
+    meta: SnapshotMeta
+
+
+def find_snapshots(directory: StorePath) -> list[FoundSnapshot]:
+    """The snapshots in a directory (or the directory itself if it is one), the oldest first.
+
+    Raises BadInput where there is none or one cannot be read, and for snapshots of several clusters.
+    """
+    if not directory.is_dir():
+        raise BadInput(f"{directory}: no such directory")
+    paths = [directory] if (directory / META).exists() else _directories_inside(directory)
+    if not paths:
+        raise BadInput(f"{directory}: no snapshots there; `kafka-reassign-rpc export` writes them")
+    found = sorted(
+        (FoundSnapshot(path, snapshot_files.check(path)) for path in paths), key=lambda one: (one.meta.at, one.path)
+    )
+    first = found[0]
+    for one in found:
+        if one.meta.cluster_id != first.meta.cluster_id:
+            raise BadInput(
+                f"{directory}: snapshots of different clusters: {first.path.name} is of {first.meta.cluster_id}, "
+                f"{one.path.name} of {one.meta.cluster_id}"
+            )
+        if one is not first and one.meta.at == first.meta.at:
+            raise BadInput(f"{directory}: {first.path.name} and {one.path.name} were taken at the same time")
+        first = one
+    return found
+
+
+def _directories_inside(directory: StorePath) -> list[StorePath]:
+    """Directories that look like snapshots, complete or not. A hidden one belongs to an unfinished export."""
+    inside = [path for path in directory.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    return [path for path in inside if (path / META).exists() or (path / "partitions").exists()]

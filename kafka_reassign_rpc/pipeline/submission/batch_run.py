@@ -1,0 +1,100 @@
+"""`submit --by-batch`: one batch after the other. A batch begins only if the cluster is as the plan expects it."""
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from time import sleep
+
+from kafka_reassign_rpc.client import LogDirProgressTracker, ProgressSnapshot, TopicPartition
+from kafka_reassign_rpc.client.text_format import amounts, bar
+from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, SubmittablePlan, read_batch
+from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
+from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, mismatch_lines, missing_broker
+from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
+from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
+from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH, PlanDoesNotFit, UnderWay, first_lines
+
+Batch = Mapping[TopicPartition, PlanEntry]
+
+
+@dataclass
+class BatchRun:
+    """One run. `live`: brokers that were live when it began; `changes`: with the reason for a batch of this name."""
+
+    cluster: PatientCluster
+    plan: SubmittablePlan
+    watch: HealthWatch
+    live: frozenset[int]
+    changes: Callable[[str], BatchChanges]
+    under_way: UnderWay
+
+    def run(self) -> int:
+        """Carry out the rest of the plan; returns the number of moves that this run began.
+
+        Raises PlanDoesNotFit, SubmitStopped, JobFailed, BadInput.
+        """
+        begun = 0
+        for number, file in enumerate(self.plan.batches, 1):
+            batch = read_batch(file, self.plan.info.kind)
+            found = self.cluster.settled_state(batch)
+            changes = self.changes(file.stem)
+            changes.lead_afterwards(file.stem, found)
+            if found.is_done:
+                continue
+            self._see(batch, found.moving)
+            self.watch.wait_until_healthy(targets(batch))
+            refused = mismatch_lines(found) + _missing_broker_lines(batch, found, self.live)
+            if refused:
+                text = f"{file.stem} does not fit the cluster, submit began nothing more of it:"
+                raise PlanDoesNotFit("\n".join([text, *first_lines(refused)]))
+            if found.moving and changes.throttle is not None:
+                changes.change_throttle(file.stem, {name: batch[name] for name in sorted(found.moving)})
+            if found.not_begun:
+                self._see(batch, found.moving | found.not_begun)
+                changes.begin(file.stem, {name: batch[name] for name in sorted(found.not_begun)}, found.reordered)
+                begun += len(found.not_begun)
+            self._follow(changes, file.stem, batch, f"batch {number}/{len(self.plan.batches)}")
+            self.cluster.output.line(f"{file.stem}: {len(batch)} done")
+        return begun
+
+    def _see(self, batch: Batch, moving: Set[TopicPartition]) -> None:
+        self.under_way.moves = {name: batch[name] for name in moving}
+
+    def _follow(self, changes: BatchChanges, name: str, batch: Batch, title: str) -> None:
+        """Show progress until no partition of the batch moves any more."""
+        tracker = LogDirProgressTracker()
+        while True:
+            listed, snapshot = self.cluster.progress(tracker, batch.keys())
+            self._see(batch, listed.keys())
+            self.cluster.output.status(_progress(title, len(batch), len(listed), snapshot))
+            if not listed:
+                self._require_done(changes, name, batch)
+                return
+            self.watch.is_healthy(targets(batch))
+            sleep(self.cluster.intervals.poll)
+
+    def _require_done(self, changes: BatchChanges, name: str, batch: Batch) -> None:
+        """Let the first replicas lead. Raises PlanDoesNotFit for partitions that did not reach their targets."""
+        found = self.cluster.state_when(batch, lambda found: found.is_done, self.cluster.intervals.arrival)
+        changes.lead_afterwards(name, found)
+        if not found.is_done:
+            left = [f"{one}: it was cancelled" for one in sorted(found.not_begun)] + mismatch_lines(found)
+            left += [f"{one}: it moves again" for one in sorted(found.moving)]
+            raise PlanDoesNotFit("\n".join([f"{name}: partitions did not reach their targets:", *first_lines(left)]))
+
+
+def targets(batch: Batch) -> set[int]:
+    """Every broker that holds a partition of the batch afterwards."""
+    return {broker for entry in batch.values() for broker in entry.replicas}
+
+
+def _missing_broker_lines(batch: Batch, found: BatchState, live: frozenset[int]) -> list[str]:
+    """A line for each move that would begin on a broker that is not live."""
+    gone = {name: missing_broker(batch[name], live) for name in sorted(found.not_begun)}
+    return [f"{name}: {why}" for name, why in gone.items() if why]
+
+
+def _progress(title: str, moves: int, left: int, snapshot: ProgressSnapshot) -> str:
+    counts = f"{moves - left} of {moves} moves"
+    for count, state in ((snapshot.waiting, "waiting"), (snapshot.stalled, "stalled")):
+        counts += f", {count} {state}" if count else ""
+    return f"{title} |{bar(snapshot.total.share, BAR_WIDTH)}| {counts}, {amounts(snapshot.total)}"

@@ -1,0 +1,53 @@
+"""Looks at the cluster's health while moves run."""
+
+import time
+from collections.abc import Set
+from dataclasses import dataclass
+
+from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
+from kafka_reassign_rpc.pipeline.submission.stop_conditions import StopConditions, SubmitStopped
+
+SHARE_OF_TIME = 0.1
+"""Of a large cluster everything is long: checks take no more than this share of the time."""
+
+
+@dataclass
+class HealthWatch:
+    """Checks every `PollIntervals.health` seconds, or less often where a check itself takes long.
+
+    live    the nodes that were live at the last check
+    """
+
+    cluster: PatientCluster
+    conditions: StopConditions
+    live: frozenset[int]
+    _due: float = 0.0
+
+    def wait_until_healthy(self, targets: Set[int]) -> None:
+        """Check again and again while a condition to stop is suspected. Raises SubmitStopped.
+
+        targets    brokers that get replicas by the moves that run or come next
+        """
+        while not self.check(targets):
+            self.cluster.output.status("the cluster seems to be unhealthy, checking again")
+            time.sleep(self.cluster.intervals.health)
+
+    def is_healthy(self, targets: Set[int]) -> bool:
+        """Whether the last check found no condition to stop; a new one if it is due. Raises SubmitStopped."""
+        return self.check(targets) if time.monotonic() >= self._due else not self.conditions.suspected
+
+    def check(self, targets: Set[int]) -> bool:
+        """Whether a check now finds no condition to stop. Raises SubmitStopped for one that is certain."""
+        began = time.monotonic()
+        moving = self.cluster.moves()
+        _, health = self.cluster.health()
+        ended = time.monotonic()
+        self._due = ended + max(self.cluster.intervals.health, (ended - began) / SHARE_OF_TIME)
+        self.live = health.live
+        self.conditions.check(health, moving, targets)
+        if self.conditions.reason_to_stop is not None:
+            raise SubmitStopped(
+                f"{self.conditions.reason_to_stop}. Moves in flight continue, submit begins no more. Run the same "
+                "command again when the cluster is healthy, or with --accept-health to go on as it is"
+            )
+        return not self.conditions.suspected

@@ -1,0 +1,139 @@
+"""Which moves of a plan may be in flight: at most so many for each broker, and so many in all. Pure.
+
+A move counts for its sender (the partition's leader) and for each broker that it adds. Moves begin in the order of the
+plan; one that has no room lets those behind it pass which have room. A move that copies nothing needs room in all only.
+
+No broker waits for a slow one, as long as others have work for it: of the places of a broker, moves between it and one
+other broker take half at first. Only what is left then goes to moves of such a pair. With a broker of which nothing
+ends while moves of others do, each other broker shares one place in the first go.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import median
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
+
+
+class WindowCaps(NamedTuple):
+    """Moves in flight at the most: of one broker, as sender or receiver; in all."""
+
+    per_broker: int
+    in_all: int
+
+
+QUEUED_FOR_EACH = 2
+"""Where the controller has a queue: as many moves wait in it for each that is in flight, so one starts as soon as
+another ends."""
+
+
+def with_queue(caps: WindowCaps) -> WindowCaps:
+    """The caps on moves in flight and in the controller's queue, which itself lets no more than `caps` start."""
+    return WindowCaps(caps.per_broker * (1 + QUEUED_FOR_EACH), caps.in_all)
+
+
+@dataclass(frozen=True)
+class WindowMove:
+    """A move of the plan. sender: the broker that leads the partition, -1: none; receivers: those that it adds."""
+
+    entry: PlanEntry
+    sender: int
+    receivers: tuple[int, ...]
+
+    @classmethod
+    def of(cls, entry: PlanEntry, leader: int) -> "WindowMove":
+        """A move from the expected replicas, or from a new order of them."""
+        receivers = tuple(broker for broker in entry.replicas if broker not in entry.expected_replicas)
+        sender = entry.first_leader if entry.first_leader >= 0 else leader
+        return cls(entry, sender if receivers else -1, receivers)
+
+    @cached_property
+    def brokers(self) -> frozenset[int]:
+        """The brokers for which it counts."""
+        return frozenset((*self.receivers, *((self.sender,) if self.sender >= 0 else ())))
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """(broker, the other one with which it copies), both ways."""
+        copies = [(self.sender, receiver) for receiver in self.receivers if self.sender >= 0]
+        return (*copies, *((receiver, sender) for sender, receiver in copies))
+
+
+class _Taken:
+    """The places that moves take."""
+
+    def __init__(self, moves: Iterable[WindowMove]) -> None:
+        self.in_all = 0
+        self.by_broker = Counter[int]()
+        self.by_pair = Counter[tuple[int, int]]()
+        for move in moves:
+            self.add(move)
+
+    def add(self, move: WindowMove) -> None:
+        self.in_all += 1
+        self.by_broker.update(move.brokers)
+        self.by_pair.update(move.pairs)
+
+
+@dataclass
+class MoveWindow:
+    """The moves of a plan that wait, in its order, and those in flight. The caller tells what begins and ends."""
+
+    caps: WindowCaps
+    waiting: dict[TopicPartition, WindowMove] = field(default_factory=dict)
+    moving: dict[TopicPartition, WindowMove] = field(default_factory=dict)
+    slow: frozenset[int] = frozenset()
+    _ended: Counter[int] = field(default_factory=Counter)
+
+    def wait(self, moves: Mapping[TopicPartition, WindowMove]) -> None:
+        """These moves of the plan come next."""
+        self.waiting.update(moves)
+
+    def begin(self, name: TopicPartition) -> None:
+        """A waiting move is in flight."""
+        self.moving[name] = self.waiting.pop(name)
+
+    def end(self, name: TopicPartition) -> WindowMove:
+        """A move is in flight no more."""
+        move = self.moving.pop(name)
+        self._ended.update(move.brokers)
+        return move
+
+    def next(self) -> list[WindowMove]:
+        """The moves that may begin now, in their order."""
+        taken = _Taken(self.moving.values())
+        chosen = {name: move for name, move in self.waiting.items() if self._fits(move, taken, fairly=True)}
+        for name, move in self.waiting.items():
+            if taken.in_all >= self.caps.in_all:
+                break
+            if name not in chosen and self._fits(move, taken, fairly=False):
+                chosen[name] = move
+        return [move for name, move in self.waiting.items() if name in chosen] if chosen else []
+
+    def _fits(self, move: WindowMove, taken: _Taken, *, fairly: bool) -> bool:
+        """Whether there is room; then the move takes it."""
+        if taken.in_all >= self.caps.in_all:
+            return False
+        if any(taken.by_broker[broker] >= self.caps.per_broker for broker in move.brokers):
+            return False
+        if fairly and any(taken.by_pair[pair] >= self._of_pair(pair[1]) for pair in move.pairs):
+            return False
+        taken.add(move)
+        return True
+
+    def _of_pair(self, other: int) -> int:
+        """The places of a broker that moves with this other one take at first."""
+        return 1 if other in self.slow else (self.caps.per_broker + 1) // 2
+
+    def adapt(self) -> None:
+        """Find the slow brokers, by what has ended since the last call: those of which nothing has, while of half of
+        the busy brokers something has."""
+        busy = _Taken(self.moving.values()).by_broker
+        ended, self._ended = self._ended, Counter()
+        everyone = busy.keys() | ended.keys()
+        typical = median(ended[broker] for broker in everyone) if everyone else 0
+        self.slow = frozenset(broker for broker in busy if not ended[broker]) if typical >= 1 else frozenset()

@@ -1,0 +1,99 @@
+"""A plan beside the cluster as it is now: which moves are done, moving, to begin, or do not fit any more."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import StrEnum
+from itertools import islice
+from typing import NamedTuple
+
+from kafka_reassign_rpc.client import PartitionReassignment, ReassignmentClient, TopicPartition
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
+from kafka_reassign_rpc.pipeline.plans.move_list import ListedMove
+from kafka_reassign_rpc.pipeline.submission.batch_state import batch_state, missing_broker
+
+_MOVES = 1000
+"""Moves that are compared at a time."""
+
+
+class MoveState(StrEnum):
+    """What the cluster shows of a move. MOVING: in flight, or waiting in the queue."""
+
+    DONE = "done"
+    MOVING = "moving"
+    TO_BEGIN = "to-begin"
+    CHANGED = "changed"
+
+
+class ComparedMove(NamedTuple):
+    """A move with its state; why: for CHANGED what does not fit any more, else ""."""
+
+    move: ListedMove
+    state: MoveState
+    why: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"does not fit: {self.why}" if self.why else self.state.replace("-", " ")
+
+
+class ClusterNow(NamedTuple):
+    """The cluster as it is. topics: those of the plan, as far as they exist; live: brokers that are."""
+
+    topics: Mapping[str, TopicInfo]
+    in_flight: Mapping[TopicPartition, PartitionReassignment]
+    live: frozenset[int]
+
+
+def look(client: ReassignmentClient, cluster_id: str, topics: Collection[str]) -> ClusterNow:
+    """The cluster with this id. Raises BadInput where it is another one, KafkaError.
+
+    Moves are listed before and after the metadata: one that begins or ends meanwhile counts as moving.
+    """
+    before = client.list_partition_reassignments()
+    everything = client.describe_everything()
+    if everything.cluster_id != cluster_id:
+        raise BadInput(f"the plan is for cluster {cluster_id}, this is cluster {everything.cluster_id}")
+    live = frozenset(node.id for node in everything.nodes)
+    found = {topic.name: topic for topic in everything.topics if topic.name in topics}
+    return ClusterNow(found, {**before, **client.list_partition_reassignments()}, live)
+
+
+def compare(
+    moves: Iterable[ListedMove], topic_ids: Mapping[str, str], now: ClusterNow, kinds: Counter[MoveState]
+) -> Iterator[ComparedMove]:
+    """Each move with its state, in the order given. `kinds` gets the number of moves by state, as they come.
+
+    topic_ids    those of the plan: a topic with another id is another topic, whatever its replicas
+    """
+    left = iter(moves)
+    while part := list(islice(left, _MOVES)):
+        batch = {TopicPartition(one.topic, one.partition): _entry(one, topic_ids) for one in part}
+        found = batch_state(batch, now.topics, now.in_flight)
+        for one in part:
+            name = TopicPartition(one.topic, one.partition)
+            if name in found.mismatched:
+                state, why = MoveState.CHANGED, found.mismatched[name]
+            elif name in found.not_begun:
+                why = missing_broker(batch[name], now.live)
+                state = MoveState.CHANGED if why else MoveState.TO_BEGIN
+            else:
+                state, why = MoveState.MOVING if name in found.moving else MoveState.DONE, ""
+            kinds[state] += 1
+            yield ComparedMove(one, state, why)
+
+
+def _entry(move: ListedMove, topic_ids: Mapping[str, str]) -> PlanEntry:
+    target, expected = tuple(move.to_replicas), tuple(move.from_replicas)
+    first = -1 if move.first_leader is None else move.first_leader
+    return PlanEntry(move.topic, move.partition, target, expected, first, topic_ids.get(move.topic, ""))
+
+
+def difference_text(kinds: Mapping[MoveState, int]) -> str:
+    """10 done, 3 moving, 4 to begin, 1 does not fit."""
+    changed = kinds.get(MoveState.CHANGED, 0)
+    parts = [
+        f"{kinds.get(state, 0)} {state.replace('-', ' ')}" for state in MoveState if state is not MoveState.CHANGED
+    ]
+    return ", ".join([*parts, f"{changed} {'does' if changed == 1 else 'do'} not fit"])

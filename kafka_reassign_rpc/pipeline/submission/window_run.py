@@ -1,0 +1,311 @@
+"""`submit`: moves begin as others end, in the order of the plan, as many at a time as its caps allow.
+
+A turn of the loop: read more of the plan, check the cluster's health, see what has ended, begin what has room.
+
+    what the cluster shows of a partition       then
+    moves to its target, or waits in a queue    it takes a place in the window
+    moves no more, has its target               done; the first replica leads (`lead_afterwards`)
+    moves no more, has other replicas           left out: somebody cancelled it, or moves it elsewhere
+    at rest, as the plan expects it             begins when it has room
+    anything else                               left out
+
+Moves that are left out hold nothing up: submit ends with their names. The cluster alone shows how far the plan is, so a
+run may be killed anywhere; the next one finds the same states.
+"""
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kafka_reassign_rpc.client import KafkaError, LogDirProgressTracker, ProgressSnapshot, TopicPartition
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, SubmittablePlan, batch_number, read_batch
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges, not_begun
+from kafka_reassign_rpc.pipeline.submission.batch_state import missing_broker
+from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
+from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowMove
+from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
+from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
+from kafka_reassign_rpc.pipeline.submission.plan_warnings import ThrottleWatch, loses_racks, rack_warning
+from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, UnderWay, first_lines
+
+LOOK_AHEAD = 10_000
+"""Moves of the plan that are read before they can begin."""
+
+AT_ONCE = 5_000
+"""Moves whose partitions are described in one question."""
+
+MOST_REFUSED = 100
+"""So many moves the controller may refuse for good before submit begins no more."""
+
+
+@dataclass
+class _OpenBatch:
+    """A batch file of which moves are left. `out`: how many were left out."""
+
+    file: StorePath
+    size: int
+    left: int
+    out: int = 0
+
+
+@dataclass
+class WindowRun:
+    """One run.
+
+    name         of the plan, for messages
+    changes      begins moves
+    under_way    what is in flight; others may read it at any time
+    """
+
+    cluster: PatientCluster
+    plan: SubmittablePlan
+    name: str
+    watch: HealthWatch
+    changes: BatchChanges
+    window: MoveWindow
+    under_way: UnderWay
+    progress: PlanProgress
+    _unread: deque[StorePath] = field(init=False)
+    _open: dict[int, _OpenBatch] = field(default_factory=dict)
+    _batches: dict[TopicPartition, int] = field(default_factory=dict)
+    """The batch of each move that is not done."""
+    _arriving: dict[TopicPartition, tuple[WindowMove, float]] = field(default_factory=dict)
+    """Moves that have ended, whose partitions do not show it yet; and until when they may take for that."""
+    _reordered: set[TopicPartition] = field(default_factory=set)
+    _postponed: dict[TopicPartition, float] = field(default_factory=dict)
+    """Moves that the controller refused for the moment, since when."""
+    _left_out: dict[TopicPartition, str] = field(default_factory=dict)
+    _refused: int = 0
+    _targets: set[int] = field(default_factory=set)
+    _tracker: LogDirProgressTracker = field(default_factory=LogDirProgressTracker)
+    _snapshot: ProgressSnapshot | None = None
+    _throttle: ThrottleWatch | None = None
+    _confirm_at: float = 0.0
+    _adapt_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._unread = deque(self.plan.batches)
+        if self.changes.throttle:
+            self._throttle = ThrottleWatch(self.changes.throttle)
+
+    def run(self) -> int:
+        """Carry out the rest of the plan; returns the number of moves that this run began.
+
+        Raises PlanDoesNotFit, SubmitStopped, JobFailed, BadInput.
+        """
+        try:
+            return self._run()
+        except SubmitStopped:
+            try:
+                self._withdraw()
+            except KafkaError as error:
+                self.cluster.output.line(f"moves that wait in the controller's queue could not be taken back: {error}")
+            raise
+
+    def _withdraw(self) -> None:
+        """Take back what waits in the controller's queue: nothing more is to begin."""
+        waiting = [name for name, move in self.cluster.moves(self.window.moving.keys()).items() if move.is_waiting]
+        if waiting:
+            self.cluster.ask(lambda: self.cluster.client.cancel_partition_reassignments(waiting))
+            self.cluster.output.line(f"{len(waiting)} moves that waited in the controller's queue were taken back")
+
+    def _run(self) -> int:
+        begun = 0
+        self._adapt_at = time.monotonic() + self.cluster.intervals.adapt
+        while True:
+            self._read()
+            if not (self.window.waiting or self.window.moving or self._arriving):
+                break
+            is_healthy = self.watch.is_healthy(self._targets)
+            self._look()
+            if is_healthy:
+                begun += self._begin()
+                self._show()
+            else:
+                self.cluster.output.status("the cluster seems to be unhealthy, checking again")
+            time.sleep(self.cluster.intervals.poll)
+        if self._left_out:
+            raise self._does_not_fit("all others are done")
+        return begun
+
+    # Reading the plan
+
+    def _read(self) -> None:
+        """Read batches until enough moves wait."""
+        while self._unread and len(self.window.waiting) < LOOK_AHEAD:
+            read: dict[TopicPartition, PlanEntry] = {}
+            while self._unread and len(read) < AT_ONCE:
+                file = self._unread.popleft()
+                batch = read_batch(file, self.plan.info.kind)
+                number = batch_number(file)
+                for name in batch:
+                    if name in read or name in self._batches:
+                        raise BadInput(f"{file}: {name} is in an earlier batch too; carry the plan out --by-batch")
+                    self._batches[name] = number
+                self._open[number] = _OpenBatch(file, len(batch), len(batch))
+                read |= batch
+            self._place(read)
+            self._warn_of_racks(read)
+
+    def _place(self, read: Mapping[TopicPartition, PlanEntry]) -> None:
+        """Find out where these moves of the plan are."""
+        found = self.cluster.settled_state(read)
+        for name in sorted(found.done):
+            self._done(name)
+        self.changes.lead_afterwards(self.name, found)
+        for name, why in sorted(found.mismatched.items()):
+            self._leave_out(name, why)
+        self._reordered |= found.reordered
+        open_moves = {
+            name: WindowMove.of(entry, found.leaders.get(name, -1))
+            for name, entry in read.items()
+            if name in found.not_begun or name in found.moving
+        }
+        self.window.wait(open_moves)
+        for name in found.moving:
+            self.window.begin(name)
+        self._targets.update(broker for move in open_moves.values() for broker in move.entry.replicas)
+        self._tell_under_way()
+        if found.moving and self.changes.throttle is not None:
+            self.changes.change_throttle(self.name, {name: read[name] for name in sorted(found.moving)})
+
+    def _warn_of_racks(self, read: Mapping[TopicPartition, PlanEntry]) -> None:
+        losing = [
+            name
+            for name, entry in read.items()
+            if name in self.window.waiting and loses_racks(entry, self.cluster.racks)
+        ]
+        if losing:
+            self.cluster.output.line(rack_warning(losing))
+
+    # What has ended
+
+    def _look(self) -> None:
+        """See which moves have ended."""
+        now = time.monotonic()
+        if self.window.moving:
+            listed, self._snapshot = self.cluster.progress(self._tracker, self.window.moving.keys())
+            for name in self.window.moving.keys() - listed.keys():
+                self._arriving[name] = self.window.end(name), now + self.cluster.intervals.arrival
+            growing = self._throttle.growing(now, self._snapshot.moves) if self._throttle is not None else []
+            if self._throttle is not None and growing:
+                self.cluster.output.line(self._throttle.warning(growing))
+        if now >= self._adapt_at:
+            self.window.adapt()
+            self._adapt_at = now + self.cluster.intervals.adapt
+        if self._arriving and (now >= self._confirm_at or not self.window.moving):
+            self._confirm()
+            self._confirm_at = time.monotonic() + self.cluster.intervals.confirm
+        self._tell_under_way()
+
+    def _confirm(self) -> None:
+        """See whether the partitions whose moves have ended have their targets."""
+        entries = {name: move.entry for name, (move, _) in self._arriving.items()}
+        found = self.cluster.state(entries)
+        self.changes.lead_afterwards(self.name, found)
+        now = time.monotonic()
+        for name in sorted(entries):
+            move, until = self._arriving[name]
+            if name in found.done:
+                self._done(name)
+            elif name in found.moving:
+                self.window.moving[name] = move
+            elif now < until:
+                continue
+            else:
+                self._leave_out(name, found.mismatched.get(name, "it was cancelled"))
+            del self._arriving[name]
+
+    def _done(self, name: TopicPartition) -> None:
+        self.progress.done(self._batches[name])
+        self._close(name)
+
+    def _leave_out(self, name: TopicPartition, why: str) -> None:
+        self._left_out[name] = why
+        self._open[self._batches[name]].out += 1
+        self._close(name)
+
+    def _close(self, name: TopicPartition) -> None:
+        """A move needs nothing more. Say when it was the last of its batch."""
+        number = self._batches.pop(name)
+        batch = self._open[number]
+        batch.left -= 1
+        if not batch.left:
+            del self._open[number]
+            left_out = f", {batch.out} left out" if batch.out else ""
+            self.cluster.output.line(f"{batch.file.stem}: {batch.size - batch.out} done{left_out}")
+
+    # What begins
+
+    def _begin(self) -> int:
+        """Begin the moves that have room. Returns how many."""
+        chosen = self._still_fitting({move.entry.topic_partition: move.entry for move in self.window.next()})
+        if not chosen:
+            return 0
+        self.under_way.moves = {name: move.entry for name, move in self.window.moving.items()} | chosen
+        offer = self.changes.offer(self.name, chosen, self._reordered & chosen.keys())
+        for name in sorted(offer.begun | offer.done):
+            self.window.begin(name)
+            self._postponed.pop(name, None)
+            self._reordered.discard(name)
+        self._reordered |= offer.reordered
+        for name, why in sorted(offer.refused.items()):
+            self._drop(name, why)
+        self._refused += len(offer.refused)
+        if self._refused >= MOST_REFUSED:
+            raise self._does_not_fit("the controller refuses too much, submit begins no more")
+        self._postpone(offer.later)
+        self._tell_under_way()
+        return len(offer.begun | offer.done)
+
+    def _still_fitting(self, chosen: Mapping[TopicPartition, PlanEntry]) -> dict[TopicPartition, PlanEntry]:
+        """Those of the moves that can begin: their brokers live, and the partition is as the plan expects it."""
+        fitting = {}
+        for name, entry in chosen.items():
+            gone = missing_broker(entry, self.watch.live)
+            if gone:
+                self._drop(name, gone)
+            else:
+                fitting[name] = entry
+        if self.changes.compares or not fitting:
+            return fitting
+        found = self.cluster.settled_state(fitting)
+        for name, why in sorted(found.mismatched.items()):
+            self._drop(name, why)
+        for name in sorted(found.moving | found.done):
+            self.window.begin(name)
+        self._reordered = (self._reordered - fitting.keys()) | found.reordered
+        return {name: entry for name, entry in fitting.items() if name in found.not_begun}
+
+    def _drop(self, name: TopicPartition, why: str) -> None:
+        """A waiting move does not begin."""
+        del self.window.waiting[name]
+        self._leave_out(name, why)
+
+    def _postpone(self, later: Mapping[TopicPartition, KafkaError]) -> None:
+        """Moves are refused for the moment: they are asked for again. Raises JobFailed if it is for too long."""
+        now = time.monotonic()
+        for name in later:
+            since = self._postponed.setdefault(name, now)
+            if now - since >= self.cluster.intervals.patience:
+                raise not_begun(self.name, later)
+
+    # What is said
+
+    def _tell_under_way(self) -> None:
+        self.under_way.moves = {name: move.entry for name, move in self.window.moving.items()}
+
+    def _show(self) -> None:
+        moving, queued = len(self.window.moving), self._snapshot.waiting if self._snapshot and self.window.moving else 0
+        waiting = len(self.window.waiting) + queued
+        self.cluster.output.status(
+            self.progress.text(time.monotonic(), self._snapshot, moving - queued, waiting, len(self._arriving))
+        )
+
+    def _does_not_fit(self, others: str) -> PlanDoesNotFit:
+        lines = first_lines([f"{name}: {why}" for name, why in sorted(self._left_out.items())])
+        return PlanDoesNotFit("\n".join([f"{self.name}: {len(self._left_out)} moves were left out; {others}:", *lines]))

@@ -1,0 +1,106 @@
+"""The copies that moves need, in the order in which the moves start: a few numbers for each of them."""
+
+from array import array
+from collections.abc import Iterable
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from kafka_reassign_rpc.planner.fair_rates import Floats, Ints
+from kafka_reassign_rpc.planner.move_batching import sender_and_receivers
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.plan_result import PlannedMove
+
+
+class CopyArrays(NamedTuple):
+    """The moves of a table as arrays.
+
+    brokers      the ids; all other arrays have the places of brokers in this one
+    senders      by move; one more than the last place: no leader is known
+    receivers    by move and copy; one more than the last place fills rows of moves with fewer copies
+    sizes        by move: bytes of each copy
+    """
+
+    brokers: tuple[int, ...]
+    senders: Ints
+    receivers: Ints
+    sizes: Floats
+
+    def part(self, first: int, end: int) -> Self:
+        """The moves from `first` to the one before `end`."""
+        return self._replace(
+            senders=self.senders[first:end], receivers=self.receivers[first:end], sizes=self.sizes[first:end]
+        )
+
+    def sent_and_received(self) -> tuple[Floats, Floats]:
+        """Bytes by broker."""
+        count = len(self.brokers)
+        copies = (self.receivers < count).sum(axis=1)
+        sent = np.bincount(self.senders, self.sizes * copies, count + 1)[:count]
+        of_copies = np.broadcast_to(self.sizes[:, None], self.receivers.shape)
+        received = np.bincount(self.receivers.ravel(), of_copies.ravel(), count + 1)[:count]
+        return sent.astype(np.float64), received.astype(np.float64)
+
+
+class CopyTable:
+    """Collects moves; 300,000 of them take 10 MB. What copies nothing takes no time, and is not in the table.
+
+    batches    the number of moves in the table at the end of each batch
+    """
+
+    def __init__(self, moves: Iterable[PlannedMove] = ()) -> None:
+        self._senders = array("i")
+        self._receivers = array("i")
+        self._counts = array("i")
+        self._sizes = array("q")
+        self.batches: list[int] = []
+        for move in moves:
+            self.add(move)
+
+    def add(self, move: PlannedMove) -> None:
+        """Add the next move."""
+        sender, receivers, each = sender_and_receivers(move)
+        if each > 0:
+            self._senders.append(sender)
+            self._receivers.extend(receivers)
+            self._counts.append(len(receivers))
+            self._sizes.append(each)
+
+    def end_batch(self) -> None:
+        """The next move begins a batch."""
+        self.batches.append(len(self._senders))
+
+    def arrays(self) -> CopyArrays:
+        senders, counts = np.array(self._senders, np.intp), np.array(self._counts, np.intp)
+        receivers = np.array(self._receivers, np.intp)
+        brokers = np.unique(np.concatenate((senders[senders >= 0], receivers)))
+        table = np.full((len(senders), int(counts.max(initial=1))), len(brokers), np.intp)
+        table[np.arange(table.shape[1]) < counts[:, None]] = np.searchsorted(brokers, receivers)
+        places = np.where(senders < 0, len(brokers), np.searchsorted(brokers, senders))
+        return CopyArrays(tuple(brokers.tolist()), places, table, np.array(self._sizes, np.float64))
+
+
+class Bound(NamedTuple):
+    """The least time in which a network carries copies out, and the broker that decides it.
+
+    broker      None: nothing is copied
+    sends       it is what the broker sends; False: what it receives
+    bytes       these bytes
+    """
+
+    seconds: float
+    broker: int | None
+    sends: bool
+    bytes: int
+
+
+def time_bound(copies: CopyArrays, network: NetworkLimits) -> Bound:
+    """Bytes of a broker, out or in, over its rate: the longest time of all brokers and both directions."""
+    sent, received = copies.sent_and_received()
+    if not len(copies.sizes):
+        return Bound(0.0, None, False, 0)
+    rates = np.array([network.rate(broker) for broker in copies.brokers])
+    times = np.concatenate((sent / rates, received / rates))
+    place = int(times.argmax())
+    side, broker = divmod(place, len(rates))
+    return Bound(float(times[place]), copies.brokers[broker], side == 0, int((sent, received)[side][broker]))

@@ -1,0 +1,258 @@
+"""Which replica leads before a copy begins, so that no broker sends much more than others.
+
+A follower fetches from its leader. So a broker that leads much of what the plan copies sends all of it, and a drained
+broker most of what it holds. Leadership moves without a byte copied: any live replica in sync can lead first, and send.
+
+These rounds come after the last placement. The first one only measures what brokers send and get. Of few moves the
+coordinator chooses every sender itself. Of many it chooses those of the large ones; of the others those propose another
+sender that are led by a broker above the level. The level begins with what the busiest receiver gets, or what brokers
+send on average, and rises as long as some broker stays above it. A leader also sends to followers and consumers of its
+partitions as long as the plan takes: that counts as bytes, too.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Iterator, Mapping
+
+from kafka_reassign_rpc.planner import piecewise
+from kafka_reassign_rpc.planner.acceptance_thresholds import BucketSums
+from kafka_reassign_rpc.planner.broker_choice import WeightedBrokers
+from kafka_reassign_rpc.planner.broker_load import Load
+from kafka_reassign_rpc.planner.change_proposal import (
+    ALL_BUCKETS,
+    IN,
+    OUT,
+    ChangeProposal,
+    LoadChange,
+    PartitionName,
+    forced_bucket,
+)
+from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
+from kafka_reassign_rpc.planner.piecewise import FEW, BetterPlace, Collects, even_out
+from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.planner.round_parameters import LeadingParameters, RoundParameters
+from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Thresholds
+
+_ROUNDS = 5
+_LARGE = 32
+"""A move is large that sends at least a part, one divided by this, of the level: there are at most as many large ones
+as brokers, times this."""
+_LEAST_FREE = 0.1
+_GOOD_ENOUGH = 1.02
+
+
+def propose_leaders(
+    chunk: list[PlannerTopic], params: RoundParameters, leading: LeadingParameters
+) -> Iterator[ChangeProposal | None]:
+    """The chunk's proposals of a round; None now and then."""
+    for at, topic in enumerate(chunk):
+        yield None
+        for place, partition in enumerate(topic.partitions):
+            made = None
+            if partition.original and partition.original != partition.replicas:
+                made = _proposal((at, place), topic.name, partition, params, leading)
+            if made is not None:
+                yield made
+            elif not place % 256:
+                yield None
+
+
+def _proposal(
+    position: tuple[int, int],
+    topic: str,
+    partition: PlannerPartition,
+    params: RoundParameters,
+    leading: LeadingParameters,
+) -> ChangeProposal | None:
+    copies = [broker for broker in partition.replicas if broker not in partition.original]
+    size, sender = params.size(partition), partition.leader if partition.first_leader < 0 else partition.first_leader
+    sent = size * len(copies)
+    if not sent or sender < 0:
+        return None
+    if leading.measures:
+        changes = [LoadChange(sender, OUT, Load(sent)), *(LoadChange(broker, IN, Load(size)) for broker in copies)]
+        return ChangeProposal(position, partition.replicas, 0, changes, 0, "", "")
+    if sender not in leading.busy:  # the leader that the snapshot shows is lost: another one will send
+        return None
+    if not leading.from_all and leading.busy[sender] <= leading.level:
+        return None
+    load = Load(sent + int(partition.client_sends * leading.seconds), 1)
+    others = [
+        broker
+        for broker in partition.original
+        if broker != sender and broker in partition.isr and broker in params.sources
+    ]
+    key = partition_key(topic, partition.index)
+    if params.collects is not None:
+        name = params.collected_name(topic, partition.index, load.bytes, key)
+        if name is None or not others:
+            return None
+        changes = [LoadChange(sender, OUT, load), *(LoadChange(broker, IN, load) for broker in others)]
+        return ChangeProposal(position, partition.replicas, 0, changes, 0, "", "", first_leader=others[0], name=name)
+    slack = {broker: leading.level - leading.busy.get(broker, 0.0) for broker in others}
+    roomy = {broker: room for broker, room in slack.items() if room >= load.bytes}
+    if not roomy:
+        return None
+    first = WeightedBrokers.of(roomy).draw(random_bits(key, 400 + params.round_number + params.seed))
+    bucket = forced_bucket(load.bytes, 0, leading.level, params.random_bits(key), urgent_first=False)
+    changes = [LoadChange(sender, OUT, load), LoadChange(first, IN, load)]
+    return ChangeProposal(position, partition.replicas, bucket, changes, 0, "", "", first_leader=first)
+
+
+class LeaderRounds:
+    """What the coordinator of first leaders remembers from round to round."""
+
+    def __init__(self, client_sends: Mapping[int, int], live: Iterable[int], bandwidth: int, seed: int) -> None:
+        """client_sends: bytes/s that each leader sends anyway. bandwidth: bytes/s that each broker can send."""
+        self._live = sorted(live)
+        self._client_sends = client_sends
+        self._bandwidth = bandwidth
+        self._busy: dict[int, float] = {}
+        self._level = 0.0
+        self._seconds = 0.0
+        self._seed = seed
+        self._rounds = self._moves = self._proposals = 0
+        self.is_over = False
+
+    def collects(self) -> Collects | None:
+        """The moves whose senders `deciding` chooses in the next round."""
+        if self._rounds != 1:
+            return None
+        return Collects() if self._moves <= FEW else Collects(at_least=math.ceil(self._level / _LARGE))
+
+    def parameters(self) -> LeadingParameters:
+        """For the next round."""
+        return LeadingParameters(not self._rounds, dict(self._busy), self._level, self._seconds, self._rounds == 1)
+
+    def deciding(
+        self, buckets: Mapping[tuple[int, int], BucketSums], proposed: ProposedSums
+    ) -> Generator[None, None, Thresholds]:
+        """What the round accepts, in slices."""
+        self._rounds += 1
+        self._proposals = proposed.proposals
+        if self._rounds == 1:
+            self._moves = proposed.proposals
+            self._measure(buckets)
+            return Thresholds()
+        if self._rounds == 2:
+            sent = {one: size - self._client_sends.get(one, 0) * self._seconds for one, size in self._busy.items()}
+            choosing = _Senders(sent, {one: self._free(one) for one in sent}, self._level, self._seed)
+            yield from choosing.steps(proposed.collected)
+            return Thresholds(placed=choosing.chosen)
+        return self._below_level(buckets)
+
+    def _below_level(self, buckets: Mapping[tuple[int, int], BucketSums]) -> Thresholds:
+        """What brokers above the level must give, as far as others stay below it."""
+        thresholds = {}
+        for (broker, side), sums in buckets.items():
+            if broker >= 0 and side == OUT:
+                end = _until_below(sums, self._busy[broker], self._level)
+                thresholds[broker, side] = (end, end)
+            elif broker >= 0:
+                thresholds[broker, side] = (0, _while_below(sums, self._busy.get(broker, 0.0), self._level))
+        return Thresholds(thresholds)
+
+    def settle(self, accepted: AcceptedSums) -> None:
+        """Take what brokers send more and less."""
+        for broker, load in accepted.loads.items():
+            self._busy[broker] = self._busy.get(broker, 0.0) + load.bytes
+        busiest = max(self._busy.values(), default=0.0)
+        self.is_over = busiest <= self._level * _GOOD_ENOUGH or self._rounds >= _ROUNDS
+        if self._rounds > 1:
+            self.is_over |= self._moves <= FEW or (self._rounds > 2 and not self._proposals)
+            self._raise_level((busiest - self._level) / 3)
+
+    def _raise_level(self, by: float) -> None:
+        self._level += by
+        self._seconds += by / self._bandwidth
+        for broker, sends in self._client_sends.items():
+            self._busy[broker] = self._busy.get(broker, 0.0) + sends * by / self._bandwidth
+
+    def _free(self, broker: int) -> float:
+        """The part of its bandwidth that clients leave to a broker."""
+        return max(_LEAST_FREE, 1 - self._client_sends.get(broker, 0) / self._bandwidth)
+
+    def _measure(self, buckets: Mapping[tuple[int, int], BucketSums]) -> None:
+        moved = {key: sum(load.bytes for _, load, _ in sums) for key, sums in buckets.items() if key[0] >= 0}
+        received = max((size for (_, side), size in moved.items() if side == IN), default=0)
+        sent = {broker: size for (broker, side), size in moved.items() if side == OUT}
+        self._level = max(received, sum(sent.values()) / sum(map(self._free, self._live)))
+        self._seconds = self._level / self._bandwidth
+        self._busy = {
+            broker: sent.get(broker, 0) + self._client_sends.get(broker, 0) * self._seconds for broker in self._live
+        }
+
+
+class _Senders:
+    """Chooses senders of moves one by one. Iterate over `steps()`, then read `chosen`: the first leaders.
+
+    The largest move comes first. Its leader goes on sending if it stays below the level, else the replica sends that
+    has least to send. After that, moves leave the busiest senders for less busy ones.
+    """
+
+    def __init__(self, sent: Mapping[int, float], free: Mapping[int, float], level: float, seed: int) -> None:
+        """sent: by live broker, the bytes that it sends so far, with these moves.
+
+        free     by live broker, the part of its bandwidth that clients leave to it
+        level    bytes that a broker sends in the time that the plan takes, with all of its bandwidth
+        """
+        self._free = free
+        self._heights = {broker: size / free[broker] for broker, size in sent.items()}
+        self._level = level
+        self._seed = seed
+        self.chosen: dict[PartitionName, tuple[int, ...]] = {}
+
+    def steps(self, proposals: Iterable[ChangeProposal]) -> Iterator[None]:
+        held: dict[int, list[ChangeProposal]] = defaultdict(list)
+        in_order = yield from piecewise.in_order(proposals, self._seed)
+        for one in in_order:
+            self._heights[one.load_changes[0].broker] -= self._rise(one, one.load_changes[0].broker)
+        for one in in_order:
+            leader = one.load_changes[0].broker
+            best = BetterPlace(self._heights[leader] + self._rise(one, leader), leader)
+            if best.height > self._level:
+                best = min(best, self._better(one, leader))
+            self._take(one, best.broker)
+            held[best.broker].append(one)
+            yield
+        yield from even_out(self._heights, held, self._better, self._move)
+
+    def _better(self, proposal: ChangeProposal, sender: int) -> BetterPlace:
+        return min(
+            BetterPlace(self._heights[change.broker] + self._rise(proposal, change.broker), change.broker)
+            for change in proposal.load_changes
+            if change.broker != sender
+        )
+
+    def _rise(self, proposal: ChangeProposal, sender: int) -> float:
+        return proposal.load_changes[0].load.bytes / self._free[sender]
+
+    def _move(self, proposal: ChangeProposal, source: int, destination: int) -> None:
+        self._heights[source] -= self._rise(proposal, source)
+        self._take(proposal, destination)
+
+    def _take(self, proposal: ChangeProposal, sender: int) -> None:
+        name, leader = proposal.name, proposal.load_changes[0].broker
+        assert name is not None
+        self._heights[sender] += self._rise(proposal, sender)
+        self.chosen.pop(name, None)
+        if sender != leader:
+            self.chosen[name] = (sender,)
+
+
+def _until_below(sums: BucketSums, height: float, level: float) -> int:
+    """The bucket below which a broker gives as much as it must to come down to the level."""
+    for bucket, load, _ in sums:
+        if height <= level:
+            return bucket
+        height -= load.bytes
+    return ALL_BUCKETS
+
+
+def _while_below(sums: BucketSums, height: float, level: float) -> int:
+    """The bucket below which a broker stays at or below the level."""
+    for bucket, load, _ in sums:
+        height += load.bytes
+        if height > level:
+            return bucket
+    return ALL_BUCKETS

@@ -1,0 +1,216 @@
+"""How a goal that forces changes places replicas: so that the copying ends soon, then so that brokers are even.
+
+Each broker has a height (see `filling_broker.py`): what it holds, as a share of what it should hold, plus what
+this plan brings to it, as a share of what it brings to each broker at best, times `GoalWeights.time`.
+
+Few partitions are placed one by one, by the coordinator (`placing.py`). Where there are many, the first round finds
+what they bring, and the second one places the large ones so. The small ones are poured over the brokers: a rack is
+drawn with the part that its brokers get (`rack_weights.py`), brokers accept up to the level that all would have, then
+up to that of their rack, then as long as they have room. The few that are left are placed one by one.
+"""
+
+import math
+from collections.abc import Callable, Generator, Iterable, Mapping
+from enum import Enum, auto
+
+from kafka_reassign_rpc.planner import fill_levels, piecewise, rack_weights
+from kafka_reassign_rpc.planner.acceptance_thresholds import BucketSums, threshold_at_level
+from kafka_reassign_rpc.planner.broker_choice import WeightedBrokers
+from kafka_reassign_rpc.planner.broker_load import Load, total
+from kafka_reassign_rpc.planner.broker_targets import BrokerTargets
+from kafka_reassign_rpc.planner.change_proposal import ALL_BUCKETS, IN
+from kafka_reassign_rpc.planner.filling_broker import FillingBroker
+from kafka_reassign_rpc.planner.piecewise import FEW, LARGE, Collects
+from kafka_reassign_rpc.planner.placing import Placing, copies_of
+from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Thresholds
+
+FORCED_ROUNDS = 20
+_SAMPLE = 2_000
+"""Proposals that show what partitions want that have no choice of the rack."""
+_COMMON_LEVEL_ROUNDS = 2
+"""Of those that pour: up to this one brokers accept nothing above the level that all would have."""
+_STRICT_ROUNDS = 4
+"""Up to this one nothing above the level of their rack."""
+_TRIES = 2
+"""So often the last partitions are tried without success."""
+
+Buckets = Mapping[tuple[int, int], BucketSums]
+
+
+class Stage(Enum):
+    """What the next round does; it never goes back."""
+
+    MEASURE = auto()
+    LARGE = auto()
+    POUR = auto()
+    LAST = auto()
+
+
+class ForcedRounds:
+    """What the coordinator of forced changes remembers from round to round."""
+
+    def __init__(
+        self,
+        by_rack: Mapping[str, list[int]],
+        racks: Mapping[int, str],
+        targets: BrokerTargets,
+        time_weight: float,
+        leaving: Iterable[tuple[str | None, Load]],
+        most: int,
+        seed: int,
+    ) -> None:
+        """by_rack: the brokers that may get a replica. racks: of all brokers as far as known.
+
+        leaving    the rack and load of each broker to be emptied
+        most       at most so many partitions must change
+        """
+        self.by_rack = dict(sorted(by_rack.items()))
+        self._all_racks = racks
+        self._targets = targets
+        self._time_weight = time_weight
+        self._seed = seed
+        self._racks = {broker: rack for rack, brokers in by_rack.items() for broker in brokers}
+        self._arrivals = fill_levels.expected_arrivals(leaving, self.by_rack)
+        self._came = dict.fromkeys(self._racks, Load())
+        self._fitted: dict[str, float] = {}
+        self._stage = Stage.LAST if most <= FEW else Stage.MEASURE
+        self._one_in = -(-most // _SAMPLE)
+        self._measured = self._poured = self._failed = 0
+        self._proposals = 0
+        self.is_over = False
+        self.scarce: dict[str, float] = {}
+        """See BrokerChoice."""
+
+    def even_bytes(self) -> float:
+        """What the plan would bring to each broker at best: in bytes, in replicas where no size is known."""
+        whole = total([*self._came.values(), *self._arrivals.values()])
+        return (whole.bytes or whole.replicas) / len(self._racks)
+
+    def collects(self) -> Collects | None:
+        """The proposals of the next round that `deciding` is to see."""
+        if self._stage is Stage.MEASURE:
+            return Collects(one_in=self._one_in)
+        if self._stage is Stage.LARGE:
+            return Collects(at_least=math.ceil(self.even_bytes() / LARGE))
+        return Collects() if self._stage is Stage.LAST else None
+
+    def choices(self, loads: Mapping[int, Load]) -> tuple[dict[str, WeightedBrokers], dict[str, float]]:
+        """The brokers of each rack by what each should get, and the weights of the racks."""
+        filling = self._filling(loads)
+        by_rack = {}
+        for rack, brokers in self._by_rack(filling).items():
+            arrivals = self._arrivals.get(rack, Load())
+            shares = fill_levels.shares_of_arrivals(arrivals, dict(zip(self.by_rack[rack], brokers, strict=True)))
+            by_rack[rack] = WeightedBrokers.of({broker: share + 1e-9 for broker, share in shares.items()})
+        return by_rack, self._fitted or self._wanted(filling)
+
+    # -- deciding --------------------------------------------------------------------------------------------------
+
+    def deciding(
+        self, buckets: Buckets, proposed: ProposedSums, loads: Mapping[int, Load], room: Callable[[int, int], int]
+    ) -> Generator[None, None, Thresholds]:
+        """What the round accepts, in slices. room: the bytes that fit on a broker after it got that many more."""
+        if self._stage is not Stage.LARGE:
+            self._proposals = proposed.proposals
+            self._arrivals = fill_levels.proposed_arrivals(buckets, self._racks)
+            self._find_scarce(room)
+        if self._stage is Stage.MEASURE:
+            yield from self._measure(proposed, loads)
+            return Thresholds()
+        if self._stage is Stage.POUR:
+            return self._pour(buckets, loads, room)
+        placing = Placing(self.by_rack, self._all_racks, self._filling(loads), room)
+        in_order = yield from piecewise.in_order(proposed.collected, self._seed, urgent_first=bool(self.scarce))
+        yield from placing.steps(in_order)
+        return Thresholds(placed=placing.placed)
+
+    def _measure(self, proposed: ProposedSums, loads: Mapping[int, Load]) -> Generator[None, None, None]:
+        """Weigh the racks, from a sample of the partitions."""
+        self._measured += 1
+        if proposed.proposals <= FEW:
+            self._stage = Stage.LAST
+            return
+        if self._measured == 1 and len(proposed.collected) < _SAMPLE // 4:
+            self._one_in = -(-proposed.proposals // _SAMPLE)
+            return
+        filling, by_bytes = self._filling(loads), self._counts_bytes()
+        if len(self.by_rack) > 1:
+            even, sample = self.even_bytes(), rack_weights.Demand()
+            for one in proposed.collected:
+                copies = copies_of(one)
+                if copies[0].load.bytes * LARGE < even or not by_bytes:
+                    rack_weights.add_demand(sample, one.replicas, copies, self._all_racks)
+                yield
+            demand = rack_weights.scaled(sample, total(self._arrivals.values()))
+            for weights in rack_weights.fit(self._wanted(filling), demand, self._by_rack(filling)):
+                self._fitted = weights
+                yield
+        self._stage = Stage.LARGE if by_bytes and not self.scarce else Stage.POUR
+
+    def _pour(self, buckets: Buckets, loads: Mapping[int, Load], room: Callable[[int, int], int]) -> Thresholds:
+        self._poured += 1
+        filling = self._filling(loads)
+        common = fill_levels.fill_level(total(self._arrivals.values()), list(filling.values()))
+        if len(self.by_rack) > 1:
+            before = self._fitted or self._wanted(filling)
+            self._fitted = rack_weights.adjusted(before, self._arrivals, self._by_rack(filling), common)
+        thresholds = dict.fromkeys(buckets, (ALL_BUCKETS, ALL_BUCKETS))
+        is_common = self._poured <= _COMMON_LEVEL_ROUNDS and self._time_weight and not self.scarce
+        for rack, brokers in self._by_rack(filling).items():
+            level = math.inf
+            if self._poured <= _STRICT_ROUNDS:
+                own = fill_levels.fill_level(self._arrivals.get(rack, Load()), brokers)
+                level = min(common, own) if is_common else own
+            for broker in self.by_rack[rack]:
+                if (broker, IN) in buckets:
+                    reached = threshold_at_level(buckets[broker, IN], filling[broker], level, room(broker, 0))
+                    thresholds[broker, IN] = (reached, reached)
+        return Thresholds(thresholds)
+
+    def settle(self, accepted: AcceptedSums) -> None:
+        """Take the loads that brokers got."""
+        for broker, load in accepted.loads.items():
+            rack = self._racks.get(broker)
+            if rack is not None:
+                self._came[broker] = self._came[broker].plus(load)
+                left = self._arrivals.get(rack, Load()).minus(load)
+                self._arrivals[rack] = Load._make(max(0, value) for value in left)
+        self._proposals -= accepted.accepted
+        if self._stage is Stage.LAST:
+            self._failed += not accepted.accepted
+            self.is_over = self._failed >= _TRIES or not (self._proposals or self.scarce)
+        elif self._stage is not Stage.MEASURE:
+            self._stage = Stage.LAST if self._proposals <= FEW else Stage.POUR
+
+    # -- what there is -------------------------------------------------------------------------------------------------
+
+    def _find_scarce(self, room: Callable[[int, int], int]) -> None:
+        for rack, brokers in self.by_rack.items():
+            wanted, there = self._arrivals.get(rack, Load()).bytes, sum(room(broker, 0) for broker in brokers)
+            if wanted > there:
+                self.scarce[rack] = self.scarce.get(rack, 1.0) * there / wanted
+
+    def _counts_bytes(self) -> bool:
+        return any(load.bytes for load in (*self._came.values(), *self._arrivals.values()))
+
+    def _filling(self, loads: Mapping[int, Load]) -> dict[int, FillingBroker]:
+        even, by_bytes = self.even_bytes(), self._counts_bytes()
+        time = self._time_weight / even if even else 0.0
+        found = {}
+        for broker in self._racks:
+            size, count, *others = self._targets.fullness_factors(broker)
+            came = self._came[broker]
+            height = self._targets.fullness(broker, loads[broker]) + time * (came.bytes if by_bytes else came.replicas)
+            factors = (size + time, count, *others) if by_bytes else (size, count + time, *others)
+            found[broker] = FillingBroker(height, factors)
+        return found
+
+    def _by_rack(self, filling: Mapping[int, FillingBroker]) -> dict[str, list[FillingBroker]]:
+        return {rack: [filling[broker] for broker in brokers] for rack, brokers in self.by_rack.items()}
+
+    def _wanted(self, filling: Mapping[int, FillingBroker]) -> dict[str, float]:
+        """The part of everything that each rack should get."""
+        shares = fill_levels.shares_of_arrivals(total(self._arrivals.values()), filling)
+        return rack_weights.floored(
+            {rack: sum(shares[broker] for broker in brokers) for rack, brokers in self.by_rack.items()}
+        )

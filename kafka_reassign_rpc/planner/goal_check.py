@@ -1,0 +1,56 @@
+"""Whether a goal makes sense for a cluster."""
+
+from collections.abc import Iterable, Mapping
+
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
+
+
+def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOptions) -> None:
+    """Raises PlanError, which says what to change. brokers: by id."""
+    live = frozenset(broker.id for broker in brokers.values() if broker.live)
+    if not live:
+        raise PlanError("no broker is live")
+    if goal.kind in (GoalKind.DRAIN, GoalKind.EXPAND):
+        _check_named(goal, brokers, live)
+    if goal.kind is GoalKind.HEAL:
+        alive = [broker for broker in goal.brokers if broker in live]
+        if alive:
+            raise PlanError(f"heal: broker {_listed(alive)} is live; drain empties a live broker")
+    if goal.kind is GoalKind.SET_FACTOR:
+        _check_factor(goal.factor, len(live))
+    if goal.mends_racks:
+        _check_racks(goal, options, any(brokers[broker].rack for broker in live))
+
+
+def _check_named(goal: Goal, brokers: Mapping[int, PlannerBroker], live: frozenset[int]) -> None:
+    if not goal.brokers:
+        raise PlanError(f"{goal.kind}: name the brokers")
+    unknown = [broker for broker in goal.brokers if broker not in brokers]
+    if unknown:
+        raise PlanError(f"{goal.kind}: the snapshot has no broker {_listed(unknown)}")
+    dead = [broker for broker in goal.brokers if broker not in live]
+    if goal.kind is GoalKind.EXPAND and dead:
+        raise PlanError(f"expand: broker {_listed(dead)} is not live")
+    if goal.kind is GoalKind.DRAIN and live.issubset(goal.brokers):
+        raise PlanError("drain: no live broker would be left")
+
+
+def _check_factor(factor: int, live: int) -> None:
+    if factor < 1:
+        raise PlanError("set-rf: the replication factor must be at least 1")
+    if factor > live:
+        raise PlanError(f"set-rf: the replication factor {factor} is larger than the {live} live brokers")
+
+
+def _check_racks(goal: Goal, options: PlanOptions, have_racks: bool) -> None:
+    if goal.racks and goal.kind is not GoalKind.REBALANCE:
+        raise PlanError(f"{goal.kind}: only a rebalance can mend racks as well")
+    if options.max_bytes >= 0:
+        raise PlanError(f"{goal.kind}: bytes that mend racks have no limit; without one, or without mending racks")
+    if not have_racks:
+        raise PlanError(f"{goal.kind}: no live broker has a rack")
+
+
+def _listed(brokers: Iterable[int]) -> str:
+    return ", ".join(map(str, brokers))

@@ -1,0 +1,23 @@
+"""What brokers can send and receive."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class NetworkLimits(msgspec.Struct, frozen=True):
+    """What each broker sends for moves, and what it receives, at most.
+
+    bandwidth    bytes/s of each broker, each way
+    by_broker    bytes/s of the brokers that differ
+    throttle     bytes/s of moves on each broker, each way; -1: none
+    """
+
+    bandwidth: int
+    by_broker: Mapping[int, int] = {}
+    throttle: int = -1
+
+    def rate(self, broker: int) -> int:
+        """Bytes/s of this broker, each way."""
+        given = self.by_broker.get(broker, self.bandwidth)
+        return given if self.throttle < 0 else min(given, self.throttle)

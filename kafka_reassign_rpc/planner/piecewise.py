@@ -1,0 +1,97 @@
+"""Evens out pieces of work over brokers, piece by piece: where they are few, or large."""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
+
+from kafka_reassign_rpc.planner.change_proposal import IN, ChangeProposal
+from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
+
+FEW = 5_000
+"""Proposals that the coordinator places one by one in a round."""
+LARGE = 16
+"""A piece is large that is at least a part, one divided by this, of what each broker gets at best. So there are at
+most as many large ones as brokers, times this."""
+_PASSES = 12
+_LEAST = 1e-9
+
+T = TypeVar("T")
+
+
+class Collects(NamedTuple):
+    """Which proposals of a round the coordinator gets to see itself, not in sums alone.
+
+    at_least    bytes of one copy
+    one_in      a random part of them: one in this number
+    """
+
+    at_least: int = 0
+    one_in: int = 1
+
+
+class BetterPlace(NamedTuple):
+    """Where a piece can go: the broker, and its height afterwards."""
+
+    height: float
+    broker: int
+
+
+def even_out(
+    heights: dict[int, float],
+    held: Mapping[int, list[T]],
+    better: Callable[[T, int], BetterPlace | None],
+    move: Callable[[T, int, int], None],
+) -> Iterator[None]:
+    """Move pieces from the highest brokers to lower ones until no move lowers the higher of the two. Yields after each
+    piece.
+
+    heights    by broker; `move` changes them
+    held       the pieces on each broker, in the order in which they are tried
+    better     the best other place of a piece on a broker; None: there is none
+    move       takes a piece from a broker to another
+    """
+    for _ in range(_PASSES):
+        mean, moved = sum(heights.values()) / len(heights), False
+        for broker in sorted(held, key=lambda one: (-heights[one], one)):
+            if heights[broker] <= mean:
+                break
+            for piece in list(held[broker]):
+                found = better(piece, broker)
+                yield
+                if found is not None and found.height < heights[broker] * (1 - _LEAST):
+                    move(piece, broker, found.broker)
+                    held[broker].remove(piece)
+                    held[found.broker].append(piece)
+                    moved = True
+        if not moved:
+            return
+
+
+def in_order(
+    proposals: Iterable[ChangeProposal], seed: int, *, urgent_first: bool = False
+) -> Generator[None, None, list[ChangeProposal]]:
+    """The proposals in the order in which they are placed, whatever the order in which they come; in slices.
+
+    Large ones come first, so that small ones fill the gaps. Those of about the same size come in a random order.
+    """
+    keyed = []
+    for one in proposals:
+        assert one.name is not None
+        size = max(change.load.bytes for change in one.load_changes if change.side == IN)
+        chance = random_bits(partition_key(*one.name), seed + 700)
+        keyed.append((one.priority if urgent_first else 0, -_roughly(size), chance, one.name, one))
+        yield
+    keyed.sort(key=itemgetter(slice(4)))
+    return [one for *_, one in keyed]
+
+
+def _roughly(size: int) -> int:
+    """The size, rounded down to three digits of two."""
+    rest = max(0, size.bit_length() - 3)
+    return size >> rest << rest
+
+
+def lowest(heights: Mapping[int, float], brokers: Sequence[int], fits: Callable[[int], bool]) -> int | None:
+    """The lowest of the brokers that fit."""
+    found = [(heights[broker], broker) for broker in brokers if fits(broker)]
+    return min(found)[1] if found else None

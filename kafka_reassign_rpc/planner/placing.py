@@ -1,0 +1,123 @@
+"""Places replicas one by one: large ones, and the few that are left. The many small ones are distributed by weight."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from kafka_reassign_rpc.planner.broker_load import Load
+from kafka_reassign_rpc.planner.change_proposal import IN, ChangeProposal, PartitionName
+from kafka_reassign_rpc.planner.filling_broker import FillingBroker
+from kafka_reassign_rpc.planner.piecewise import BetterPlace, even_out, lowest
+from kafka_reassign_rpc.planner.rack_rule import known_racks
+
+
+class Copy(NamedTuple):
+    """A replica to be placed: the place among the replicas of its partition, and what it brings to a broker."""
+
+    name: PartitionName
+    place: int
+    load: Load
+
+
+def copies_of(proposal: ChangeProposal) -> list[Copy]:
+    """The copies that a proposal makes."""
+    name = proposal.name
+    assert name is not None
+    return [
+        Copy(name, proposal.replicas.index(change.broker), change.load)
+        for change in proposal.load_changes
+        if change.side == IN and change.load.replicas
+    ]
+
+
+class Placing:
+    """Iterate over `steps()`, then read `placed`: the replicas of each partition for which there is room.
+
+    A copy goes to the lowest broker with room, in one of the racks with the fewest replicas of the partition. After
+    that copies leave the highest brokers for lower ones, as long as no partition gives up a rack.
+    """
+
+    def __init__(
+        self,
+        by_rack: Mapping[str, Sequence[int]],
+        racks: Mapping[int, str],
+        filling: Mapping[int, FillingBroker],
+        room: Callable[[int, int], int],
+    ) -> None:
+        """by_rack: the brokers that may get a replica; racks: of all brokers as far as known.
+
+        room    the bytes that fit on a broker after it got that many more
+        """
+        self._by_rack = by_rack
+        self._racks = racks
+        self._filling = filling
+        self._room = room
+        self._heights = {broker: one.height for broker, one in filling.items()}
+        self._got: dict[int, int] = defaultdict(int)
+        self._held: dict[int, list[Copy]] = defaultdict(list)
+        self.placed: dict[PartitionName, tuple[int, ...]] = {}
+
+    def steps(self, proposals: Iterable[ChangeProposal]) -> Iterator[None]:
+        """Place the copies of the proposals, in their order; yields after each."""
+        for proposal in proposals:
+            self._place(proposal)
+            yield
+        yield from even_out(self._heights, self._held, self._better, self._move)
+
+    def _place(self, proposal: ChangeProposal) -> None:
+        copies, new = copies_of(proposal), list(proposal.replicas)
+        absent = {copy.place for copy in copies}
+        kept = [broker for place, broker in enumerate(new) if place not in absent]
+        for copy in copies:
+            chosen = self._choose(copy, kept)
+            if chosen is None:
+                return
+            new[copy.place] = chosen
+            kept.append(chosen)
+        if len(known_racks(new, self._racks)) < len(known_racks(proposal.replicas, self._racks)):
+            return
+        self.placed[copies[0].name] = tuple(new)
+        for copy in copies:
+            self._held[new[copy.place]].append(copy)
+            self._take(copy, new[copy.place])
+
+    def _choose(self, copy: Copy, kept: Sequence[int]) -> int | None:
+        held = [self._racks.get(broker) for broker in kept]
+        for count in sorted({held.count(rack) for rack in self._by_rack}):
+            racks = [rack for rack in self._by_rack if held.count(rack) == count]
+            found = self._lowest(copy, racks, kept)
+            if found is not None:
+                return found.broker
+        return None
+
+    def _lowest(self, copy: Copy, racks: Iterable[str], kept: Sequence[int]) -> BetterPlace | None:
+        """The lowest broker after it got the copy, of those in the racks that have room for it."""
+        found, size = [], copy.load.bytes
+        for rack in racks:
+            broker = lowest(
+                self._heights,
+                self._by_rack[rack],
+                lambda one: one not in kept and self._room(one, self._got[one]) >= size,
+            )
+            if broker is not None:
+                found.append(BetterPlace(self._heights[broker] + self._filling[broker].rise(copy.load), broker))
+        return min(found, default=None)
+
+    def _better(self, copy: Copy, broker: int) -> BetterPlace | None:
+        replicas = self.placed[copy.name]
+        others = [one for one in replicas if one != broker]
+        held, rack = {self._racks.get(one) for one in others}, self._racks.get(broker)
+        racks = self._by_rack if rack in held else [one for one in self._by_rack if one == rack or one not in held]
+        return self._lowest(copy, racks, replicas)
+
+    def _move(self, copy: Copy, source: int, destination: int) -> None:
+        self._heights[source] -= self._filling[source].rise(copy.load)
+        self._got[source] -= copy.load.bytes
+        self._take(copy, destination)
+        new = list(self.placed[copy.name])
+        new[copy.place] = destination
+        self.placed[copy.name] = tuple(new)
+
+    def _take(self, copy: Copy, broker: int) -> None:
+        self._heights[broker] += self._filling[broker].rise(copy.load)
+        self._got[broker] += copy.load.bytes

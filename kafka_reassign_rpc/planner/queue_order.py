@@ -1,0 +1,92 @@
+"""The order in which the moves of a plan start, from sums by broker: no process needs all moves to find it.
+
+What each broker has to send is a queue, and what it has to receive is another. The move comes next that stands in the
+longest rest of a queue; within a queue, larger moves come first. So the brokers that need longest are never idle, all
+queues get equally long, and at the end only small moves are left. (This is list scheduling by longest remaining
+processing time; Graham, Bounds on Multiprocessing Timing Anomalies, 1969.) What is at risk comes before all that.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import log2
+
+from kafka_reassign_rpc.planner.move_batching import sender_and_receivers
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.plan_result import PlannedMove
+
+_CLASSES_PER_DOUBLING = 16
+
+Queue = tuple[int, int, bool]
+"""A priority, a broker, and whether it sends."""
+
+
+class QueueSums:
+    """Bytes and moves, by queue and class of sizes. Sums of parts of a plan add up to those of the plan."""
+
+    def __init__(self) -> None:
+        self.by_queue: dict[Queue, dict[int, tuple[int, int]]] = {}
+
+    def add(self, move: PlannedMove) -> None:
+        sender, receivers, each = sender_and_receivers(move)
+        if each > 0:
+            size = _size_class(each)
+            for queue, amount in _queues(move.priority, sender, receivers, each):
+                self._add(queue, size, amount, 1)
+
+    def merge(self, other: "QueueSums") -> "QueueSums":
+        for queue, theirs in other.by_queue.items():
+            for size, (amount, moves) in theirs.items():
+                self._add(queue, size, amount, moves)
+        return self
+
+    def _add(self, queue: Queue, size: int, amount: int, moves: int) -> None:
+        classes = self.by_queue.setdefault(queue, {})
+        held = classes.get(size, (0, 0))
+        classes[size] = held[0] + amount, held[1] + moves
+
+
+class StartKeys:
+    """Gives each move its key. Of one priority, the move with the higher key starts first."""
+
+    def __init__(self, sums: QueueSums, network: NetworkLimits) -> None:
+        self._rests: Mapping[Queue, Mapping[int, tuple[float, float]]] = {
+            queue: _rests(classes, network.rate(queue[1])) for queue, classes in sums.by_queue.items()
+        }
+
+    def key(self, move: PlannedMove, chance: float) -> float:
+        """The seconds that the longest of its queues takes from this move on, and half of what its others take: among
+        moves in queues of the same length, one goes first that keeps more brokers busy. 0: the move copies nothing.
+
+        chance    its random place among moves of about the same size: 0 is the first, 1 the last
+        """
+        sender, receivers, each = sender_and_receivers(move)
+        if each <= 0:
+            return 0.0
+        size, longest, whole = _size_class(each), 0.0, 0.0
+        for queue, _ in _queues(move.priority, sender, receivers, each):
+            rest, others = self._rests[queue][size]
+            longest = max(longest, rest - chance * others)
+            whole += rest - chance * others
+        return longest + (whole - longest) / 2
+
+
+def _queues(priority: int, sender: int, receivers: Iterable[int], each: int) -> Iterator[tuple[Queue, int]]:
+    sent = 0
+    for broker in receivers:
+        yield (priority, broker, False), each
+        sent += each
+    if sender >= 0:
+        yield (priority, sender, True), sent
+
+
+def _size_class(size: int) -> int:
+    return int(_CLASSES_PER_DOUBLING * log2(size))
+
+
+def _rests(classes: Mapping[int, tuple[int, int]], rate: int) -> dict[int, tuple[float, float]]:
+    """By class: the seconds from its first move on, and those of the class before its last move."""
+    found, rest = {}, 0.0
+    for size in sorted(classes):
+        amount, moves = classes[size]
+        rest += amount / rate
+        found[size] = rest, amount / rate * (1 - 1 / moves)
+    return found

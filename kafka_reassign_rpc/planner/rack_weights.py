@@ -1,0 +1,103 @@
+"""How often each rack is drawn, so that the brokers of all racks become equally full, as far as that can be.
+
+Some partitions have no choice of the rack: the others go elsewhere. So racks weigh more than the part that they should
+get, or less.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from kafka_reassign_rpc.planner import fill_levels
+from kafka_reassign_rpc.planner.broker_load import Load, total
+from kafka_reassign_rpc.planner.filling_broker import FillingBroker
+from kafka_reassign_rpc.planner.placing import Copy
+
+_ROUNDS = 20
+_HASTE = 2.0
+"""More than 1: a part of what a rack has and gets does not depend on its weight."""
+_LARGEST_STEP = 6.0
+"""By how much one round may change the weight of a rack."""
+_LARGEST_GAP = 200.0
+"""How much more a rack weighs than the next. More brings it nothing, and those without it would all weigh nothing."""
+_LEAST_PART = 1e-9
+"""Of everything that a rack gets, where it is weighed first."""
+
+Weights = Mapping[str, float]
+Demand = dict[tuple[frozenset[str], int], Load]
+"""By the racks of the replicas that stay, and the number of copies: what partitions bring that have these."""
+
+
+def add_demand(demand: Demand, replicas: Sequence[int], copies: Sequence[Copy], racks: Mapping[int, str]) -> None:
+    """Add a partition with these replicas, the copies among them. racks: by broker, as far as known."""
+    absent = {copy.place for copy in copies}
+    kept = frozenset(racks[one] for place, one in enumerate(replicas) if place not in absent and one in racks)
+    key = kept, len(copies)
+    demand[key] = total([demand.get(key, Load()), *(copy.load for copy in copies)])
+
+
+def scaled(demand: Demand, to: Load) -> Demand:
+    """The demand of a sample, for all that is to be copied."""
+    whole = total(demand.values())
+    times = [value / max(1, part) for value, part in zip(to, whole, strict=True)]
+    return {
+        key: Load._make(int(value * factor) for value, factor in zip(load, times, strict=True))
+        for key, load in demand.items()
+    }
+
+
+def arrivals_by_rack(demand: Demand, weights: Weights) -> dict[str, Load]:
+    """What each rack gets where the racks without a replica of a partition are drawn by weight."""
+    found = dict.fromkeys(weights, Load())
+    for (kept, copies), load in demand.items():
+        for rack, part in _parts(weights, kept, copies).items():
+            found[rack] = found[rack].plus(Load._make(int(value * part) for value in load))
+    return found
+
+
+def _parts(weights: Weights, kept: frozenset[str], copies: int) -> dict[str, float]:
+    """The part of a partition's copies that each rack gets: nearly that of drawing without putting back."""
+    free = {rack: weight for rack, weight in weights.items() if rack not in kept} or dict(weights)
+    found = dict.fromkeys(free, 0.0)
+    for _ in range(min(copies, len(free))):
+        rest = 1.0
+        while rest > 1e-6:
+            left = {rack: weight * (1 - found[rack]) for rack, weight in free.items() if found[rack] < 1}
+            whole, drawn = sum(left.values()), rest
+            if not whole:
+                break
+            for rack, weight in left.items():
+                part = min(1 - found[rack], drawn * weight / whole)
+                found[rack] += part
+                rest -= part
+    whole = sum(found.values())
+    return {rack: part / whole for rack, part in found.items()}
+
+
+def floored(parts: Weights) -> dict[str, float]:
+    """No rack weighs nothing: some partitions have no other."""
+    return {rack: max(part, _LEAST_PART) for rack, part in parts.items()}
+
+
+def fit(weights: Weights, demand: Demand, by_rack: Mapping[str, Sequence[FillingBroker]]) -> Iterator[dict[str, float]]:
+    """Better and better weights. by_rack: the brokers of each rack."""
+    common = fill_levels.fill_level(total(demand.values()), [one for brokers in by_rack.values() for one in brokers])
+    for _ in range(_ROUNDS):
+        weights = adjusted(weights, arrivals_by_rack(demand, weights), by_rack, common)
+        yield dict(weights)
+
+
+def adjusted(
+    weights: Weights, arrivals: Mapping[str, Load], by_rack: Mapping[str, Sequence[FillingBroker]], common: float
+) -> dict[str, float]:
+    """Weigh racks more that would stay below the common level with these arrivals, less those that would exceed it."""
+    wanted = {}
+    for rack, weight in weights.items():
+        level = fill_levels.fill_level(arrivals.get(rack, Load()), by_rack[rack])
+        step = (common / level) ** _HASTE if level > 0 else _LARGEST_STEP
+        wanted[rack] = max(weight, _LEAST_PART) * min(max(step, 1 / _LARGEST_STEP), _LARGEST_STEP)
+    limit, found = math.inf, {}
+    for rack in sorted(wanted, key=wanted.__getitem__):
+        found[rack] = min(wanted[rack], limit)
+        limit = _LARGEST_GAP * found[rack]
+    whole = sum(found.values())
+    return {rack: found[rack] / whole for rack in weights}

@@ -1,0 +1,288 @@
+"""--status: all that the status page of a server shows, once, in a terminal.
+
+The sections are read one after the other; what this cluster does not tell (a stock controller has no queue, no healing
+and no events) is left out, and said.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from kafka_reassign_rpc.client import (
+    Event,
+    HealingStatus,
+    KafkaError,
+    LogDirProgressTracker,
+    Progress,
+    TopicPartition,
+    UnsupportedHere,
+    text_format,
+)
+from kafka_reassign_rpc.client.config_calls import BROKER, Configs
+from kafka_reassign_rpc.client.move_progress import ProgressSnapshot, brokers_to_ask, read_progress
+from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_watch
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.merged_events import newest_events
+from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.reassign_command.status_figures import (
+    CopyRates,
+    Listed,
+    PartitionCounts,
+    copy_rates,
+    count_partitions,
+    elected,
+    requesters,
+    set_value,
+)
+from kafka_reassign_rpc.support.bounded_text import shortened
+
+SAMPLE_S = 2.0
+"""Between the two looks at sizes from which rates are reckoned."""
+MOVES_SHOWN = 50
+EVENTS_SHOWN = 10
+EVENTS_READ = 2_000
+"""Of each server: they tell who asked for moves."""
+LONGEST = 120
+"""Characters of a reason or a requester in the table."""
+UNKNOWN = "unknown"
+CAPS = (MAX_PER_BROKER, MAX_PER_CLUSTER, MAX_BYTES_IN_FLIGHT)
+
+
+class Seen(NamedTuple):
+    """What was read. `configs`: those of all brokers under "", and of each broker; `events`: None where there are none;
+    `disabled`, `healing`: None where the controller does not tell."""
+
+    cluster_id: str
+    controller: int
+    racks: Mapping[int, str | None]
+    listed: Listed
+    progress: ProgressSnapshot
+    counts: PartitionCounts
+    rates: CopyRates
+    configs: Mapping[str, Configs | KafkaError]
+    events: Sequence[Event] | None
+    disabled: str | None
+    healing: HealingStatus | None
+
+
+def run(context: ActionContext, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    seen = _read(context, sleep)
+    for line in lines(seen):
+        context.output.line(line)
+    context.output.note(**document(seen))
+
+
+def _read(context: ActionContext, sleep: Callable[[float], None]) -> Seen:
+    client = context.client
+    listed, progress = read_progress(client, LogDirProgressTracker(), 0.0)
+    everything = client.describe_everything()
+    leaders: dict[TopicPartition, int] = {}
+
+    def topics() -> Iterator[Any]:
+        for topic in everything.topics:
+            for index, found in topic.partitions.items():
+                if TopicPartition(topic.name, index) in listed:
+                    leaders[TopicPartition(topic.name, index)] = found.leader
+            yield topic
+
+    counts = count_partitions(topics(), listed)
+    rates = _rates(context, listed, leaders, sleep)
+    events, healing, disabled = None, None, None
+    with suppress(UnsupportedHere):
+        healing = client.healing_status()
+        disabled = client.why_disabled()
+    if healing is not None:
+        with suppress(KafkaError):  # a server may keep no event log
+            events = newest_events(client, context.client_of, EVENTS_READ)
+    brokers = {node.id: node.rack for node in everything.nodes}
+    of_all = client.describe_configs([(BROKER, "")])[BROKER, ""]
+    configs = {"": of_all} | {str(one): found for one, found in client.describe_broker_configs(brokers).items()}
+    return Seen(
+        everything.cluster_id,
+        everything.controller,
+        brokers,
+        listed,
+        progress,
+        counts,
+        rates,
+        configs,
+        events,
+        disabled,
+        healing,
+    )
+
+
+def _rates(
+    context: ActionContext, listed: Listed, leaders: Mapping[TopicPartition, int], sleep: Callable[[float], None]
+) -> CopyRates:
+    asked = brokers_to_ask({name: move for name, move in listed.items() if not move.is_waiting})
+    if not asked:
+        return CopyRates({}, {})
+    began, before = time.monotonic(), context.client.describe_log_dirs(asked)
+    sleep(SAMPLE_S)
+    later, now = time.monotonic(), context.client.describe_log_dirs(asked)
+    return copy_rates(listed, leaders, before, now, max(later - began, 0.001))
+
+
+# ------------------------------------------------------------------------------------------------------ as text
+
+
+def lines(seen: Seen) -> Iterator[str]:
+    """For people."""
+    epoch, since = elected(seen.events or (), seen.controller)
+    role = f"controller {seen.controller}" + ("" if seen.healing else " (not a kafka-reassign-rpc server)")
+    role += ("" if epoch is None else f", epoch {epoch}") + ("" if since is None else f", since {_time(since)}")
+    yield f"cluster {_plain(seen.cluster_id)}: {role}"
+    yield f"{seen.counts.under_replicated} partitions are under-replicated, {seen.counts.offline} are offline"
+    yield seen.disabled or "New moves may start."
+    yield f"caps: {', '.join(f'{name}={_cap(seen, name)}' for name in CAPS)}"
+    yield ""
+    yield action_watch.summary(seen.progress)
+    yield from _move_lines(seen)
+    yield ""
+    yield from _broker_lines(seen)
+    yield ""
+    if seen.healing is not None:
+        yield from action_heal.status_lines(seen.healing)
+    else:
+        yield "Self-healing: the controller does not know it."
+    yield ""
+    if seen.events is None:
+        yield "Events: the controller keeps none."
+    else:
+        yield from (action_events.line(event) for event in seen.events[-EVENTS_SHOWN:])
+
+
+def _move_lines(seen: Seen) -> Iterator[str]:
+    who = requesters(seen.events or ())
+    rows = [("PARTITION", "FROM", "TO", "COPIED", "ASKED BY", "WHY")]
+    moves = sorted(seen.listed.items(), key=lambda item: (-_left(seen.progress.moves.get(item[0])), item[0]))
+    for partition, move in moves[:MOVES_SHOWN]:
+        found = seen.progress.moves.get(partition)
+        copied = "waits" if move.is_waiting else UNKNOWN if found is None else text_format.amounts(found)
+        origin = [one for one in move.replicas if move.is_waiting or one not in move.adding_replicas]
+        rows.append(
+            (
+                _plain(str(partition)),
+                str(origin),
+                str(list(move.target)),
+                _plain(copied),
+                _plain(who.of(*partition) or UNKNOWN),
+                _plain(move.reason),
+            )
+        )
+    if moves:
+        yield from text_format.table(rows)
+    if len(moves) > MOVES_SHOWN:
+        yield f"… and {len(moves) - MOVES_SHOWN} more (--json shows all)"
+
+
+def _broker_lines(seen: Seen) -> list[str]:
+    rows = [("BROKER", "RACK", "IN", "OUT", "THROTTLE IN", "THROTTLE OUT", "REPLICAS", "LEADERS")]
+    for broker in brokers_of(seen):
+        alive = broker["alive"]
+        rows.append(
+            (
+                f"{broker['broker']}{'' if alive else ' dead'}",
+                _plain(broker["rack"] or "none"),
+                _rate(broker["bytes_in_per_second"]),
+                _rate(broker["bytes_out_per_second"]),
+                _throttle(broker["throttle_in"]),
+                _throttle(broker["throttle_out"]),
+                str(broker["replicas"]),
+                str(broker["leaders"]),
+            )
+        )
+    return text_format.table(rows)
+
+
+def _plain(text: str) -> str:
+    """What others have written as one short line of visible characters."""
+    short = shortened(text, LONGEST)
+    return short if short.isprintable() else ascii(short)[1:-1]
+
+
+def _left(progress: Progress | None) -> int:
+    return -1 if progress is None or progress.total is None else progress.total - progress.done
+
+
+def _rate(bytes_per_second: int | None) -> str:
+    return UNKNOWN if bytes_per_second is None else f"{text_format.size(bytes_per_second)}/s"
+
+
+def _throttle(bytes_per_second: int | None) -> str:
+    return "none" if bytes_per_second is None else _rate(bytes_per_second)
+
+
+def _time(ms: int) -> str:
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _cap(seen: Seen, name: str) -> str:
+    """The cap in force: that of the dynamic config, else of the controller's own settings."""
+    found = set_value(seen.configs.get(""), name) or set_value(seen.configs.get(str(seen.controller)), name)
+    return "none" if found in (None, "-1") else _plain(found or "")
+
+
+# ------------------------------------------------------------------------------------------------------ as JSON
+
+
+def brokers_of(seen: Seen) -> list[dict[str, Any]]:
+    """The brokers that are registered or hold replicas; None: not known, or no throttle."""
+    server = {seen.controller} if seen.healing is not None and not seen.counts.replicas[seen.controller] else set()
+    return [
+        {
+            "broker": broker,
+            "alive": broker in seen.racks,
+            "rack": seen.racks.get(broker),
+            "bytes_in_per_second": seen.rates.into.get(broker, 0),
+            "bytes_out_per_second": seen.rates.out_of.get(broker, 0),
+            "throttle_in": _throttle_of(seen, broker, FOLLOWER_RATE),
+            "throttle_out": _throttle_of(seen, broker, LEADER_RATE),
+            "replicas": seen.counts.replicas[broker],
+            "leaders": seen.counts.leaders[broker],
+        }
+        for broker in sorted({*seen.racks, *seen.counts.replicas} - server)
+    ]
+
+
+def _throttle_of(seen: Seen, broker: int, name: str) -> int | None:
+    found = set_value(seen.configs.get(str(broker)), name) or set_value(seen.configs.get(""), name)
+    return int(found) if found is not None and found.isascii() and found.isdigit() else None
+
+
+def document(seen: Seen) -> dict[str, Any]:
+    """For programs. Times in ms since 1970; null is what is not known."""
+    who = requesters(seen.events or ())
+    epoch, since = elected(seen.events or (), seen.controller)
+    progress = action_watch.document(seen.progress)
+    figures = {(one["topic"], one["partition"]): one for one in progress.pop("moves")}
+    return {
+        "cluster": seen.cluster_id,
+        "controller": {"id": seen.controller, "epoch": epoch, "since": since},
+        "under_replicated": seen.counts.under_replicated,
+        "offline": seen.counts.offline,
+        "disabled": seen.disabled,
+        "caps": {name: _cap(seen, name) for name in CAPS},
+        **progress,
+        "moves": [
+            {
+                **partition_fields(partition),
+                "state": move.state,
+                "replicas": list(move.replicas),
+                "adding": list(move.adding_replicas),
+                "removing": list(move.removing_replicas),
+                "route": move.route,
+                "reason": move.reason or None,
+                "who": who.of(*partition),
+                **figures.get(partition, {}),
+            }
+            for partition, move in sorted(seen.listed.items())
+        ],
+        "brokers": brokers_of(seen),
+        "events": None if seen.events is None else list(seen.events[-EVENTS_SHOWN:]),
+    }

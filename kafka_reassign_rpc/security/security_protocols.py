@@ -1,0 +1,36 @@
+"""Security protocols, and which one a listener speaks."""
+
+from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+
+PROTOCOL_MAP = "listener.security.protocol.map"
+
+
+def uses_tls(protocol: str) -> bool:
+    return protocol.endswith("SSL")
+
+
+def uses_sasl(protocol: str) -> bool:
+    return protocol.startswith("SASL")
+
+
+def protocol_named(text: str, setting: str) -> str:
+    """The security protocol. Raises BadSetting."""
+    found = text.strip().upper()
+    if found not in SECURITY_PROTOCOLS:
+        raise BadSetting(f"{setting}: expected one of {', '.join(SECURITY_PROTOCOLS)}, got {text!r}")
+    return found
+
+
+def protocols_of_listeners(text: str) -> dict[str, str]:
+    """`NAME:PROTOCOL,…`, the value of PROTOCOL_MAP, by name, in capitals. Raises BadSetting."""
+    found: dict[str, str] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, protocol = (word.strip().upper() for word in part.partition(":"))
+        if not name or protocol not in SECURITY_PROTOCOLS:
+            known = ", ".join(SECURITY_PROTOCOLS)
+            raise BadSetting(f"{PROTOCOL_MAP}: expected NAME:PROTOCOL with one of {known}, got {part!r}")
+        if name in found:
+            raise BadSetting(f"{PROTOCOL_MAP}: {name} stands twice")
+        found[name] = protocol
+    return found

@@ -1,0 +1,44 @@
+"""Alerts of TLS for peers whose handshake fails.
+
+Event loops close such a connection before they have sent the alert that OpenSSL has written. A peer then knows of a
+broken connection only, and tries again until its time is over; Java's clients give up at an alert, and say what it says
+(SslAuthenticationException).
+"""
+
+import socket
+import ssl
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any, Self
+
+PEER: ContextVar[socket.socket | None] = ContextVar("peer", default=None)
+"""The connection whose handshake begins in this context."""
+
+
+class AlertingObject(ssl.SSLObject):
+    """The `sslobject_class` of servers' contexts: where the handshake fails, it sends the alert to PEER."""
+
+    _outgoing: ssl.MemoryBIO | None
+    _peer: socket.socket | None
+
+    @classmethod
+    def _create(cls, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *arguments: Any, **named: Any) -> Self:
+        made: Self = super()._create(incoming, outgoing, *arguments, **named)  # type: ignore[misc]
+        made._outgoing, made._peer = outgoing, PEER.get()
+        return made
+
+    def do_handshake(self) -> None:
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError:
+            self._send_alert()
+            raise
+        self._outgoing = self._peer = None
+
+    def _send_alert(self) -> None:
+        alert = b"" if self._outgoing is None else self._outgoing.read()
+        if alert and self._peer is not None:
+            with suppress(OSError):  # the peer has gone, or takes nothing
+                self._peer.send(alert)

@@ -1,0 +1,37 @@
+// Numbers and times as people read them. null is what the server does not know.
+
+export const UNKNOWN = "unknown";
+
+const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
+
+export function size(bytes) {
+  if (bytes === null) return UNKNOWN;
+  let unit = 0;
+  while (bytes >= 999.95 && unit < UNITS.length - 1) {
+    bytes /= 1000;
+    unit += 1;
+  }
+  return unit === 0 ? `${Math.round(bytes)} B` : `${bytes.toFixed(1)} ${UNITS[unit]}`;
+}
+
+export const rate = (bytes) => (bytes === null ? UNKNOWN : `${size(bytes)}/s`);
+
+export const count = (value) => (value === null ? UNKNOWN : value.toLocaleString("en"));
+
+// The two largest units; a clock that has jumped back gives 0 s, never a negative time.
+export function duration(ms) {
+  if (ms === null) return UNKNOWN;
+  const left = Math.max(0, Math.round(ms / 1000));
+  if (left < 60) return `${left} s`;
+  if (left < 3600) return `${Math.floor(left / 60)} min ${left % 60} s`;
+  if (left < 86400) return `${Math.floor(left / 3600)} h ${Math.floor((left % 3600) / 60)} min`;
+  return `${Math.floor(left / 86400)} d ${Math.floor((left % 86400) / 3600)} h`;
+}
+
+// UTC, as the event log and the command have it.
+export function time(ms) {
+  const at = new Date(ms);
+  return ms === null || Number.isNaN(at.getTime()) ? UNKNOWN : at.toISOString().slice(0, 19).replace("T", " ");
+}
+
+export const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;

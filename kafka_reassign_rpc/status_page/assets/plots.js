@@ -1,0 +1,61 @@
+// Plots of the past as SVG: one line each, from 0 on, with gaps where nothing is known.
+
+const SVG = "http://www.w3.org/2000/svg";
+const WIDTH = 320;
+const HEIGHT = 96;
+const TOP = 6;
+const GAP_STEPS = 3;
+
+export function plot(title, points, value, format, stepMs) {
+  const figure = document.createElement("figure");
+  const caption = document.createElement("figcaption");
+  const known = points.filter((point) => value(point) !== null);
+  const last = known.length === 0 ? null : value(known.at(-1));
+  const most = Math.max(0, ...known.map(value));
+  caption.textContent = title;
+  const now = document.createElement("strong");
+  now.textContent = known.length === 0 ? "nothing known yet" : format(last);
+  const highest = document.createElement("small");
+  highest.className = "quiet";
+  highest.textContent = known.length === 0 ? "" : `highest ${format(most)}`;
+  figure.append(caption, now, highest);
+  if (known.length > 1) figure.append(picture(title, points, value, most, format, stepMs));
+  return figure;
+}
+
+function picture(title, points, value, most, format, stepMs) {
+  const svg = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", preserveAspectRatio: "none" });
+  svg.setAttribute("aria-label", `${title}: highest ${format(most)}`);
+  const from = points[0].at;
+  const span = Math.max(1, points.at(-1).at - from);
+  const x = (point) => (((point.at - from) / span) * WIDTH).toFixed(1);
+  const y = (point) => (HEIGHT - (most === 0 ? 0 : (value(point) / most) * (HEIGHT - TOP))).toFixed(1);
+  for (const run of runs(points, value, stepMs)) {
+    const line = run.map((point) => `${x(point)},${y(point)}`).join(" ");
+    const area = `${x(run[0])},${HEIGHT} ${line} ${x(run.at(-1))},${HEIGHT}`;
+    svg.append(element("polygon", { points: area, class: "area" }), element("polyline", { points: line, class: "line" }));
+  }
+  return svg;
+}
+
+// Points that follow one another without a gap.
+function runs(points, value, stepMs) {
+  const found = [];
+  let last = null;
+  for (const point of points) {
+    if (value(point) === null) {
+      last = null;
+      continue;
+    }
+    if (last === null || point.at - last.at > GAP_STEPS * stepMs) found.push([]);
+    found.at(-1).push(point);
+    last = point;
+  }
+  return found;
+}
+
+function element(kind, attributes) {
+  const made = document.createElementNS(SVG, kind);
+  for (const [name, text] of Object.entries(attributes)) made.setAttribute(name, text);
+  return made;
+}

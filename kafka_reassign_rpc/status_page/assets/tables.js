@@ -1,0 +1,63 @@
+// Fills tables: texts go in as text, never as markup, and a cell that has not changed stays as it is.
+
+// A cell: a text, or {text, quiet, bar, label, tone, quietTone}. quiet: a second line; bar: from 0 to 1, with `label` for
+// screen readers; tone, quietTone: how the lines look.
+export function fill(table, rows, empty) {
+  const body = table.tBodies[0];
+  const heads = [...table.tHead.rows[0].cells];
+  if (rows.length === 0) {
+    const cell = document.createElement("td");
+    cell.colSpan = heads.length;
+    cell.className = "quiet empty";
+    cell.textContent = empty;
+    const row = document.createElement("tr");
+    row.append(cell);
+    body.replaceChildren(row);
+    return;
+  }
+  body.querySelector(".empty")?.parentElement.remove();
+  while (body.rows.length > rows.length) body.deleteRow(-1);
+  rows.forEach((cells, at) => {
+    const row = body.rows[at] ?? body.insertRow();
+    cells.forEach((value, column) => {
+      const cell = row.cells[column] ?? newCell(row, heads[column]);
+      const wanted = typeof value === "string" ? { text: value } : value;
+      const key = JSON.stringify(wanted);
+      if (cell.shows !== key) {
+        cell.shows = key;
+        show(cell, wanted);
+      }
+    });
+  });
+}
+
+function newCell(row, head) {
+  const cell = row.insertCell();
+  cell.className = head.className;
+  cell.dataset.label = head.textContent;
+  return cell;
+}
+
+function show(cell, { text, quiet, bar, label, tone, quietTone }) {
+  const parts = [];
+  if (bar !== undefined && bar !== null) {
+    const shown = document.createElement("progress");
+    shown.max = 1;
+    shown.value = bar;
+    shown.setAttribute("aria-label", label);
+    parts.push(shown);
+  }
+  parts.push(line("span", text, tone));
+  if (quiet) parts.push(line("small", quiet, quietTone ?? "quiet"));
+  cell.classList.toggle("blank", !text && !quiet);
+  const box = document.createElement("div");
+  box.append(...parts);
+  cell.replaceChildren(box);
+}
+
+function line(kind, text, tone) {
+  const made = document.createElement(kind);
+  made.textContent = text;
+  if (tone) made.className = tone;
+  return made;
+}

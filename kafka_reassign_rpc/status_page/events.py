@@ -1,0 +1,185 @@
+"""`/api/v1/events`: the newest events of all running servers.
+
+Each server records its own decisions, so the history of a cluster lies in several logs. While somebody looks, this
+server reads its own log and asks the other registered servers for theirs, and keeps the newest `KEPT` events.
+"""
+
+import asyncio
+import heapq
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from kafka_reassign_rpc.status_page.documents import Events, SilentServer
+from kafka_reassign_rpc.status_page.requests import EventsRequest
+from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.slices import in_slices
+
+log = logging.getLogger(__name__)
+
+KEPT = 10_000
+"""Events of all servers together."""
+PAGE_BYTES = 262_144
+MOST_PAGES = 20
+"""Read of one log at a time."""
+EVERY_S = 2.0
+"""Logs are not read more often."""
+SILENT_S = 15.0
+"""A server that did not answer is asked again after this time."""
+ANSWER_S = 3.0
+SLICE = 200
+FROM_NOW_ON = -1
+
+Event = dict[str, Any]
+_BROKER_LISTS = ("target", "original", "replicas")
+_WHO = ("principal", "who")
+
+
+class LogPage(NamedTuple):
+    """Events as JSON, in the order of their numbers, and the number of the next one."""
+
+    events: Sequence[str]
+    next_seq: int
+
+
+class EventReader(Protocol):
+    """Reads the event log of one server."""
+
+    async def page(self, first: int, max_bytes: int) -> LogPage:
+        """Events from number `first` on; below 0: none, only the number of the next. Raises EventsUnknown."""
+
+
+class EventsUnknown(Exception):
+    """The events of a server cannot be read; the text says why."""
+
+
+Readers = Callable[[], Awaitable[Mapping[int, EventReader]]]
+"""The readers of all running servers, by server."""
+
+
+class _Log:
+    """What is known of the log of one server."""
+
+    def __init__(self, most: int) -> None:
+        self.events: deque[Event] = deque(maxlen=most)
+        self.next_seq = -1
+        self.why: str | None = None
+        self.ask_at = 0.0
+
+
+class EventFeed:
+    """`newest` answers requests; it reads the logs first, unless that was done a moment ago."""
+
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
+        self._logs: dict[int, _Log] = {}
+        self._read_at = -EVERY_S
+        self._turn = asyncio.Lock()
+
+    async def newest(self, wanted: EventsRequest, at: int) -> Events:
+        await self._read()
+        newest_first = [list(one.events)[::-1] for one in self._logs.values()]
+        merged = heapq.merge(*newest_first, key=_time, reverse=True)
+        found: list[Event] = []
+        pace = SliceTimer()
+        for event, pause in in_slices(merged, SLICE):
+            if pause:
+                await pace.rest()
+            if _is_wanted(event, wanted):
+                found.append(event)
+                if len(found) == wanted.limit:
+                    break
+        missing = [SilentServer(server, one.why) for server, one in sorted(self._logs.items()) if one.why is not None]
+        return Events(at, found, missing)
+
+    async def _read(self) -> None:
+        async with self._turn:
+            now = asyncio.get_running_loop().time()
+            if now - self._read_at < EVERY_S:
+                return
+            readers = await self._readers()
+            for gone in self._logs.keys() - readers.keys():
+                del self._logs[gone]
+            most = KEPT // max(1, len(readers))
+            await asyncio.gather(*(self._read_log(server, reader, most, now) for server, reader in readers.items()))
+            self._read_at = asyncio.get_running_loop().time()
+
+    async def _read_log(self, server: int, reader: EventReader, most: int, now: float) -> None:
+        known = self._logs.get(server)
+        if known is None or known.events.maxlen != most:
+            known = self._logs[server] = _Log(most)
+        if now < known.ask_at:
+            return
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                await _take_new(known, reader, most)
+        except (EventsUnknown, OSError, TimeoutError) as error:
+            known.why = error_text(error) if isinstance(error, OSError) and str(error) else str(error) or "no answer"
+            known.ask_at = now + SILENT_S
+        except Exception:
+            log.exception("a defect while the events of server %d were read", server)
+            known.why, known.ask_at = "a defect: see the log of the server that you ask", now + SILENT_S
+        else:
+            known.why = None
+
+
+async def _take_new(known: _Log, reader: EventReader, most: int) -> None:
+    """Read what is new in a log, the newest `most` events at the most."""
+    end = (await reader.page(FROM_NOW_ON, 0)).next_seq
+    if end < known.next_seq:  # another log: that of a server that was set up anew
+        known.events.clear()
+        known.next_seq = -1
+    first = max(known.next_seq, end - most, 0)
+    pace = SliceTimer()
+    for _ in range(MOST_PAGES):
+        if first >= end:
+            break
+        page = await reader.page(first, PAGE_BYTES)
+        for text, pause in in_slices(page.events, SLICE):
+            event = _decoded(text)
+            if event is not None:
+                known.events.append(event)
+            if pause:
+                await pace.rest()
+        if page.next_seq <= first:
+            break
+        first = page.next_seq
+        known.next_seq = first
+    known.next_seq = max(first, known.next_seq)
+
+
+def _decoded(text: str) -> Event | None:
+    """An event of a server, perhaps of another version; None where it is none."""
+    try:
+        event = msgspec.json.decode(text, type=Event)
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+    return event if isinstance(event.get("at"), int) and isinstance(event.get("event"), str) else None
+
+
+def _time(event: Event) -> int:
+    at: int = event["at"]
+    return at
+
+
+def _is_wanted(event: Event, wanted: EventsRequest) -> bool:
+    return (
+        event["at"] >= wanted.since
+        and (wanted.topic is None or wanted.topic in str(event.get("topic", "")))
+        and (wanted.broker is None or _is_about(event, wanted.broker))
+        and (wanted.principal is None or any(wanted.principal in str(event.get(name, "")) for name in _WHO))
+    )
+
+
+def _is_about(event: Event, broker: int) -> bool:
+    """As `kafka-reassign --events --broker`: about this broker, or about a move to, from or with it."""
+    return event.get("broker") == broker or any(broker in _listed(event, name) for name in _BROKER_LISTS)
+
+
+def _listed(event: Event, name: str) -> list[Any]:
+    found = event.get(name)
+    return found if isinstance(found, list) else []

@@ -1,0 +1,67 @@
+"""The page itself, and the files that it loads from this server. They need no other network.
+
+The page has no data of the cluster but its id: all else comes as JSON, and the script puts it in as text. The policy of
+the page allows nothing from elsewhere, and no script or style inside of it.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from kafka_reassign_rpc.server.http_server import HttpPage
+from kafka_reassign_rpc.status_page.moves import SORTS
+from kafka_reassign_rpc.status_page.server_view import ServerView
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+ASSETS = {
+    "status.css": "text/css; charset=utf-8",
+    "address.js": "text/javascript; charset=utf-8",
+    "status.js": "text/javascript; charset=utf-8",
+    "tables.js": "text/javascript; charset=utf-8",
+    "format.js": "text/javascript; charset=utf-8",
+    "plots.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+
+
+@cache
+def _template() -> "Template":
+    """The compiled template: the import and the compilation take longer than the event loop may be held up."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # few servers serve a page
+
+    loader = PackageLoader(__package__, "templates")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined).get_template("page.html.j2")
+
+
+def page(view: ServerView, version: str, *, full: bool) -> HttpPage:
+    """The page. `full`: it has the tables whose API answers."""
+    html = _template().render(cluster=view.cluster_id, server=view.server, version=version, full=full, sorts=SORTS)
+    return HttpPage(html.encode(), "text/html; charset=utf-8", headers=HEADERS)
+
+
+def assets() -> Mapping[str, Callable[[], HttpPage]]:
+    """The files of the page, by path. They are read, and the template is compiled, when this is called."""
+    _template()
+    folder = files(__package__) / "assets"
+    made = {
+        f"/static/{name}": HttpPage((folder / name).read_bytes(), content_type, headers=HEADERS)
+        for name, content_type in ASSETS.items()
+    }
+    return {path: _always(answer) for path, answer in made.items()}
+
+
+def _always(answer: HttpPage) -> Callable[[], HttpPage]:
+    return lambda: answer

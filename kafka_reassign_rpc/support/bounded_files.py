@@ -1,0 +1,13 @@
+"""Files that others write are read up to a length."""
+
+import errno
+from pathlib import Path
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """The bytes of a file. Raises OSError, also where there are more than `most`: its `strerror` says which."""
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most} bytes", str(path))
+    return data

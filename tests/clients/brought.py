@@ -1,0 +1,60 @@
+"""Clients in other languages, brought once from their pinned versions at test time.
+
+Where that cannot be done, the test that asks is skipped with the reason; with CI=true, it fails.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+KAFKAJS = Path(__file__).parent / "kafkajs"
+FRANZ_GO = Path(__file__).parent / "franz_go"
+_BUILD_S = 300
+
+
+def kafkajs() -> Path:
+    """The folder with kafkajs, installed from its lock file."""
+    lock = KAFKAJS / "package-lock.json"
+    done = KAFKAJS / "node_modules" / ".package-lock.json"
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if not (done.exists() and done.stat().st_mtime >= lock.stat().st_mtime):
+            _run("kafkajs", ("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"), KAFKAJS)
+    return KAFKAJS
+
+
+def franz_go(package: str = ".") -> Path:
+    """The program that is built of a package of the module in `franz_go`."""
+    name = "driver" if package == "." else package
+    program = FRANZ_GO / "build" / name
+    program.parent.mkdir(exist_ok=True)
+    with (program.parent / "lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        sources = [*(FRANZ_GO / package).glob("*.go"), FRANZ_GO / "go.mod", FRANZ_GO / "go.sum"]
+        newest = max(path.stat().st_mtime for path in sources)
+        if not (program.exists() and program.stat().st_mtime >= newest):
+            built = ("go", "build", "-mod=readonly", "-o", str(program), f"./{package}")
+            _run("franz-go", built, FRANZ_GO)
+    return program
+
+
+def _run(client: str, command: Sequence[str], folder: Path) -> None:
+    if shutil.which(command[0]) is None:
+        problem = f"{command[0]} is not installed"
+    else:
+        try:
+            result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=_BUILD_S)
+        except subprocess.TimeoutExpired:
+            problem = f"{' '.join(command[:2])} has not ended within {_BUILD_S} s"
+        else:
+            if result.returncode == 0:
+                return
+            problem = result.stderr[-500:]
+    if os.environ.get("CI") == "true":
+        pytest.fail(problem)
+    pytest.skip(f"{client} cannot be brought: {problem}")

@@ -1,0 +1,191 @@
+"""Request quotas: whose quota holds, who shares it, and how long a client has to wait.
+
+The figures are those of ClientRequestQuotaManagerTest and ClientQuotaManagerTest of Kafka 3.9.
+"""
+
+import pytest
+
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.request_quotas import MOST_RATES, PERCENTAGE, RequestQuotas
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows, Rates, WindowedRate
+
+WINDOWS = QuotaWindows()
+NS_OF_A_PERCENT = 10_000_000
+
+
+class Quotas:
+    """Request quotas, a clock, and short words for both."""
+
+    def __init__(self) -> None:
+        self.table = QuotaTable()
+        self.quotas = RequestQuotas(self.table, WINDOWS)
+        self.now_ms = 0
+
+    def set(self, percent: float | None, user: str | None = "", client: str | None = "") -> None:
+        """None for a name is the default of all others; "" is none."""
+        entity: QuotaEntity = tuple((kind, name) for kind, name in ((USER, user), (CLIENT_ID, client)) if name != "")
+        self.table.put(entity, {} if percent is None else {PERCENTAGE: str(percent)})
+
+    def takes_ms(self, ms: float, user: str = "ANONYMOUS", client: str = "test-client") -> int:
+        return self.quotas.throttle_ms(user, client, round(ms * 1_000_000), self.now_ms)
+
+    def waits(self, user: str, client: str, percent: float) -> bool:
+        """Whether a client has to wait that takes so much of every second, as ClientQuotaManagerTest.checkQuota."""
+        taken = round(percent * NS_OF_A_PERCENT * WINDOWS.number)
+        return self.quotas.throttle_ms(user, client, taken, self.now_ms) > 0
+
+
+def test_sv_5_a_client_beyond_its_share_of_time_waits_until_the_rate_is_down() -> None:
+    quotas = Quotas()
+    quotas.set(1, "ANONYMOUS", "test-client")
+    for _ in range(10):
+        assert quotas.takes_ms(4) == 0
+        quotas.now_ms += 1000
+    quotas.now_ms += 500
+    # (4 * 10 + 67.1) / 10.5 s = 10.2 ms per second; (10.2 - 10) / 10 * 10.5 s = 210 ms
+    assert quotas.takes_ms(67.1) == 210
+    quotas.now_ms += 210
+    for _ in range(11):
+        quotas.takes_ms(4)
+        quotas.now_ms += 1000
+    assert quotas.takes_ms(0) == 0, "the burst is too old to count"
+
+    assert quotas.takes_ms(500) == 1000, "nobody waits longer than a window"
+    for _ in range(10):
+        quotas.now_ms += 1000
+        assert quotas.takes_ms(0) == 1000
+    quotas.now_ms += 1000
+    assert quotas.takes_ms(0) == 0
+
+
+def test_sv_5_the_first_second_is_no_eleventh_of_a_rate() -> None:
+    rate = WindowedRate(WINDOWS)
+    rate.record(5000, 0)
+    assert rate.throttle_ms(500, 0) == 0, "5000 within ten seconds"
+    rate.record(1, 0)
+    assert rate.throttle_ms(500, 0) == 2  # (500.1 - 500) / 500 * 10,000 ms
+    rate.record(-1, 0)
+    assert rate.throttle_ms(500, 0) == 0, "it was taken back"
+    assert rate.throttle_ms(0, 0) == 1000
+    assert rate.throttle_ms(-1, 0) == 0
+
+
+def test_sv_5_other_windows_keep_a_burst_for_another_time() -> None:
+    rate = WindowedRate(QuotaWindows(number=3, size_ms=2000))
+    rate.record(100, 0)
+    assert rate.throttle_ms(25, 0) == 0, "100 within four seconds"
+    assert rate.throttle_ms(20, 0) == 1000  # (25 - 20) / 20 * 4 s
+    assert rate.throttle_ms(1, 0) == 2000, "at most a window"
+    assert rate.throttle_ms(1, 5999) == 2000
+    assert rate.throttle_ms(1, 6000) == 0
+
+
+def test_sv_5_precedence_and_sharing_are_those_of_kafka() -> None:
+    """ClientQuotaManagerTest.testQuotaConfigPrecedence, with a percent for each hundred bytes per second."""
+    quotas = Quotas()
+    quotas.set(10, None)
+    quotas.set(20, "", None)
+    quotas.set(30, None, None)
+    quotas.set(40, "userA")
+    quotas.set(50, "userA", "client1")
+    quotas.set(60, "userB")
+    quotas.set(70, "userB", "client1")
+    quotas.set(80, "userB", None)
+    quotas.set(100, "userC")
+    quotas.set(90, "", "client1")
+
+    assert not quotas.waits("userA", "client1", 45), "user and client come before the user"
+    assert quotas.waits("userA", "client2", 45), "the user comes before the client and defaults"
+    assert quotas.waits("userA", "client3", 0), "all clients of the user share"
+    assert not quotas.waits("userA", "client1", 0), "that of user and client is for nobody else"
+
+    assert quotas.waits("userB", "client1", 80)
+    assert not quotas.waits("userB", "client2", 70)
+    assert not quotas.waits("userB", "client3", 70), "the default of a user's clients is for each of them"
+
+    assert quotas.waits("userD", "client1", 35)
+    assert not quotas.waits("userD", "client2", 25)
+    assert not quotas.waits("userE", "client1", 25)
+
+    quotas.set(None, None, None)
+    assert not quotas.waits("userD", "client1", 0), "others share now: the count begins anew"
+    assert quotas.waits("userE", "client4", 15)
+    assert not quotas.waits("userF", "client4", 8)
+    assert quotas.waits("userF", "client5", 8), "the default of users is shared by each user's clients"
+
+    quotas.set(None, None)
+    assert not quotas.waits("userF", "client4", 0)
+    assert not quotas.waits("userF", "client5", 0)
+    assert quotas.waits("userF", "client5", 25)
+    assert quotas.waits("userG", "client5", 0), "the default of clients is shared by all users of a client id"
+
+    quotas.set(80, "userA")
+    quotas.set(100, "userA", "client1")
+    assert not quotas.waits("userA", "client2", 0)
+    assert quotas.waits("userA", "client2", 45), "the sum of what it took before and now"
+    assert not quotas.waits("userA", "client1", 0)
+    assert quotas.waits("userA", "client1", 60)
+    quotas.set(None, "userA", "client1")
+    assert quotas.waits("userA", "client6", 0)
+    quotas.set(110, "userA", "client6")
+    assert not quotas.waits("userA", "client6", 85)
+    quotas.set(120, "userA", None)
+    quotas.set(None, "userA", "client6")
+    assert quotas.waits("userA", "client6", 40)
+
+
+def test_sv_5_a_changed_quota_holds_at_once_for_what_was_taken_before() -> None:
+    quotas = Quotas()
+    quotas.set(20, "", "p1")
+    assert quotas.waits("u", "p1", 25)
+    quotas.set(30, "", "p1")
+    assert not quotas.waits("u", "p1", 0)
+    quotas.set(5, "", "p1")
+    assert quotas.waits("u", "p1", 0)
+    quotas.set(None, "", "p1")
+    assert not quotas.waits("u", "p1", 10_000)
+    assert not quotas.quotas.enabled
+
+
+def test_sv_5_time_after_the_answer_counts_at_the_next_request() -> None:
+    quotas = Quotas()
+    quotas.set(1, "u")
+    quotas.quotas.record("u", "c", 200_000_000, 0)
+    assert quotas.takes_ms(0, "u", "c") == 1000
+    assert quotas.takes_ms(0, "other", "c") == 0
+
+
+def test_sv_6_memory_is_bounded_and_who_came_last_is_kept() -> None:
+    rates: Rates[str] = Rates(WINDOWS, 2)
+    rates.of("a").record(5, 0)
+    rates.of("b")
+    rates.of("a")
+    rates.of("c")
+    assert len(rates) == 2
+    assert rates.of("a").throttle_ms(0.1, 0) > 0
+    quotas = Quotas()
+    quotas.set(1, "", None)
+    for index in range(MOST_RATES + 10):
+        quotas.takes_ms(1, "u", f"c{index}")
+    assert len(quotas.quotas._rates) == MOST_RATES
+
+
+@pytest.mark.parametrize("value", ["", "none", "nan", "inf", "-inf"])
+def test_sv_6_a_quota_that_is_no_number_is_none(value: str) -> None:
+    table = QuotaTable()
+    table.put(((USER, "u"),), {PERCENTAGE: value})
+    assert not table.sets(PERCENTAGE)
+    assert table.limit(PERCENTAGE, "u", "c") is None
+
+
+def test_sv_5_entities_that_are_gone_have_no_quota() -> None:
+    table = QuotaTable()
+    for name in ("a", "b"):
+        table.put(((USER, name),), {PERCENTAGE: "5", "producer_byte_rate": "7"})
+    table.keep_only([((USER, "b"),)])
+    assert table.limit(PERCENTAGE, "a", "c") is None
+    assert table.limit(PERCENTAGE, "b", "c") == (5.0, ("b", None))
+    table.put(((USER, "b"),), {"producer_byte_rate": "7"})
+    assert not table.sets(PERCENTAGE)
+    assert table.sets("producer_byte_rate")

@@ -1,0 +1,73 @@
+"""Jobs of small snapshots: what they leave away, and wrong paths that are told at once."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.pipeline import spark_session
+from kafka_reassign_rpc.pipeline.job_errors import JobFailed
+from kafka_reassign_rpc.pipeline.spark_session import SMALL_ROWS
+
+
+def settings_of(monkeypatch: pytest.MonkeyPatch, **arguments: Any) -> Mapping[str, str]:
+    """The settings with which Spark would start."""
+    chosen: dict[str, str] = {}
+
+    def launch(settings: Mapping[str, str], _: object) -> None:
+        chosen.update(settings)
+        raise JobFailed("not started")
+
+    monkeypatch.setattr(spark_session, "_launch", launch)
+    with pytest.raises(JobFailed, match="not started"), spark_session.session("test", **arguments):
+        pass
+    return chosen
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_small"),
+    [
+        ({"rows": 42}, True),
+        ({"rows": SMALL_ROWS, "master": "local[4]"}, True),
+        ({"rows": SMALL_ROWS + 1}, False),
+        ({}, False),
+        ({"rows": 42, "master": "local-cluster[2,1,512]"}, False),
+        ({"rows": 42, "master": "spark://spark-1:7077"}, False),
+    ],
+)
+def test_dp_6_a_small_job_here_has_one_task_for_each_step_and_compiles_little(
+    arguments: dict[str, Any], is_small: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = settings_of(monkeypatch, send_packages=False, **arguments)
+    assert (chosen.get("spark.default.parallelism") == "1") == is_small
+    assert (chosen.get("spark.sql.shuffle.partitions") == "1") == is_small
+    assert ("-XX:TieredStopAtLevel=1" in chosen["spark.driver.extraJavaOptions"]) == is_small
+
+
+def test_dp_6_what_the_user_sets_goes_before_the_settings_of_a_small_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = settings_of(monkeypatch, rows=42, settings={"spark.default.parallelism": "3"})
+    assert chosen["spark.default.parallelism"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("plan heal --snapshot {0}/none --out {0}/plan", "no such directory"),
+        ("plan verify --snapshot {0}/none --plan {0}", "no such directory"),
+        ("plan show {0}/none", "no plan (summary.json is missing)"),
+        ("audit --snapshots {0}/none", "no such directory"),
+        ("history --events {0}/none", "no such directory"),
+        ("submit --plan {0}/none --bootstrap-server 127.0.0.1:1", "no such directory"),
+    ],
+)
+def test_dp_2_a_wrong_path_is_told_before_pyspark_is_imported(command: str, told: str, tmp_path: Path) -> None:
+    script = (
+        "import sys; from kafka_reassign_rpc.cli.main import main; code = main(sys.argv[1:]); "
+        "sys.exit(9 if 'pyspark' in sys.modules else code)"
+    )
+    arguments = command.format(tmp_path).split()
+    ended = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (2, f"kafka-reassign-rpc {arguments[0]}: {tmp_path}/none: {told}\n")

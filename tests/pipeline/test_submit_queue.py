@@ -1,0 +1,115 @@
+"""Submit on a controller with a queue: moves wait there, and start as soon as others end."""
+
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from kafka_reassign_rpc.client import TopicPartition
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
+from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
+from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
+from tests.pipeline.plans import Moves
+from tests.pipeline.simulated_cluster import SimulatedCluster, submission
+
+NAMES = [TopicPartition("t", index) for index in range(12)]
+
+
+def expanded() -> tuple[SimulatedCluster, Moves]:
+    """Twelve partitions of brokers 1 and 2 go to brokers 3 and 4."""
+    standing = {name.partition: (1 + name.partition % 2,) for name in NAMES}
+    cluster = SimulatedCluster(standing, {1, 2, 3, 4})
+    cluster.queues = True
+    return cluster, {name: ((3 + name.partition // 6,), standing[name.partition]) for name in NAMES}
+
+
+def test_dp_7_moves_wait_in_the_queue_with_the_caps_of_the_plan_and_each_is_sent_once(tmp_path: Path) -> None:
+    cluster, batch = expanded()
+    run = submission(cluster, tmp_path / "p", batch, caps=WindowCaps(2, 100))
+    assert run.execute() == 12
+    assert cluster.replicas == {name: target for name, (target, _) in batch.items()}
+    assert cluster.in_flight == 2, "the controller keeps the caps"
+    first, *_ = cluster.altered
+    assert (first[1]["queue"], first[1]["moves_per_broker"]) == (True, 2)
+    assert len(first[0]) > 4, "more than may be in flight: the rest waits there"
+    sent = [name for targets, _ in cluster.altered for name in targets]
+    assert sorted(sent) == NAMES
+
+
+def test_dp_7_moves_in_flight_and_in_the_queue_are_no_more_than_the_cap_in_all(tmp_path: Path) -> None:
+    cluster, batch = expanded()
+    most = 0
+
+    def count() -> None:
+        nonlocal most
+        most = max(most, len(cluster.moves))
+
+    cluster.on_list = count
+    submission(cluster, tmp_path / "p", batch, caps=WindowCaps(2, 3)).execute()
+    assert most == 3
+
+
+def test_dp_7_a_run_that_is_resumed_finds_its_moves_in_the_queue(tmp_path: Path) -> None:
+    cluster, batch = expanded()
+    lists = 0
+
+    def kill() -> None:
+        nonlocal lists
+        lists += bool(cluster.moves)
+        if lists == 2:
+            raise KeyboardInterrupt
+
+    cluster.on_list = kill
+    with pytest.raises(KeyboardInterrupt):
+        submission(cluster, tmp_path / "p", batch, caps=WindowCaps(1, 100)).execute()
+    waiting = {name for name, move in cluster.moves.items() if move.is_waiting}
+    assert waiting, "it was killed while moves waited"
+    cluster.on_list = lambda: None
+    before = len(cluster.altered)
+    begun = submission(cluster, tmp_path / "p", throttle=7, caps=WindowCaps(1, 100)).execute()
+    assert begun < 12
+    rethrottled, options = cluster.altered.pop(before)
+    assert rethrottled.keys() >= waiting
+    assert (options["throttle"], options["queue"], options["moves_per_broker"]) == (7, True, 1), "they go on waiting"
+    assert cluster.in_flight == 1
+    assert sorted(name for targets, _ in cluster.altered for name in targets) == NAMES, "each was begun once"
+    assert cluster.replicas == {name: target for name, (target, _) in batch.items()}
+
+
+def test_dp_7_a_stop_takes_back_what_waits_in_the_queue(tmp_path: Path) -> None:
+    cluster, batch = expanded()
+    said = list[str]()
+    cluster.on_list = lambda: cluster.live.discard(4) if cluster.moves else None
+    with pytest.raises(SubmitStopped, match="broker 4 lost"):
+        submission(cluster, tmp_path / "p", batch, said=said, caps=WindowCaps(1, 100)).execute()
+    assert cluster.moves
+    assert not any(move.is_waiting for move in cluster.moves.values())
+    assert any(line.endswith("moves that waited in the controller's queue were taken back") for line in said)
+
+
+def test_dp_7_a_stop_is_a_stop_where_the_queue_cannot_be_cleared(tmp_path: Path) -> None:
+    cluster, batch = expanded()
+    said = list[str]()
+
+    def refuse(_: object) -> NoReturn:
+        raise ClusterAuthorizationFailed("not you")
+
+    cluster.cancel_partition_reassignments = refuse  # type: ignore[assignment]
+    cluster.on_list = lambda: cluster.live.discard(4) if cluster.moves else None
+    with pytest.raises(SubmitStopped, match="broker 4 lost"):
+        submission(cluster, tmp_path / "p", batch, said=said, caps=WindowCaps(1, 100)).execute()
+    assert "moves that wait in the controller's queue could not be taken back: not you" in said
+
+
+def test_dp_7_where_reassignments_are_disabled_submit_says_that_its_moves_wait(tmp_path: Path) -> None:
+    cluster, batch = expanded()
+    said = list[str]()
+    cluster.disabled = "Reassignments are disabled."
+
+    def enable() -> None:
+        if cluster.moves:
+            cluster.disabled = None
+
+    cluster.on_list = enable
+    assert submission(cluster, tmp_path / "p", batch, said=said).execute() == 12
+    assert "Reassignments are disabled. Until then moves wait in the controller's queue." in said

@@ -1,0 +1,110 @@
+"""What the most loaded broker gets and sends: in a plan, and at least in any placement, by linear programming."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from scipy.optimize import linprog
+from scipy.sparse import coo_matrix, vstack
+
+from kafka_reassign_rpc.planner.plan_result import PlannedMove
+from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
+
+
+def received_most(moves: Iterable[PlannedMove]) -> int:
+    """The bytes that the broker gets which gets most."""
+    received: Counter[int] = Counter()
+    for move in moves:
+        copies = set(move.target) - set(move.original)
+        for broker in copies:
+            received[broker] += move.bytes // len(copies)
+    return max(received.values(), default=0)
+
+
+def sent_most(moves: Iterable[PlannedMove]) -> int:
+    """The bytes that the broker sends which sends most."""
+    sent: Counter[int] = Counter()
+    for move in moves:
+        sent[move.sender] += move.bytes
+    return max(sent.values(), default=0)
+
+
+def least_received(cluster: PlannerCluster, moves: Iterable[PlannedMove], places: Iterable[int]) -> float:
+    """The least that `received_most` can be, wherever the copies of these moves go.
+
+    The same partitions get as many new replicas beside those that stay. Each copy may be divided over brokers of
+    `places`, where it gains a rack if one of them is in another. A copy takes at least its size.
+    """
+    listed, racks = list(places), {one.id: one.rack for one in cluster.brokers}
+    work = _Assignment()
+    for move in moves:
+        kept, copies = set(move.target) & set(move.original), len(set(move.target) - set(move.original))
+        if copies:
+            free = {racks[broker] for broker in listed} - {racks[broker] for broker in kept}
+            gains = len(free) >= copies
+            allowed = [broker for broker in listed if broker not in kept and (racks[broker] in free or not gains)]
+            work.add(move.bytes // copies, copies, allowed, racks if gains else {})
+    return work.least()
+
+
+def least_sent(cluster: PlannerCluster, moves: Iterable[PlannedMove]) -> float:
+    """The least that `sent_most` can be, whichever live replicas in sync send what these moves copy."""
+    held = {(one.name, part.index): part for one in cluster.topics for part in one.partitions}
+    live = {one.id for one in cluster.brokers if one.live}
+    work = _Assignment()
+    for move in moves:
+        if move.bytes:
+            work.add(move.bytes, 1, [b for b in held[move.topic, move.partition].isr if b in live], {})
+    return work.least()
+
+
+class _Assignment:
+    """Pieces of work, each in parts, divided over some brokers; no broker, and no rack, gets more than one part."""
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[int, int, list[int], Mapping[int, str | None]]] = []
+
+    def add(self, size: int, parts: int, brokers: list[int], racks: Mapping[int, str | None]) -> None:
+        """racks: by broker; empty where several parts may go to one rack."""
+        self._pieces.append((size, parts, brokers, racks))
+
+    def least(self) -> float:
+        """The least that the broker with most work has."""
+        if not self._pieces:
+            return 0.0
+        brokers = sorted({broker for _, _, allowed, _ in self._pieces for broker in allowed})
+        row = {broker: place for place, broker in enumerate(brokers)}
+        unit = max(size for size, *_ in self._pieces) or 1
+        rows: list[int] = []
+        columns: list[int] = []
+        values: list[float] = []
+        owner: list[int] = []
+        groups: dict[tuple[int, str | None], list[int]] = {}
+        for piece, (size, _, allowed, racks) in enumerate(self._pieces):
+            for broker in allowed:
+                if racks:
+                    groups.setdefault((piece, racks[broker]), []).append(len(owner))
+                rows.append(row[broker])
+                columns.append(len(owner))
+                values.append(size / unit)
+                owner.append(piece)
+        count = len(owner)
+        load = coo_matrix(
+            (values + [-1.0] * len(brokers), (rows + list(range(len(brokers))), columns + [count] * len(brokers))),
+            shape=(len(brokers), count + 1),
+        )
+        once = [(turn, column) for turn, held in enumerate(groups.values()) for column in held]
+        in_rack = coo_matrix(
+            ([1.0] * len(once), ([turn for turn, _ in once], [column for _, column in once])),
+            shape=(len(groups), count + 1),
+        )
+        whole = coo_matrix(([1.0] * count, (owner, range(count))), shape=(len(self._pieces), count + 1))
+        found = linprog(
+            [0.0] * count + [1.0],
+            A_ub=vstack([load, in_rack]).tocsr(),
+            b_ub=[0.0] * len(brokers) + [1.0] * len(groups),
+            A_eq=whole.tocsr(),
+            b_eq=[parts for _, parts, _, _ in self._pieces],
+            bounds=[(0, 1)] * count + [(0, None)],
+        )
+        assert found.success, found.message
+        return max(float(found.fun) * unit, unit)

@@ -1,0 +1,234 @@
+"""Carrying out a plan in virtual time: cases to compute in one's head, and what holds for any plan."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_reassign_rpc.planner import plan_simulation
+from kafka_reassign_rpc.planner.copy_table import CopyTable, time_bound
+from kafka_reassign_rpc.planner.fair_rates import Floats, fair_rates
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.in_memory_planner import make_plan
+from kafka_reassign_rpc.planner.move_batching import BatchLimits, into_batches
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.plan_result import PlannedMove
+from kafka_reassign_rpc.planner.plan_simulation import Caps, simulate, simulate_batches
+from kafka_reassign_rpc.planner.queue_order import QueueSums, StartKeys
+from kafka_reassign_rpc.planner.simulated_timeline import Timeline
+from tests.planner.shapes import SHAPES, roomy, shaped
+
+TEN = NetworkLimits(10)
+
+
+def move(index: int, leader: int, *added: int, size: int, priority: int = 2) -> PlannedMove:
+    """A move from its leader; `size`: bytes of each of the replicas that it adds."""
+    return PlannedMove("t", index, (leader,), (leader, *added), leader, size * len(added), priority, "", "")
+
+
+def seconds(moves: Sequence[PlannedMove], caps: Caps, network: NetworkLimits = TEN) -> float:
+    return simulate(CopyTable(moves).arrays(), network, caps).seconds
+
+
+@pytest.mark.parametrize(
+    ("moves", "cap", "expected"),
+    [
+        ([], 1, 0),
+        ([move(0, 1, 2, size=100)], 1, 10),
+        ([move(0, 1, 2, 3, size=100)], 1, 20),  # the leader sends 200 bytes
+        ([move(0, 1, 2, size=100), move(1, 3, 4, size=100)], 1, 10),
+        ([move(0, 1, 2, size=100), move(1, 1, 3, size=100)], 1, 20),
+        ([move(0, 1, 2, size=100), move(1, 2, 3, size=100)], 1, 20),  # broker 2 receives, then sends
+        ([move(0, 1, 2, size=100), move(1, 2, 3, size=100)], 2, 10),  # at the same time
+        ([move(0, 1, 3, size=100), move(1, 2, 3, size=50)], 2, 15),  # broker 3 receives 150 bytes
+        # Broker 1 is busy until 10; the third move does not wait for the second one, which does:
+        ([move(0, 1, 2, size=100), move(1, 1, 3, size=100), move(2, 4, 5, size=200)], 1, 20),
+        # 1 sends to 2 and 3 at 5 B/s each, while 4 sends the other 5 to 3: after 10 s 2 has its 50, 3 has 50 of each
+        ([move(0, 1, 2, size=50), move(1, 1, 3, size=100), move(2, 4, 3, size=50)], 2, 15),
+        ([move(0, 1, size=0), move(1, 1, 2, size=0), move(2, 1, 2, size=10)], 1, 1),  # what copies nothing takes none
+        ([move(0, -1, 2, size=100)._replace(target=(1, 2), original=(1,))], 1, 10),  # nobody knows who sends
+    ],
+)
+def test_dp_3_the_simulation_takes_the_time_that_one_computes(
+    moves: list[PlannedMove], cap: int, expected: float
+) -> None:
+    assert seconds(moves, Caps(cap)) == pytest.approx(expected)
+
+
+def test_dp_3_the_network_decides_the_time() -> None:
+    moves = [move(0, 1, 2, size=100)]
+    assert seconds(moves, Caps(), NetworkLimits(10, {2: 4})) == pytest.approx(25)
+    assert seconds(moves, Caps(), NetworkLimits(10, {2: 4}, throttle=2)) == pytest.approx(50)
+    assert seconds(moves, Caps(), NetworkLimits(10, throttle=20)) == pytest.approx(10)
+
+
+def test_dp_3_the_caps_in_all_decide_the_time() -> None:
+    moves = [move(0, 1, 2, size=100), move(1, 3, 4, size=100)]
+    assert [seconds(moves, Caps(1, in_all)) for in_all in (-1, 2, 1)] == pytest.approx([10, 10, 20])
+
+
+def test_dp_3_a_batch_waits_for_the_last_move_of_the_one_before() -> None:
+    table = CopyTable()
+    for batch in ([move(0, 1, 2, size=100), move(1, 3, 4, size=20)], [move(2, 3, 4, size=30)], []):
+        for one in batch:
+            table.add(one)
+        table.end_batch()
+    found = simulate_batches(table, TEN)
+    assert found.seconds == pytest.approx(13)
+    assert list(found.batches) == pytest.approx([10, 3, 0])
+    assert simulate(table.arrays(), TEN, Caps(1)).seconds == pytest.approx(10)
+
+
+def test_dp_3_the_bound_names_the_broker_that_decides_it() -> None:
+    moves = [move(0, 1, 2, 3, size=30), move(1, 4, 3, size=40)]
+    assert time_bound(CopyTable(moves).arrays(), TEN) == (7, 3, False, 70)
+    assert time_bound(CopyTable(moves).arrays(), NetworkLimits(10, {1: 5})) == (12, 1, True, 60)
+    assert time_bound(CopyTable([]).arrays(), TEN) == (0, None, False, 0)
+
+
+def test_dp_3_the_timeline_shows_what_each_broker_sends_and_receives() -> None:
+    """Broker 1 sends 100 bytes to broker 2 in the first 10 s, then 200 to broker 3 until 30 s."""
+    found = simulate(CopyTable([move(0, 1, 2, size=100), move(1, 1, 3, size=200)]).arrays(), TEN, Caps(1))
+    timeline = found.timeline
+    assert timeline.brokers == (1, 2, 3)
+    assert found.seconds == pytest.approx(30)
+    spans = round(30 / timeline.seconds)
+    assert 30 <= spans <= 60
+    assert timeline.sent[:spans, 0] == pytest.approx(10 * timeline.seconds)
+    first = np.arange(len(timeline.sent)) * timeline.seconds < 10
+    assert timeline.received[first, 1].sum() == pytest.approx(100)
+    assert timeline.received[:, 1].sum() == pytest.approx(100)
+    assert timeline.received[~first, 2].sum() == pytest.approx(200)
+
+
+SENDERS_AND_RECEIVERS = st.lists(st.integers(1, 6), unique=True, min_size=2, max_size=4)
+MOVES = st.lists(st.tuples(SENDERS_AND_RECEIVERS, st.integers(1, 90), st.integers(0, 2)), max_size=40).map(
+    lambda drawn: [
+        move(index, *brokers, size=size, priority=priority) for index, (brokers, size, priority) in enumerate(drawn)
+    ]
+)
+
+
+@given(MOVES, st.integers(1, 4), st.sampled_from([-1, 1, 3]), st.sampled_from([1, 5, 1000]))
+@settings(deadline=None)
+def test_dp_3_no_cap_is_exceeded_at_any_time_and_every_byte_is_copied_once(
+    moves: list[PlannedMove], per_broker: int, in_all: int, window: int
+) -> None:
+    copies = CopyTable(moves).arrays()
+    looks = list[tuple[set[int], float]]()
+
+    class Watched(plan_simulation._Run):
+        def _step(self, now: float) -> tuple[float, Floats | None]:
+            looks.append((set(self._moves.tolist()), now))
+            return super()._step(now)
+
+    caps, timeline = Caps(per_broker, in_all), Timeline(copies.brokers)
+    end = Watched(copies, TEN, caps, window, timeline).to_the_end(0.0)
+    started = list[int]()
+    for in_flight, _ in looks:
+        assert in_all < 0 or len(in_flight) <= in_all
+        for broker in range(1, 7):
+            assert sum(broker in moves[one].target for one in in_flight) <= per_broker
+        started += sorted(in_flight - set(started))
+    assert sorted(started) == list(range(len(moves))), "each move starts once"
+    assert all(one >= place - window for place, one in enumerate(started)), "none starts before its window"
+    assert [time for _, time in looks] == sorted(time for _, time in looks)
+    bound = time_bound(copies, TEN)
+    assert bound.seconds * (1 - 1e-9) <= end <= sum(one.bytes for one in moves) / 10 * (1 + 1e-9)
+    assert timeline.sent.sum() == pytest.approx(sum(one.bytes for one in moves))
+    assert timeline.received.sum() == pytest.approx(sum(one.bytes for one in moves))
+    if moves:
+        assert max(timeline.sent.max(), timeline.received.max()) <= 10 * timeline.seconds * (1 + 1e-9)
+
+
+@given(MOVES, st.sampled_from([{}, {1: 3, 2: 40}]))
+@settings(deadline=None)
+def test_dp_3_rates_are_max_min_fair(moves: list[PlannedMove], by_broker: dict[int, int]) -> None:
+    """Each copy has a full link on which no other copy gets more: the definition."""
+    copies = CopyTable(moves).arrays()
+    count = len(copies.brokers)
+    rows, columns = np.nonzero(copies.receivers < count)
+    out, into = copies.senders[rows], copies.receivers[rows, columns] + count
+    network = NetworkLimits(10, by_broker)
+    limits = np.array([float(network.rate(broker)) for broker in copies.brokers] * 2)
+    rates = fair_rates(out, into, limits)
+    carried = [sum(rates[(out == link) | (into == link)]) for link in range(2 * count)]
+    assert all(carried[link] <= limits[link] * (1 + 1e-9) for link in range(2 * count))
+    for one in range(len(rates)):
+        assert any(
+            carried[link] >= limits[link] * (1 - 1e-9)
+            and rates[one] >= max(rates[(out == link) | (into == link)]) * (1 - 1e-9)
+            for link in (out[one], into[one])
+        )
+
+
+def ordered(moves: Sequence[PlannedMove], network: NetworkLimits = TEN) -> list[PlannedMove]:
+    sums = QueueSums()
+    for one in moves:
+        sums.add(one)
+    keys = StartKeys(sums, network)
+    return sorted(moves, key=lambda one: (one.priority, -keys.key(one, one.partition * 0.618 % 1), one.partition))
+
+
+def test_dp_3_the_longest_queue_comes_first_and_within_it_the_largest_move() -> None:
+    """Broker 1 sends 160 bytes, broker 5 receives 100."""
+    small = [move(index, 1, 2, size=10) for index in range(6)]
+    moves = [*small, move(6, 4, 5, size=100), move(7, 1, 3, size=100), move(8, 6, 7, size=1, priority=0)]
+    assert [one.partition for one in ordered(moves)][:3] == [8, 7, 6], "what is at risk comes before all"
+    slow = NetworkLimits(10, {5: 1})
+    assert [one.partition for one in ordered(moves, slow)][:3] == [8, 6, 7], "broker 5 takes 100 s"
+
+
+@given(MOVES, st.integers(0, 40))
+@settings(deadline=None)
+def test_dp_3_sums_of_parts_of_a_plan_give_the_order_of_the_plan(moves: list[PlannedMove], cut: int) -> None:
+    whole, left, right = QueueSums(), QueueSums(), QueueSums()
+    for index, one in enumerate(moves):
+        whole.add(one)
+        (left if index < cut else right).add(one)
+    assert left.merge(right).by_queue == whole.by_queue
+    found = ordered(moves)
+    assert sorted(one.partition for one in found) == list(range(len(moves)))
+    assert [one.priority for one in found] == sorted(one.priority for one in moves)
+
+
+GOALS = {
+    "heal": (Goal(GoalKind.HEAL), 1_500, {"lost": 1}),
+    "drain": (Goal(GoalKind.DRAIN, (0, 1)), 1_000, {}),
+    "expand": (Goal(GoalKind.EXPAND, (10, 11)), 500, {"fresh": 2}),
+    "rebalance": (Goal(GoalKind.REBALANCE), 300, {}),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("goal", GOALS)
+def test_dp_3_plans_take_little_longer_than_the_busiest_broker_must(shape: str, goal: str) -> None:
+    """A tenth at most; a sixth where a heal or a drain of few moves keeps all senders and all receivers busy alike.
+
+    Also where the moves start in the order of batches, and one broker is twice as fast as the others.
+
+    With the best of three caps: on small clusters many moves at a time take the network from those that matter, and few
+    leave the busiest broker without receivers. The plan says what another cap would gain.
+    """
+    wanted, partitions, more = GOALS[goal]
+    cluster = roomy(shaped(shape, 12, partitions, **more))
+    network = NetworkLimits(1_000_000, {2: 2_000_000})
+    table = CopyTable()
+    for batch in into_batches(ordered(make_plan(cluster, wanted, PlanOptions(rounds=5)).moves, network), BatchLimits()):
+        for one in batch.moves:
+            table.add(one)
+        table.end_batch()
+    bound = time_bound(table.arrays(), network)
+    assert bound.seconds
+    times = [simulate(table.arrays(), network, Caps(cap)).seconds for cap in (10, 5, 20)]
+    assert min(times) <= (1.10 if goal in ("expand", "rebalance") else 1.17) * bound.seconds
+    assert times[0] <= 1.20 * bound.seconds
+
+
+def test_dp_3_many_moves_take_the_time_that_exact_steps_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    moves = [move(n, n * 7 % 13, 13 + n * 5 % 11, size=1 + n * 31 % 97) for n in range(1500)]
+    exact = seconds(moves, Caps())
+    monkeypatch.setattr(plan_simulation, "_ENDS_PER_MOVE", 1.0)
+    assert seconds(moves, Caps()) == pytest.approx(exact, rel=0.02)

@@ -1,0 +1,136 @@
+"""--status: the whole cluster in a terminal."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from kafka_reassign_rpc.client import (
+    LogDirs,
+    PartitionInfo,
+    PartitionReassignment,
+    ReassignmentClient,
+    ReplicaLogDir,
+    TopicPartition,
+)
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
+from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
+from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.reassign_command.merged_events import newest_events
+from kafka_reassign_rpc.reassign_command.status_figures import copy_rates, count_partitions, elected, requesters
+from tests.controller.cluster import RATE, SIZE, cluster
+from tests.http_client import get
+from tests.reassign_command.run_command import Command
+from tests.reassign_command.test_events import Servers, event
+from tests.waiting import eventually
+
+NAME = TopicPartition("t", 0)
+MOVE = PartitionReassignment((3, 4, 1, 2), (3, 4), (1, 2))
+
+
+def test_sv_11_partitions_are_counted_without_the_replicas_that_moves_add() -> None:
+    topic = TopicInfo(
+        "t",
+        {
+            0: PartitionInfo(1, (3, 4, 1, 2), (1, 2)),
+            1: PartitionInfo(-1, (1, 2), (2,)),
+            2: PartitionInfo(2, (2, 1), (2,)),
+        },
+        None,
+    )
+    counts = count_partitions([topic], {NAME: MOVE})
+    assert (counts.under_replicated, counts.offline) == (2, 1)
+    assert counts.replicas == Counter({1: 3, 2: 3, 3: 1, 4: 1})
+    assert counts.leaders == Counter({1: 1, 2: 1})
+
+
+def test_sv_11_rates_come_from_two_looks_and_a_broker_that_told_one_size_has_none() -> None:
+    def sizes(broker: int, size: int, error: str | None = None) -> LogDirs:
+        return LogDirs(broker, {} if error else {NAME: ReplicaLogDir(size=size)}, error)
+
+    rates = copy_rates(
+        {NAME: MOVE}, {NAME: 1}, [sizes(3, 100), sizes(4, 0, "no answer")], [sizes(3, 500), sizes(4, 900)], 2.0
+    )
+    assert (rates.into, rates.out_of) == ({3: 200, 4: None}, {1: None})
+    answered = [sizes(3, 100), LogDirs(4)]
+    rates = copy_rates({NAME: MOVE}, {NAME: 1}, answered, [sizes(3, 500), sizes(4, 900)], 2.0)
+    assert (rates.into, rates.out_of) == ({3: 200, 4: 450}, {1: 650})
+
+
+def test_sv_11_events_tell_who_asked_and_since_when_the_controller_is_one() -> None:
+    base = {"topic": "t", "partition": 0, "server": 7, "epoch": 3, "at": 5}
+    waits = {**base, "event": "move.waiting", "who": "User:a", "principal": "User:a"}
+    starts = {**base, "event": "move.started", "who": "znode /admin/reassign_partitions_queue"}
+    assert requesters([waits, starts]).of("t", 0) == "User:a"
+    assert requesters([starts]).of("t", 0) == "znode /admin/reassign_partitions_queue"
+    won = {"server": 7, "epoch": 4, "at": 9, "event": "controller.elected"}
+    assert elected([waits, won, {**won, "server": 8, "epoch": 5}], 7) == (4, 9)
+    assert elected([waits], 7) == (3, None)
+    assert elected([], 7) == (None, None)
+
+
+def test_sv_11_the_newest_events_are_those_of_all_servers_that_answer() -> None:
+    servers = Servers({1: [event(1, n, 10 * n) for n in range(5)], 2: [event(2, n, 10 * n + 5) for n in range(3)]})
+    client = cast("ReassignmentClient", servers)
+    assert [one["at"] for one in newest_events(client, servers.connect, 3)] == [5, 15, 20, 25, 30, 40]
+    servers.down.add(2)
+    assert [one["at"] for one in newest_events(client, servers.connect, 9)] == [0, 10, 20, 30, 40]
+    assert servers.closed == len(servers.connected) == 2
+    servers.keeps_no_log = True
+    with pytest.raises(PolicyViolation):
+        newest_events(client, servers.connect, 3)
+
+
+async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: str, tmp_path: Path) -> None:
+    async with cluster(
+        zk_connect, sampling=Sampling(interval_s=0.2), metrics=True, event_log=tmp_path / "events"
+    ) as world:
+        command = Command(world.bootstrap)
+        await world.create_topic("held", {0: (2, 1), 1: (1, 2)}, held=True)
+        await world.create_topic("other", {0: (1, 2)})
+        await world.configure("brokers", "<default>", {RATE: "1", MAX_PER_CLUSTER: "2"})
+        await world.alter({("held", 0): (3, 4), ("held", 1): (3, 2)}, reason="TICKET-7 \x1b[31m")
+        await world.alter({("other", 0): (3, 4)}, reason="later")
+
+        async def told() -> bool:
+            totals = json.loads((await get(world.metrics_address, "/api/v1/status")).body)["totals"]
+            return bool(totals["bytes_total"] == 3 * SIZE and totals["waiting"] == {"rpc": 1})
+
+        await eventually(told)
+        found = await command.json("--status")
+        assert found["controller"]["id"] == 1000
+        assert found["controller"]["epoch"] > 0
+        assert found["controller"]["since"] > 0
+        assert found["caps"][MAX_PER_CLUSTER] == "2"
+        first, second, waiting = found["moves"]
+        assert (first["state"], first["adding"], first["total_bytes"]) == ("moving", [3, 4], 2 * SIZE)
+        assert (second["total_bytes"], waiting["state"], waiting["reason"]) == (SIZE, "waiting", "later")
+        assert all(one["who"].startswith("User:ANONYMOUS as test") for one in found["moves"])
+        brokers = {one["broker"]: one for one in found["brokers"]}
+        assert sorted(brokers) == [1, 2, 3, 4, 5]
+        assert (brokers[3]["throttle_in"], brokers[3]["throttle_out"]) == (1, None)
+        assert sum(one["leaders"] for one in brokers.values()) == 3
+        times = [one["at"] for one in found["events"]]
+        assert times
+        assert times == sorted(times)
+        assert (found["offline"], found["disabled"]) == (0, None)
+
+        output = await command("--status")
+        text = "\n".join(output.lines)
+        assert output.code == 0
+        for part in (
+            "controller 1000, epoch ",
+            "New moves may start.",
+            f"{MAX_PER_CLUSTER}=2",
+            "2 moves in flight, 1 waiting",
+            "TICKET-7 \\x1b[31m",
+            "waits",
+            "THROTTLE IN",
+            "1 B/s",
+            "Healing is off",
+        ):
+            assert part in text, part
+        assert "\x1b" not in text

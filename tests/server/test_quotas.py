@@ -1,0 +1,248 @@
+"""Quotas over real connections: who is asked to wait, whose connection is muted, and who is not let in."""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
+from kafka_reassign_rpc.protocol.messages import (
+    RESPONSES,
+    AlterPartitionRequest,
+    ApiVersionsRequest,
+    ListPartitionReassignmentsRequest,
+    MetadataRequest,
+)
+from kafka_reassign_rpc.server.listener import MOST_HELD
+from kafka_reassign_rpc.server.request_throttle import LoopTime, begins_with_throttle
+from kafka_reassign_rpc.support.slice_timer import in_turns
+from tests.api.model_node import ModelNode, moving, topic
+from tests.raw_client import connected
+from tests.server.conftest import StartServer, address
+from tests.server.test_server_connections import alter, held_node
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.both_loops
+
+LONG = QuotaWindows(size_ms=5000)
+"""With windows of five seconds a client that has no share of the time waits five seconds."""
+
+
+def none_for(*entity: tuple[str, str | None]) -> QuotaTable:
+    table = QuotaTable()
+    table.put(entity, {"request_percentage": "0"})
+    return table
+
+
+def list_all() -> ListPartitionReassignmentsRequest:
+    return ListPartitionReassignmentsRequest(version=0, timeout_ms=1000, topics=None)
+
+
+def versions(version: int = 0) -> ApiVersionsRequest:
+    return ApiVersionsRequest(version=version, client_software_name="a", client_software_version="1")
+
+
+async def test_sv_5_a_client_without_a_share_is_answered_asked_to_wait_and_muted(start_server: StartServer) -> None:
+    quotas = none_for((CLIENT_ID, "test"))
+    server = await start_server(quotas=quotas, quota_windows=LONG)
+    async with connected(address(server)) as client, connected(address(server)) as other:
+        answer = await client.call(list_all(), 0)
+        assert (answer.error_code, answer.throttle_time_ms) == (0, 5000)
+        received = server.stats.bytes_received
+        await client.send(client.request(list_all(), 0))
+        await eventually(lambda: server.stats.bytes_received > received)
+        answered = server.stats.requests[46]
+        await other.send(other.request(list_all(), 0).replace(b"test", b"else"))
+        assert (await other.frame())[4:8] == bytes(4), "others wait for nothing"
+        assert server.stats.requests[46] == answered + 1
+        assert server.stats.requests_throttled == 1
+
+
+async def test_sv_5_a_muted_connection_goes_on_when_its_time_is_over(start_server: StartServer) -> None:
+    server = await start_server(quotas=none_for((USER, "ANONYMOUS")), quota_windows=QuotaWindows(size_ms=100))
+    async with connected(address(server)) as client:
+        begin = time.monotonic()
+        await client.send(b"".join(client.request(list_all(), 0) for _ in range(4)))
+        for _ in range(4):
+            await client.frame()
+        assert time.monotonic() - begin >= 0.3
+    assert server.stats.requests_throttled == 4
+
+
+@pytest.mark.parametrize("size", [1, 600])
+async def test_sv_5_an_answer_says_how_long_to_wait_whichever_way_it_was_encoded(
+    start_server: StartServer, size: int
+) -> None:
+    """Few items are a message; many moves and many partitions are encoded piece by piece, in slices."""
+    node = ModelNode(topic("t", {index: moving(index) for index in range(size)}))
+    server = await start_server(node, quotas=none_for((CLIENT_ID, None)), quota_windows=LONG)
+    requests: list[tuple[Any, int]] = [
+        (list_all(), 0),
+        (MetadataRequest(version=7, topics=None, allow_auto_topic_creation=False), 7),
+        (alter(*range(size)), 0),
+        (versions(3), 3),
+    ]
+    for request, version in requests:
+        async with connected(address(server)) as client:
+            answer = await client.call(request, version)
+            assert answer.throttle_time_ms == 5000, type(request)
+            if isinstance(request, MetadataRequest):
+                assert len(answer.topics[0].partitions) == size
+    async with connected(address(server)) as client:
+        answer = await client.call(versions(), 0)
+        assert answer.error_code == 0
+        await client.send(client.request(versions(), 0))
+        await eventually(lambda: server.stats.requests_throttled == len(requests) + 1)
+
+
+def test_sv_5_every_answer_with_a_throttle_time_begins_with_it_but_that_of_api_versions() -> None:
+    for api in SERVER_APIS.values():
+        for version in range(api.min_version, api.max_version + 1):
+            field = RESPONSES[api.key]._struct.fields.get("throttle_time_ms")
+            has_one = field is not None and field.for_version_q(version)
+            assert has_one == begins_with_throttle(api.key, version) or api.name == "ApiVersions"
+
+
+async def test_sv_5_what_a_request_keeps_the_loop_for_is_counted_and_not_what_it_waits_for(
+    start_server: StartServer,
+) -> None:
+    table = QuotaTable()
+    table.put(((CLIENT_ID, None),), {"request_percentage": "2"})  # 200 ms in ten seconds
+    node = held_node()
+    server = await start_server(node, quotas=table)
+    async with connected(address(server)) as client:
+        await client.send(client.request(alter(0), 0))
+        await eventually(lambda: node.controller.calls)
+        await asyncio.sleep(0.3)
+        node.controller.hold.set()
+        await client.frame()
+        assert server.stats.requests_throttled == 0, "it waited 300 ms, and took no 200"
+
+    def busy(_: Any) -> None:
+        end = time.perf_counter() + 0.25
+        while time.perf_counter() < end:
+            pass
+
+    node.nodes = lambda _: busy(_) or []  # type: ignore[method-assign, assignment, func-returns-value]
+    async with connected(address(server)) as client:
+        answer = await client.call(MetadataRequest(version=7, topics=[], allow_auto_topic_creation=False), 7)
+        assert answer.throttle_time_ms > 0
+        assert server.stats.requests_throttled == 1
+
+
+async def test_sv_5_loop_time_is_that_of_all_turns_and_passes_on_results_errors_and_cancellations() -> None:
+    def slices() -> Any:
+        for _ in range(4):
+            end = time.perf_counter() + 0.004
+            while time.perf_counter() < end:
+                pass
+            yield
+        return 7
+
+    taken = LoopTime(1)
+    assert await taken.of(in_turns(slices())) == 7
+    assert taken.ns > 16_000_000
+    begun = taken.ns
+    await taken.of(asyncio.sleep(0.05))
+    assert taken.ns - begun < 40_000_000
+
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("why")
+
+    with pytest.raises(ValueError, match="why"):
+        await taken.of(fails())
+    ended = asyncio.Event()
+
+    async def cleans_up() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.set()
+
+    async def waits() -> None:
+        await taken.of(cleans_up())
+
+    task = asyncio.create_task(waits())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
+
+
+async def test_sv_5_brokers_wait_for_no_quota_unless_they_were_denied(start_server: StartServer) -> None:
+    node = ModelNode(topic("t", 1))
+    server = await start_server(node, quotas=none_for((CLIENT_ID, None)), quota_windows=LONG)
+    request = AlterPartitionRequest(version=2, broker_id=1, broker_epoch=1, topics=[])
+    async with connected(address(server)) as client:
+        assert (await client.call(request, 2)).throttle_time_ms == 0
+        assert (await client.call(request, 2)).throttle_time_ms == 0, "it is not muted"
+    assert server.stats.requests_throttled == 0
+
+
+async def test_sv_6_a_muted_connection_stays_no_longer_than_an_idle_one(start_server: StartServer) -> None:
+    server = await start_server(
+        quotas=none_for((CLIENT_ID, None)), quota_windows=QuotaWindows(size_ms=3_600_000), connections_max_idle_ms=200
+    )
+    async with connected(address(server)) as client:
+        await client.send(client.request(list_all(), 0) * 2)
+        await client.frame()
+        assert await client.is_closed()
+    assert server.stats.connections_idle_closed == 1
+    assert server.stats.requests[46] == 1
+
+
+async def test_sv_6_a_server_that_ends_answers_what_muted_connections_have_sent(start_server: StartServer) -> None:
+    server = await start_server(quotas=none_for((CLIENT_ID, None)), quota_windows=QuotaWindows(size_ms=3_600_000))
+    async with connected(address(server)) as client:
+        await client.send(client.request(list_all(), 0) * 3)
+        await client.frame()
+        await server.close(deadline=5)
+        await client.frame()
+        await client.frame()
+        assert await client.is_closed()
+
+
+# -------------------------------------------------------------------------------------------------- connections
+
+
+async def test_sv_6_connections_beyond_the_rate_of_a_listener_wait_their_turn(start_server: StartServer) -> None:
+    server = await start_server(max_connection_creation_rate_of_listeners={"PLAINTEXT": 2})
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connected(address(server))) for _ in range(22)]
+        await asyncio.gather(*(client.call(versions(), 0) for client in clients))
+    assert server.stats.connections_delayed >= 1
+    assert server.stats.connections_accepted == 22
+
+
+async def test_sv_6_an_address_beyond_its_quota_is_held_then_closed_and_others_come_in(
+    start_server: StartServer,
+) -> None:
+    table = QuotaTable()
+    server = await start_server(quotas=table, max_connection_creation_rate=10)
+    table.put(((IP, "127.0.0.1"),), {"connection_creation_rate": "0"})
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connected(address(server))) for _ in range(MOST_HELD + 50)]
+        await eventually(lambda: server.stats.connections_refused == MOST_HELD + 50)
+        for client in clients:
+            assert await client.is_closed()
+        assert server.stats.connections_accepted == server.stats.connections_delayed == 0
+        table.put(((IP, "127.0.0.1"),), {})
+        async with connected(address(server)) as client:
+            assert (await client.call(versions(), 0)).error_code == 0
+
+
+async def test_sv_6_a_server_that_ends_closes_the_connections_that_it_holds(start_server: StartServer) -> None:
+    table = QuotaTable()
+    table.put(((IP, None),), {"connection_creation_rate": "0"})
+    server = await start_server(quotas=table, quota_windows=QuotaWindows(size_ms=3_600_000))
+    async with connected(address(server)) as client:
+        await eventually(lambda: server.stats.connections_refused == 1)
+        await server.close()
+        assert await client.is_closed()

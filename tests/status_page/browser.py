@@ -1,0 +1,127 @@
+"""A real Chromium without a window, driven over its DevTools protocol.
+
+It has a profile of its own, and no network but the machine's: what a page loads from elsewhere fails.
+"""
+
+import asyncio
+import base64
+import json
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from tests.waiting import eventually
+
+PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--remote-debugging-port=0",
+    "--remote-allow-origins=*",
+)
+ANSWER_S = 60.0
+
+
+class Tab:
+    """One tab. `problems`: errors of scripts, and what the page's policy has refused."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+        self._numbers = count(1)
+        self.problems: list[str] = []
+        self.asked: list[str] = []
+
+    async def call(self, method: str, **parameters: Any) -> Any:
+        """The answer to a DevTools command."""
+        number = next(self._numbers)
+        await self._socket.send_json({"id": number, "method": method, "params": parameters})
+        async with asyncio.timeout(ANSWER_S):
+            while True:
+                message = await self._socket.receive_json()
+                self._note(message)
+                if message.get("id") == number:
+                    assert "error" not in message, message
+                    return message["result"]
+
+    def _note(self, message: dict[str, Any]) -> None:
+        match message.get("method"):
+            case "Runtime.exceptionThrown":
+                self.problems.append(json.dumps(message["params"]["exceptionDetails"]))
+            case "Log.entryAdded" if message["params"]["entry"]["level"] == "error":
+                self.problems.append(message["params"]["entry"]["text"])
+            case "Network.requestWillBeSent":
+                self.asked.append(message["params"]["request"]["url"])
+
+    async def open(self, url: str) -> None:
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            await self.call(f"{domain}.enable")
+        await self.call("Page.navigate", url=url)
+
+    async def value(self, script: str) -> Any:
+        """What an expression gives in the page."""
+        answer = await self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    async def enter(self, selector: str, text: str) -> None:
+        """Put a text into a field, or choose it, as a reader does."""
+        field = f"document.querySelector({json.dumps(selector)})"
+        await self.value(
+            f"{field}.value = {json.dumps(text)}; {field}.dispatchEvent(new Event('input', {{bubbles: true}})); 1"
+        )
+
+    async def text(self, selector: str) -> str:
+        return str(await self.value(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
+
+    async def looks(self, *, width: int, height: int, scheme: str, phone: bool = False) -> None:
+        await self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        await self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone
+        )
+
+    async def picture(self, path: Path) -> None:
+        """The whole page as PNG."""
+        answer = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+
+@asynccontextmanager
+async def browser(profile: Path) -> AsyncIterator[Tab]:
+    """A browser with one empty tab. `profile`: a new directory."""
+    assert PROGRAM is not None
+    profile.mkdir()
+    process = await asyncio.create_subprocess_exec(
+        PROGRAM,
+        *FLAGS,
+        f"--user-data-dir={profile}",
+        "about:blank",
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        told = profile / "DevToolsActivePort"
+        port = await eventually(lambda: told.read_text().split("\n")[0] if told.exists() else "")
+        async with aiohttp.ClientSession() as session:
+
+            async def tab() -> str | None:
+                async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
+                    pages = [one for one in await answer.json() if one["type"] == "page"]
+                    return pages[0]["webSocketDebuggerUrl"] if pages else None
+
+            async with session.ws_connect(await eventually(tab), max_msg_size=0) as socket:
+                yield Tab(socket)
+    finally:
+        process.terminate()
+        await process.wait()

@@ -1,0 +1,149 @@
+"""The status page in a real browser: what people see, whatever others have written into topics and reasons."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
+from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.zookeeper import znode_paths
+from tests.controller.cluster import BROKERS, RATE, Cluster, cluster
+from tests.status_page.browser import PROGRAM, Tab, browser
+from tests.waiting import eventually
+
+HOSTILE = '"><img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
+PICTURES = os.environ.get("STATUS_PAGE_PICTURES")
+"""A directory for pictures of the page, for people to look at."""
+
+pytestmark = [
+    pytest.mark.in_ci,
+    pytest.mark.skipif(PROGRAM is None, reason="no Chromium: install Debian's package chromium"),
+]
+
+
+@pytest_asyncio.fixture
+async def world(zk_connect: str, tmp_path: Path) -> AsyncIterator[Cluster]:
+    sampling = Sampling(interval_s=0.2, stall_s=2.0)
+    async with cluster(
+        zk_connect, metrics=True, status_page="full", sampling=sampling, event_log=tmp_path / "events"
+    ) as made:
+        yield made
+
+
+@pytest_asyncio.fixture
+async def tab(tmp_path: Path) -> AsyncIterator[Tab]:
+    async with browser(tmp_path / "profile") as made:
+        yield made
+
+
+async def shows(tab: Tab, selector: str, *texts: str) -> bool:
+    found = await tab.text(selector)
+    return all(text in found for text in texts)
+
+
+async def picture(tab: Tab, name: str) -> None:
+    if PICTURES is not None:
+        await tab.picture(Path(PICTURES) / f"{name}.png")
+
+
+async def test_sv_11_the_page_shows_everything_and_follows_and_what_others_wrote_stays_text(
+    world: Cluster, tab: Tab, tmp_path: Path
+) -> None:
+    at = f"http://{world.metrics_address}"
+    replicas = {number: (1 + number % 5, 1 + (number + 1) % 5) for number in range(4)}
+    targets = {("payments", number): (1 + (number + 2) % 5, 1 + (number + 3) % 5) for number in range(4)}
+    await world.create_topic("payments", replicas, held=True)
+    await world.create_topic("audit-log", {0: (1, 2)})
+    await world.configure("brokers", "<default>", {RATE: "1", MAX_PER_CLUSTER: "4"})
+    await world.alter(targets, reason=HOSTILE)
+    await world.alter({("audit-log", 0): (4, 5)}, reason="OPS-77")
+    await world.kill_broker(5)
+    await tab.looks(width=1280, height=900, scheme="light")
+    await tab.open(f"{at}/")
+    await eventually(lambda: shows(tab, "#role", "server 1000: controller"))
+    await eventually(lambda: shows(tab, "#moves", "payments-0", "[1, 2] → [3, 4]", HOSTILE, "User:ANONYMOUS as test"))
+    await eventually(lambda: shows(tab, "#moves", "stalled: ", "audit-log-0", "waits", "OPS-77"))
+    await eventually(lambda: shows(tab, "#moves-sums", "4 moves in flight, 1 waiting, 2 stalled", " copied"))
+    await eventually(lambda: shows(tab, "#brokers", "5\ndead", "by a config", "1 B/s"))
+    await eventually(lambda: shows(tab, "#events", "move.started", "broker.lost", "payments-3", HOSTILE))
+    await eventually(lambda: shows(tab, "#failed", "never"))
+    await eventually(lambda: shows(tab, "#tiles", "In flight", "Stalled"))
+    await eventually(lambda: shows(tab, "#caps", "in the cluster: 4;"))
+    await eventually(lambda: shows(tab, "#plots", "Left to copy"))
+    bars = await tab.value("[...document.querySelectorAll('#moves progress')].map((one) => one.ariaLabel)")
+    assert "payments-0: copied" in bars
+    await picture(tab, "light")
+    await tab.looks(width=1280, height=900, scheme="dark")
+    dark = await tab.value("getComputedStyle(document.body).backgroundColor")
+    await picture(tab, "dark")
+    await tab.looks(width=390, height=844, scheme="light", phone=True)
+    assert await tab.value("getComputedStyle(document.body).backgroundColor") != dark
+    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    assert await tab.value(wide) is False, "a phone need not scroll to the side"
+    await picture(tab, "phone")
+    await tab.looks(width=1280, height=900, scheme="light")
+
+    await tab.enter("#moves-filter [name=topic]", "audit")
+    await eventually(lambda: shows(tab, "#moves-page", "of 1"))
+    assert "payments" not in await tab.text("#moves")
+
+    await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
+    await eventually(lambda: shows(tab, "#notices", "disabled", "/admin/reassign_cancel exists"))
+    assert await tab.value("window.hacked ?? null") is None
+    assert await tab.value("document.querySelectorAll('main img, main script').length") == 0
+    assert {url.split("/")[2] for url in tab.asked} == {world.metrics_address}, "nothing from elsewhere"
+    assert tab.problems == []
+
+
+async def test_sv_11_the_address_of_the_page_has_what_was_chosen_and_back_returns(world: Cluster, tab: Tab) -> None:
+    for topic in ("payments", "audit-log"):
+        await world.create_topic(topic, {0: (1, 2)}, held=True)
+        await world.alter({(topic, 0): (3, 4)})
+    fields = {
+        "topic": "#moves-filter [name=topic]",
+        "state": "#moves-filter [name=state]",
+        "sort": "#moves-filter [name=sort]",
+        "principal": "#events-filter [name=principal]",
+        "span": "#span",
+    }
+
+    async def chooses(**values: str) -> bool:
+        return {name: await tab.value(f"document.querySelector('{fields[name]}').value") for name in values} == values
+
+    at = f"http://{world.metrics_address}/"
+    await tab.open(f"{at}?moves.topic=pay&moves.sort=nonsense&moves.page=-1&span=day&events.principal={HOSTILE[:20]}")
+    await eventually(lambda: shows(tab, "#moves-page", "of 1"))
+    first = await tab.value("document.querySelector('#moves-filter [name=sort]').options[0].value")
+    assert await chooses(topic="pay", state="", sort=first, principal=HOSTILE[:20], span="day")
+    assert await shows(tab, "#moves", "payments-0")
+
+    await tab.enter(fields["topic"], "")
+    await tab.enter(fields["principal"], "")
+    assert await tab.value("location.search") == "?span=day"
+    await tab.enter(fields["state"], "moving")
+    assert await tab.value("location.search") == "?moves.state=moving&span=day"
+    await tab.enter(fields["topic"], "audit & é")
+    assert await tab.value("new URLSearchParams(location.search).get('moves.topic')") == "audit & é"
+    await eventually(lambda: shows(tab, "#moves", "No move"))
+    await tab.value("history.back(); 1")
+    await eventually(lambda: chooses(topic="", state="", span="day"))
+    await eventually(lambda: shows(tab, "#moves", "payments-0", "audit-log-0"))
+
+    await tab.open(f"{at}?moves.page=7")
+    await eventually(lambda: shows(tab, "#moves", "No move is on this page."))
+    assert await tab.value("window.hacked ?? null") is None
+    assert tab.problems == []
+
+
+async def test_sv_11_without_names_the_page_shows_counts_and_says_why(
+    zk_connect: str, tab: Tab, tmp_path: Path
+) -> None:
+    async with cluster(zk_connect, metrics=True, brokers=BROKERS[:3]) as world:
+        await tab.open(f"http://{world.metrics_address}/")
+        await eventually(lambda: shows(tab, "#notices", "Only counts are shown", "status.page"))
+        await eventually(lambda: shows(tab, "#tiles", "3"))
+        assert await tab.value("document.querySelector('#moves')") is None
+        assert tab.problems == []

@@ -1,0 +1,193 @@
+"""What the status page costs: with a hundred thousand moves, with many viewers, with those that never read."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import aclosing, asynccontextmanager
+from itertools import count
+from typing import Any, cast
+
+import pytest
+
+from kafka_reassign_rpc.server import http_server
+from kafka_reassign_rpc.server.http_server import HttpServer, StreamPage
+from kafka_reassign_rpc.status_page import paced_views, status_stream
+from kafka_reassign_rpc.status_page.documents import Status
+from kafka_reassign_rpc.status_page.moves import MoveFilter, Selection, free, select_moves
+from kafka_reassign_rpc.status_page.paced_views import PacedViews
+from kafka_reassign_rpc.status_page.status_stream import MOST_VIEWERS, StatusStream
+from kafka_reassign_rpc.status_page.summary import status_of
+from tests.longest_turn import longest_turn
+from tests.status_page.views import cluster_of, move, server_of, term_of
+from tests.waiting import eventually
+
+MOVES = 100_000
+
+
+async def test_sv_11_a_hundred_thousand_moves_are_sorted_in_short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paced_views, "MOST_KEPT", 1)
+    partition = move((1,), (2,))
+    cluster = cluster_of({f"topic-{n}": dict.fromkeys(range(100), partition) for n in range(MOVES // 100)})
+    term = term_of(cluster)
+    views: PacedViews[MoveFilter, Selection] = PacedViews(lambda wanted: select_moves(term, wanted), free)
+    with longest_turn() as turn:
+        first = await views.get(MoveFilter())
+        again = await views.get(MoveFilter())
+        size, page = first.value.size, first.value.page(MOVES - 2, 10)
+        await views.get(MoveFilter(broker=7))
+    assert turn.seconds < 0.02
+    assert again is first, "a hundred times as long as it took, nobody makes it again"
+    assert size == MOVES
+    assert first.value.keys == [], "it was freed for another, in short turns too"
+    assert [key[1:3] for key in page] == [("topic-999", 98), ("topic-999", 99)]
+
+
+async def test_sv_11_many_who_ask_at_once_share_one_computation() -> None:
+    made = []
+
+    def make(key: int) -> Generator[None, None, int]:
+        made.append(key)
+        yield
+        return key
+
+    views: PacedViews[int, int] = PacedViews(make)
+    found = await asyncio.gather(*(views.get(7) for _ in range(50)))
+    assert {one.value for one in found} == {7}
+    assert len(made) < 50
+
+
+def status() -> Status:
+    return status_of(server_of(term_of(cluster_of({}))), at=5, version="1", rate=None, full=True)
+
+
+async def events_of(stream: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+    async for part in stream:
+        lines = part.decode().strip().split("\n")
+        lines = [line for line in lines if line and not line.startswith("retry")]
+        yield lines[0].removeprefix("event: "), json.loads(lines[1].removeprefix("data: "))
+
+
+async def test_sv_11_a_stream_begins_with_everything_and_goes_on_with_what_has_changed() -> None:
+    at = iter(range(100))
+    looks = []
+
+    def look() -> Status:
+        looks.append(1)
+        number = next(at)
+        return status_of(server_of(term_of(cluster_of({}))), at=number, version="1", rate=number // 2, full=True)
+
+    stream = StatusStream(look, every_s=0.01)
+    assert looks == [], "nothing is computed while nobody looks"
+    opened = stream.watch()
+    assert opened is not None
+    async with aclosing(cast("Any", events_of(opened))) as viewer:
+        name, first = await anext(viewer)
+        assert (name, first["server"], first["totals"]["rate"]) == ("status", 1000, 0)
+        name, second = await anext(viewer)
+        assert (name, second) == ("changes", {"at": 1})
+        name, third = await anext(viewer)
+        assert (name, sorted(third)) == ("changes", ["at", "totals"])
+        behind = stream._number
+
+        async def others_went_on() -> bool:
+            return stream._number > behind + 3
+
+        await eventually(others_went_on)
+        name, late = await anext(viewer)
+        assert (name, len(late)) == ("status", len(first)), "who is behind gets all of it"
+    await opened.aclose()  # type: ignore[attr-defined]
+    await eventually(lambda: stream._ticker is not None and stream._ticker.done())
+    assert stream.viewers == 0
+    await stream.close()
+
+
+async def test_sv_11_a_fault_of_one_look_ends_no_stream(caplog: pytest.LogCaptureFixture) -> None:
+    faults = iter([False, True, True])
+
+    def look() -> Status:
+        if next(faults, False):
+            raise ZeroDivisionError
+        return status()
+
+    stream = StatusStream(look, every_s=0.01)
+    opened = stream.watch()
+    assert opened is not None
+    assert await anext(opened)
+    assert await anext(opened)
+    assert "the status cannot be shown" in caplog.text
+    await opened.aclose()  # type: ignore[attr-defined]
+    await stream.close()
+
+
+REQUEST = b"GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@asynccontextmanager
+async def served(stream: StatusStream) -> AsyncIterator[tuple[str, int]]:
+    server = HttpServer("127.0.0.1", 0, {"/stream": StreamPage(stream.watch)})
+    await server.start()
+    try:
+        yield server.address
+    finally:
+        await server.close()
+        await stream.close()
+
+
+async def test_sv_11_a_viewer_that_never_reads_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "READS_S", 0.2)
+    looks = count()
+
+    def look() -> Status:
+        version = f"{next(looks)}" + "x" * 1_000_000
+        return status_of(server_of(term_of(cluster_of({}))), at=5, version=version, rate=None, full=True)
+
+    stream = StatusStream(look, every_s=0.01)
+    async with served(stream) as address:
+        _, writer = await asyncio.open_connection(*address, limit=1)
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(REQUEST)
+        await eventually(lambda: stream.viewers == 1)
+        await eventually(lambda: stream.viewers == 0, within=20)
+        writer.close()
+
+
+async def test_sv_11_viewers_are_bounded_and_one_more_is_told_to_come_back() -> None:
+    stream = StatusStream(status)
+    async with served(stream) as address:
+        opened = []
+        answers = []
+        for _ in range(MOST_VIEWERS + 1):
+            reader, writer = await asyncio.open_connection(*address)
+            opened.append(writer)
+            writer.write(REQUEST)
+            answers.append(await reader.readuntil(b"\r\n\r\n"))
+        assert all(one.startswith(b"HTTP/1.1 200 ") for one in answers[:-1])
+        assert answers[-1].startswith(b"HTTP/1.1 503 ")
+        assert b"Retry-After: 10" in answers[-1]
+        for writer in opened:
+            writer.close()
+        await eventually(lambda: stream.viewers == 0)
+
+
+async def test_sv_11_a_stream_ends_before_its_connection_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert status_stream.STREAM_S < http_server.LIVES_S
+    monkeypatch.setattr(status_stream, "STREAM_S", 0.1)
+    stream = StatusStream(status, every_s=0.01)
+    opened = stream.watch()
+    assert opened is not None
+    seen = [part async for part in opened]
+    assert seen[0].startswith(b"retry: 1000\n\nevent: status\n")
+    await stream.close()
+
+
+def test_sv_11_freeing_a_selection_empties_it() -> None:
+    cluster = cluster_of({"t": {0: move((1,), (2,))}})
+    steps: Iterator[None] = select_moves(term_of(cluster), MoveFilter())
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        selection = end.value
+    for _ in free(selection):
+        pass
+    assert selection.keys == []

@@ -1,0 +1,252 @@
+"""What the status page says of a cluster, by cases that were reckoned by hand."""
+
+from collections.abc import Generator
+from itertools import pairwise
+from typing import TypeVar
+
+import msgspec
+import pytest
+
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.move_requesters import MoveRequesters
+from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
+from kafka_reassign_rpc.status_page import brokers, moves
+from kafka_reassign_rpc.status_page.copy_rates import CopyRateTracker
+from kafka_reassign_rpc.status_page.documents import Moves, Status
+from kafka_reassign_rpc.status_page.history import SPANS, FigureHistory
+from kafka_reassign_rpc.status_page.moves import MoveFilter, Sort
+from kafka_reassign_rpc.status_page.requests import BadParameter, EventsRequest, MovesRequest
+from kafka_reassign_rpc.status_page.server_view import TermView
+from kafka_reassign_rpc.status_page.summary import status_of
+from tests.status_page.views import at_rest, cluster_of, move, run, sample, server_of, term_of
+
+T = TypeVar("T")
+
+
+def done(steps: Generator[None, None, T]) -> T:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+def shown(term: TermView | None, rate: int | None = None, *, full: bool = True, at: int = 5000) -> Status:
+    return status_of(server_of(term), at=at, version="1", rate=rate, full=full)
+
+
+def listed(term: TermView, wanted: MoveFilter, offset: int = 0, limit: int = 50) -> Moves:
+    selection = done(moves.select_moves(term, wanted))
+    return moves.page_of(term, selection, lambda *_: None, offset=offset, limit=limit, at=1, listed_at=1)
+
+
+def names(found: Moves) -> list[str]:
+    return [f"{one.topic}-{one.partition}" for one in found.moves]
+
+
+def test_sv_11_what_is_not_known_is_null_and_never_0() -> None:
+    cluster = cluster_of({"t": {0: move((1,), (2, 3)), 1: move((1,), (2,))}})
+    tracker = ProgressTracker(60.0)
+    before = shown(term_of(cluster, tracker)).totals
+    assert before is not None
+    assert (before.bytes_left, before.bytes_total, before.rate, before.remaining_ms) == (None, None, None, None)
+    assert (before.stalled, before.moves_without_size) == (None, 2)
+    sample(tracker, cluster, 1.0, {2: {"t": {0: 10}}})  # the leader does not tell its sizes
+    silent = shown(term_of(cluster, tracker)).totals
+    assert silent is not None
+    assert (silent.bytes_left, silent.moves_without_size) == (None, 2)
+    [first, _] = listed(term_of(cluster, tracker), MoveFilter()).moves
+    assert (first.bytes_total, first.bytes_copied, first.rate) == (None, None, None)
+    sample(tracker, cluster, 6.0, {1: {"t": {0: 100, 1: 50}}, 2: {"t": {0: 10, 1: 20}}})  # broker 3 does not answer
+    found = listed(term_of(cluster, tracker), MoveFilter())
+    assert (found.moves[0].bytes_total, found.moves[0].bytes_copied) == (200, None)
+    assert (found.moves[1].bytes_total, found.moves[1].bytes_copied) == (50, 20)
+    assert (found.sums.bytes_total, found.sums.bytes_copied, found.sums.moves_without_size) == (50, 20, 1)
+    unhealthy = shown(term_of(cluster, tracker)._replace(unhealthy=None)).totals
+    assert unhealthy is not None
+    assert unhealthy.offline is unhealthy.under_replicated is None
+    assert shown(None).totals is None
+
+
+def test_sv_11_nothing_in_flight_is_known_to_be_nothing() -> None:
+    totals = shown(term_of(cluster_of({"t": {0: at_rest(1, 2)}})), 0).totals
+    assert totals is not None
+    assert (totals.in_flight, totals.bytes_left, totals.stalled, totals.remaining_ms, totals.rate) == (0, 0, 0, 0, 0)
+    assert (totals.under_replicated, totals.offline) == (2, 1)
+
+
+def test_sv_11_rates_are_those_between_samples_and_unknown_before_two_of_them() -> None:
+    cluster = cluster_of({"t": {0: move((1,), (2,))}})
+    tracker, rates = ProgressTracker(60.0), CopyRateTracker()
+    rates.observe(tracker)
+    assert rates.of_all(moves=True) is None
+    for now, copied in ((0.0, 0), (5.0, 500), (10.0, 2500)):
+        sample(tracker, cluster, now, {1: {"t": {0: 9000}}, 2: {"t": {0: copied}}})
+        rates.observe(tracker)
+        rates.observe(tracker)
+    assert rates.of_all(moves=True) == 250
+    assert rates.of(2, moves=True) == (250, 0)
+    assert rates.of(1, moves=True) == (0, 250)
+    assert rates.of(2, moves=False) == (0, 0)
+    rates.observe(ProgressTracker(60.0))
+    assert rates.of(2, moves=True) == (None, None), "another term has seen nothing yet"
+    rates.observe(None)
+    assert rates.of_all(moves=False) is None
+
+
+def test_sv_11_a_clock_of_samples_that_stands_still_makes_no_rate() -> None:
+    cluster = cluster_of({"t": {0: move((1,), (2,))}})
+    tracker, rates = ProgressTracker(60.0), CopyRateTracker()
+    for copied in (0, 500):
+        sample(tracker, cluster, 7.0, {1: {"t": {0: 9000}}, 2: {"t": {0: copied}}})
+        rates.observe(tracker)
+    assert rates.of_all(moves=True) is None
+
+
+def test_sv_11_moves_are_filtered_sorted_and_paged_and_sums_are_those_of_all_pages() -> None:
+    cluster = cluster_of(
+        {
+            "orders": {0: move((1,), (2,), started=30), 1: move((1,), (3,), started=10), 2: at_rest(1)},
+            "audit": {0: move((1,), (4,), started=20)},
+            "waits": {0: at_rest(1, 2), 1: at_rest(1, 2)},
+        }
+    )
+    entries = {("waits", 0): WaitingMove((2, 3), "queue", "why"), ("orders", 0): WaitingMove((4,), "queue")}
+    run(cluster.queue.put(QueuePart("/q", "/q", entries)))
+    tracker = ProgressTracker(60.0)
+    sizes = {1: {"orders": {0: 100, 1: 900}, "audit": {0: 500}}, 2: {"orders": {0: 90}}, 3: {"orders": {1: 10}}}
+    sample(tracker, cluster, 0.0, {**sizes, 4: {"audit": {0: 0}}})
+    term = term_of(cluster, tracker)
+    orders: dict[Sort, list[str]] = {
+        "topic": ["audit-0", "orders-0", "orders-1", "waits-0"],
+        "left": ["orders-1", "audit-0", "orders-0", "waits-0"],
+        "since": ["orders-1", "audit-0", "orders-0", "waits-0"],
+        "remaining": ["audit-0", "orders-0", "orders-1", "waits-0"],
+        "rate": ["audit-0", "orders-0", "orders-1", "waits-0"],
+        "stalled": ["audit-0", "orders-0", "orders-1", "waits-0"],
+    }
+    assert orders.keys() == moves.SORTS.keys()
+    for sort, expected in orders.items():
+        assert names(listed(term, MoveFilter(sort=sort))) == expected, sort
+    everything = listed(term, MoveFilter())
+    sums = everything.sums
+    assert (everything.count, sums.in_flight, sums.waiting, sums.bytes_total, sums.bytes_copied) == (4, 3, 1, 1500, 100)
+    page = listed(term, MoveFilter(), offset=1, limit=2)
+    assert (names(page), page.count, page.sums) == (["orders-0", "orders-1"], 4, sums)
+    assert names(listed(term, MoveFilter(), offset=99)) == []
+    assert names(listed(term, MoveFilter(topic="rde"))) == ["orders-0", "orders-1"]
+    assert names(listed(term, MoveFilter(broker=3))) == ["orders-1", "waits-0"]
+    assert names(listed(term, MoveFilter(state="waiting"))) == ["waits-0"]
+    assert names(listed(term, MoveFilter(state="moving"))) == ["audit-0", "orders-0", "orders-1"]
+    assert names(listed(term, MoveFilter(state="stalled"))) == []
+    [waiting] = listed(term, MoveFilter(state="waiting")).moves
+    assert (waiting.original, waiting.target, waiting.adding, waiting.removing) == ((1, 2), (2, 3), (3,), (1,))
+    assert (waiting.reason, waiting.bytes_total, waiting.bytes_copied) == ("why", None, None)
+
+
+def test_sv_11_a_move_that_is_over_by_now_is_left_out_of_its_page() -> None:
+    cluster = cluster_of({"t": {0: move((1,), (2,)), 1: move((1,), (2,))}})
+    term = term_of(cluster)
+    selection = done(moves.select_moves(term, MoveFilter()))
+    cluster.topics["t"].partitions[0] = at_rest(2)
+    found = moves.page_of(term, selection, lambda *_: None, offset=0, limit=9, at=1, listed_at=1)
+    assert names(found) == ["t-1"]
+
+
+def test_sv_11_brokers_are_counted_and_one_that_is_gone_but_holds_replicas_is_shown() -> None:
+    cluster = cluster_of({"t": {0: at_rest(1, 9), 1: at_rest(9, 2, leader=-1)}}, live=(1, 2))
+    cluster.broker_configs["1"] = {"follower.replication.throttled.rate": "5000"}
+    counts = brokers.no_counts()
+    run(brokers.count_replicas(cluster, counts))
+    shown_brokers = done(brokers.brokers_of(cluster, counts, CopyRateTracker(), at=1, counted_at=1)).brokers
+    found = {one.id: one for one in shown_brokers}
+    assert [(one.alive, one.replicas, one.leaders, one.rack) for one in found.values()] == [
+        (True, 1, 1, "r1"),
+        (True, 1, 0, "r2"),
+        (False, 2, 0, None),
+    ]
+    assert found[1].throttle_in is not None
+    assert (found[1].throttle_in.rate, found[1].throttle_in.by) == (5000, "config")
+    assert found[1].throttle_out is found[2].throttle_in is None
+    assert found[1].rate_in is None
+
+
+def test_sv_11_healing_is_shown_with_its_countdown_and_its_problems_only_in_full() -> None:
+    failed = [FailedBroker(9, 1000, 61_000, 5), FailedBroker(10, 2000, None, 1)]
+    status = HealingStatus(60_000, False, "too many", failed, 3, 4, problems=["config x"])
+    term = term_of(cluster_of({}))._replace(healing=status)
+    healing = shown(term).healing
+    assert healing is not None
+    assert [(one.broker, one.heal_at, one.replicas) for one in healing.failed] == [(9, 61_000, 5), (10, None, 1)]
+    assert (healing.held_back, healing.waiting, healing.in_flight, healing.problems) == (
+        "too many", 3, 4, ["config x"],
+    )  # fmt: skip
+    counts = shown(term, full=False)
+    assert counts.healing is not None
+    assert counts.healing.problems is counts.controller.page is None
+
+
+def test_sv_11_history_keeps_so_many_points_and_a_clock_that_jumps_does_not_bend_it() -> None:
+    history, term = FigureHistory(), term_of(cluster_of({}))
+    for number in range(500):
+        history.record(10.0 * number, shown(term, at=(500 - number) * 1_000_000))  # the clock goes back
+    hour = history.document("hour", 5000.0, 9_000_000).points
+    assert len(hour) == SPANS["hour"].points
+    assert [one.at for one in hour[-2:]] == [8_980_000, 8_990_000]
+    assert all(one.at < other.at for one, other in pairwise(hour))
+    assert len(history.document("day", 5000.0, 9_000_000).points) == 17
+    history.record(5100.0, shown(None))
+    assert len(history.document("hour", 5100.0, 9_100_000).points) == len(hour), "a standby knows no figures"
+
+
+def test_sv_11_the_requester_of_a_move_is_who_asked_for_it_also_after_it_has_waited() -> None:
+    known, by_client = MoveRequesters(), ("User:alice from 10.0.0.7", "User:alice")
+    known.note(catalogue.MOVE_WAITING, "t", 0, *by_client)
+    known.note(catalogue.MOVE_STARTED, "t", 0, "znode /admin/reassign_partitions_queue", None)
+    assert known.of("t", 0) == "User:alice from 10.0.0.7"
+    known.note(catalogue.MOVE_RETARGETED, "t", 0, "znode /x", None)
+    assert known.of("t", 0) == "znode /x"
+    known.note(catalogue.MOVE_COMPLETED, "t", 0, "controller", None)
+    assert known.of("t", 0) is None
+    known.note(catalogue.MOVE_WAITING, "t", 0, *by_client)
+    known.clear()
+    assert known.of("t", 0) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("limit=0", "limit: expected a whole number from 1 to 500, got '0'"),
+        ("limit=501", "limit: expected a whole number from 1 to 500"),
+        ("limit=²", "limit: expected a whole number"),
+        ("offset=-1", "offset: expected a whole number"),
+        ("offset=" + "9" * 400, "offset: expected a whole number"),
+        ("broker=x", "broker: expected a whole number"),
+        ("sort=size", "sort: expected one of topic, left,"),
+        ("state=done", "state: expected one of moving, waiting, stalled"),
+        ("topic=" + "x" * 250, "topic: expected at most 249 characters"),
+        ("topic=a&topic=b", "topic stands there twice"),
+        ("colour=red", "unknown parameter 'colour': expected offset, limit,"),
+        ("&".join(f"a{n}=1" for n in range(20)), "more than 10 parameters"),
+    ],
+)
+def test_sv_11_a_parameter_that_makes_no_sense_is_refused_with_what_is_expected(query: str, problem: str) -> None:
+    with pytest.raises(BadParameter) as refused:
+        MovesRequest(query)
+    assert problem in str(refused.value)
+    assert len(str(refused.value)) < 300
+
+
+def test_sv_11_parameters_have_defaults_and_an_empty_one_is_none() -> None:
+    asked = MovesRequest("topic=&limit=&broker=7&state=stalled&sort=left")
+    assert (asked.offset, asked.limit, asked.filter) == (0, 50, MoveFilter(None, 7, "stalled", "left"))
+    events = EventsRequest("principal=alice%20b&since=5")
+    assert (events.principal, events.since, events.limit) == ("alice b", 5, 50)
+
+
+def test_sv_11_documents_are_json() -> None:
+    term = term_of(cluster_of({"t\u2028</script>": {0: move((1,), (2,), reason="<x>")}}))
+    body = msgspec.json.encode(listed(term, MoveFilter()))
+    assert msgspec.json.decode(body)["moves"][0]["topic"] == "t\u2028</script>"

@@ -1,0 +1,120 @@
+"""The newest events of all servers: which are read, and what is said of servers that do not answer."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.status_page import events
+from kafka_reassign_rpc.status_page.events import EventFeed, EventReader, EventsUnknown, LogPage
+from kafka_reassign_rpc.status_page.requests import EventsRequest
+
+
+class Log:
+    """The log of a server, two events a page."""
+
+    def __init__(self, *recorded: dict[str, Any]) -> None:
+        self.recorded = [json.dumps(one) for one in recorded]
+        self.fault: BaseException | None = None
+        self.asked: list[int] = []
+
+    async def page(self, first: int, max_bytes: int) -> LogPage:
+        self.asked.append(first)
+        if isinstance(self.fault, TimeoutError):
+            await asyncio.Event().wait()
+        if self.fault is not None:
+            raise self.fault
+        found = [] if first < 0 else self.recorded[first : first + 2]
+        return LogPage(found, len(self.recorded) if first < 0 else first + len(found))
+
+
+def event(at: int, **more: Any) -> dict[str, Any]:
+    return {"at": at, "event": "move.started", **more}
+
+
+def feed_of(logs: Mapping[int, EventReader]) -> EventFeed:
+    async def readers() -> Mapping[int, EventReader]:
+        return logs
+
+    return EventFeed(readers)
+
+
+async def times(feed: EventFeed, query: str = "") -> list[int]:
+    return [one["at"] for one in (await feed.newest(EventsRequest(query), 0)).events]
+
+
+@pytest.fixture(autouse=True)
+def reads_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "EVERY_S", 0.0)
+
+
+async def test_sv_11_events_of_all_servers_are_merged_the_newest_first_and_only_new_ones_are_read() -> None:
+    first, second = Log(*[event(10 * n) for n in range(5)]), Log(event(15), event(35))
+    feed = feed_of({1: first, 2: second})
+    assert await times(feed) == [40, 35, 30, 20, 15, 10, 0]
+    second.recorded.append(json.dumps(event(50)))
+    first.asked.clear()
+    assert await times(feed, "limit=2") == [50, 40]
+    assert first.asked == [-1], "nothing is new there"
+
+
+async def test_sv_11_no_more_events_are_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "KEPT", 4)
+    log = Log(*[event(n) for n in range(100)])
+    feed = feed_of({1: log})
+    assert await times(feed) == [99, 98, 97, 96]
+    assert log.asked == [-1, 96, 98], "older ones are not even read"
+    log.recorded += [json.dumps(event(n)) for n in range(100, 200)]
+    assert await times(feed) == [199, 198, 197, 196]
+
+
+async def test_sv_11_a_server_that_does_not_answer_is_named_and_the_others_are_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(events, "ANSWER_S", 0.05)
+    faults = {2: EventsUnknown("it keeps no event log"), 3: TimeoutError(), 4: ConnectionRefusedError(111, "Refused")}
+    logs = {1: Log(event(1)), **{number: Log(event(2)) for number in faults}}
+    for number, fault in faults.items():
+        logs[number].fault = fault
+    feed = feed_of(logs)
+    found = await feed.newest(EventsRequest(""), 0)
+    assert [one["at"] for one in found.events] == [1]
+    assert {one.server: one.why for one in found.missing} == {
+        2: "it keeps no event log", 3: "no answer", 4: "refused",
+    }  # fmt: skip
+    logs[2].asked.clear()
+    await times(feed)
+    assert logs[2].asked == [], "it is left in peace for a while"
+    logs[2].fault = None
+    monkeypatch.setattr(events, "SILENT_S", 0.0)
+    feed = feed_of(logs)
+    assert await times(feed) == [2, 1]
+
+
+async def test_sv_11_a_log_that_begins_anew_and_one_with_garbage_do_no_harm() -> None:
+    log = Log(*[event(n) for n in range(3)])
+    feed = feed_of({1: log})
+    assert await times(feed) == [2, 1, 0]
+    log.recorded = [json.dumps(event(7)), "garbage", "[]", '{"at":"x","event":"y"}', '{"event":"y"}']
+    log.recorded = log.recorded[:1]
+    assert await times(feed) == [7]
+    log.recorded += ["garbage", "[]", '{"at":"x","event":"y"}', '{"event":"y"}', json.dumps(event(8, target="x"))]
+    assert await times(feed) == [8, 7]
+    assert await times(feed, "broker=1") == []
+
+
+async def test_sv_11_events_are_filtered_by_topic_broker_requester_and_time() -> None:
+    log = Log(
+        event(1, topic="orders", partition=0, target=[1, 2], who="User:a from x", principal="User:a"),
+        event(2, topic="audit", original=[3], who="znode /admin/x"),
+        event(3, broker=2),
+    )
+    feed = feed_of({1: log})
+    assert await times(feed, "topic=rder") == [1]
+    assert await times(feed, "broker=2") == [3, 1]
+    assert await times(feed, "broker=3") == [2]
+    assert await times(feed, "principal=User:a") == [1]
+    assert await times(feed, "principal=znode") == [2]
+    assert await times(feed, "since=2") == [3, 2]

@@ -1,0 +1,46 @@
+"""A ZooKeeper that knows its users by DIGEST-MD5: the file of logins that it, brokers and our servers share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START
+from kafka_reassign_rpc.security.login.jaas import JaasEntry
+from kafka_reassign_rpc.security.login.zookeeper_login import DIGEST_MODULE, zookeeper_login
+from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.znode_acls import secured as acl_of
+
+SECRET = "correct, horse=battery"
+OWNER = "kafka"
+"""Who brokers and our servers are to ZooKeeper."""
+
+
+@dataclass(frozen=True)
+class ZooKeeperUsers:
+    """
+    file        of logins
+    login       the option of a JVM that names it
+    jvm         options of ZooKeeper's JVM
+    settings    of ZooKeeper
+    access      as OWNER, with the ACLs of `zookeeper.set.acl`
+    """
+
+    file: Path
+    login: str
+    jvm: tuple[str, ...]
+    access: Access
+    settings: Mapping[str, str] = field(
+        default_factory=lambda: {"authProvider.1": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"}
+    )
+
+
+def zookeeper_users(directory: Path, more: str = "") -> ZooKeeperUsers:
+    """`more`: sections of the file besides those for ZooKeeper."""
+    file = directory / "jaas.conf"
+    sections = {"Server": f'user_{OWNER}="{SECRET}"', "Client": f'username="{OWNER}" password="{SECRET}"'}
+    text = "".join(f"{name} {{ {DIGEST_MODULE} required {sections[name]}; }};\n" for name in sections)
+    file.write_text(text + more)
+    login = f"-Djava.security.auth.login.config={file}"
+    entry = JaasEntry(DIGEST_MODULE, {"username": OWNER, "password": SECRET})
+    access = Access(sasl=zookeeper_login(entry, "Client"), acl_of=acl_of)
+    return ZooKeeperUsers(file, login, (*QUICK_START, login), access)
