@@ -12,14 +12,19 @@ import json
 import re
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer
-from kafka.protocol.admin import CreateTopicsRequest, IncrementalAlterConfigsRequest, ListPartitionReassignmentsRequest
+from kafka.protocol.admin import (
+    CreateTopicsRequest,
+    DescribeLogDirsRequest,
+    IncrementalAlterConfigsRequest,
+    ListPartitionReassignmentsRequest,
+)
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -119,6 +124,7 @@ class ComparedCluster(ABC):
         if any(result["error_code"] for result in answer["topics"]):
             raise RuntimeError(f"{self.name}: {answer}")
         await self._until_led(name, len(assignment))
+        await self._until_logged(name, assignment)
         if held:
             newcomers = [f"{i}:{b}" for i, replicas in assignment.items() for b in BROKERS if b not in replicas]
             await self.configure(TOPIC, name, {THROTTLED_REPLICAS: ",".join(newcomers)})
@@ -201,6 +207,27 @@ class ComparedCluster(ABC):
                 if len(leaders) == partitions and all(leader >= 0 for leader in leaders):
                     break
                 await asyncio.sleep(0.02)
+
+    async def _until_logged(self, topic: str, assignment: Mapping[int, Sequence[int]]) -> None:
+        """Wait until each live replica has its log: our controller tells followers only after their leader."""
+        logs = {(index, broker) for index, replicas in assignment.items() for broker in replicas if broker in self.live}
+
+        async def are_there() -> bool:
+            return logs <= {(i, broker) for i, at in (await self.log_dirs(topic, assignment)).items() for broker in at}
+
+        await eventually(are_there, within=60)
+
+    async def log_dirs(self, topic: str, indexes: Iterable[int]) -> dict[int, list[int]]:
+        """For each of these partitions of the topic, the live brokers that have a log of it."""
+        found: dict[int, list[int]] = {}
+        for broker in sorted(self.live):
+            answer = await self.ask(DescribeLogDirsRequest(topics=[(topic, list(indexes))]), 4, broker)
+            for log_dir in answer["results"]:
+                for shown in log_dir["topics"]:
+                    if shown["name"] == topic:
+                        for p in shown["partitions"]:
+                            found.setdefault(p["partition_index"], []).append(broker)
+        return found
 
     async def until_shown(self, topic: str, replicas: Mapping[int, Sequence[int]], *, in_sync: bool = True) -> None:
         """Wait until every broker shows these replicas; with `in_sync`, until all of them are in the ISR.

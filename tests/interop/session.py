@@ -15,7 +15,6 @@ from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
     CreatePartitionsRequest,
     DeleteTopicsRequest,
-    DescribeLogDirsRequest,
     ElectLeadersRequest,
     IncrementalAlterConfigsRequest,
     ListPartitionReassignmentsRequest,
@@ -229,8 +228,9 @@ class Session:
         real = self.real(alias)
         znode = await self._znode(f"/brokers/topics/{real}")
         (shown,) = (await self.cluster.metadata([real]))["topics"]
-        moving = _by_partition(self, await self._listed({alias: [int(i) for i in znode.get("partitions", {})]}, None))
-        dirs = await self._log_dirs(real)
+        indexes = [int(text) for text in znode.get("partitions", {})]
+        moving = _by_partition(self, await self._listed({alias: indexes}, None))
+        dirs = await self.cluster.log_dirs(real, indexes)
         self._keep_id(alias, znode.get("topic_id"))
         states: dict[int, dict[str, Any]] = {}
         for text, replicas in sorted(znode.get("partitions", {}).items()):
@@ -255,18 +255,6 @@ class Session:
                 "offline": sorted(p["offline_replicas"]),
             }
         return {index: _plain(state, self.cluster.live) for index, state in states.items()}
-
-    async def _log_dirs(self, real: str) -> dict[int, list[int]]:
-        """For each partition of the topic, the live brokers that have a log of it."""
-        found: dict[int, list[int]] = {}
-        for broker in sorted(self.cluster.live):
-            answer = await self.cluster.ask(DescribeLogDirsRequest(topics=None), 4, broker)
-            for log_dir in answer["results"]:
-                for topic in log_dir["topics"]:
-                    if topic["name"] == real:
-                        for p in topic["partitions"]:
-                            found.setdefault(p["partition_index"], []).append(broker)
-        return found
 
     async def _znode(self, path: str) -> dict[str, Any]:
         try:
