@@ -25,6 +25,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests import second_attempts
 from tests.processes import logs_of_processes
 from tests.stock.live import runs_live
 
@@ -91,6 +92,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.path.name for item in items if "spark" in _fixtures(item) and not item.nodeid.startswith(ON_SPARK)
     }:
         raise pytest.UsageError(f"ON_SPARK in tests/conftest.py lacks {', '.join(apart)}")
+    second_attempts.allow(items)
     items.sort(key=lambda item: next(n for n, name in enumerate((*TAKE_MINUTES, "")) if item.nodeid.startswith(name)))
 
 
@@ -130,13 +132,14 @@ def pytest_runtest_makereport(
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """With CI=true, a skipped test fails the run."""
+    """With CI=true, a skipped test fails the run, and so do many second attempts."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None:
+    if reporter is None or os.environ.get("CI") != "true":
         return
     skipped = reporter.stats.get("skipped", [])
-    if skipped and os.environ.get("CI") == "true":
+    if skipped:
         reporter.write_line(f"{len(skipped)} tests were skipped, and CI=true: that is a failure", red=True)
+    if second_attempts.show(reporter) or skipped:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Iterable
 from typing import Any
 
-from .clusters import ComparedCluster
+from .clusters import BROKERS, ComparedCluster
 from .scenarios import SCENARIOS, Scenario
 from .session import Session
 
@@ -38,8 +38,14 @@ async def run(cluster: ComparedCluster, names: Iterable[str]) -> dict[str, Trans
     return transcripts
 
 
-async def _run_one(cluster: ComparedCluster, scenario: Scenario) -> Transcript:
-    session = Session(cluster, scenario.name)
+async def run_again(cluster: ComparedCluster, name: str) -> Transcript:
+    """The transcript of a second run of a scenario, which gets topics of its own."""
+    await asyncio.gather(*(cluster.restart(broker) for broker in sorted({*BROKERS} - cluster.live)))
+    return await _run_one(cluster, SCENARIOS[name], "-again")
+
+
+async def _run_one(cluster: ComparedCluster, scenario: Scenario, suffix: str = "") -> Transcript:
+    session = Session(cluster, scenario.name + suffix)
     try:
         async with asyncio.timeout(240):
             await scenario.steps(session)

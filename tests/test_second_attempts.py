@@ -1,0 +1,61 @@
+"""A run of tests that fail at their first attempt, as CI would run it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.second_attempts import MOST_RERUNS
+
+ROOT = Path(__file__).parents[1]
+CONFTEST = """
+from tests import second_attempts
+from tests.conftest import pytest_sessionfinish
+
+def pytest_collection_modifyitems(items):
+    second_attempts.allow(items)
+"""
+TESTS = """
+import pytest
+from tests.second_attempts import attempt
+
+@pytest.mark.parametrize("number", range({count}))
+def test_that_is_in_time_the_second_time(number, request):
+    print("what was seen of number", number)
+    assert attempt(request.node) == {passes_at}
+"""
+
+
+def run(directory: Path, *, count: int, passes_at: int = 2, ci: str = "true") -> subprocess.CompletedProcess[str]:
+    directory.joinpath("conftest.py").write_text(CONFTEST)
+    directory.joinpath("test_some.py").write_text(TESTS.format(count=count, passes_at=passes_at))
+    options = ("-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "--rootdir", str(directory))
+    environment = {**os.environ, "CI": ci, "PYTHONPATH": str(ROOT)}
+    command = (sys.executable, "-m", "pytest", *options, str(directory))
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_in_ci_a_test_may_fail_once_and_the_end_of_the_run_shows_why(tmp_path: Path) -> None:
+    result = run(tmp_path, count=MOST_RERUNS)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert f"{MOST_RERUNS} passed, {MOST_RERUNS} rerun" in result.stdout
+    assert "failed at the first attempt: test_some.py::test_that_is_in_time_the_second_time[4]" in result.stdout
+    assert "assert 1 == 2" in result.stdout
+    assert "what was seen of number 4" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("count", "passes_at", "ci", "said"),
+    [
+        (1, 3, "true", "1 failed, 1 rerun"),
+        (1, 2, "", "1 failed"),
+        (MOST_RERUNS + 1, 2, "true", f"6 tests failed at the first attempt, at most {MOST_RERUNS} may"),
+    ],
+    ids=["fails twice", "not in CI", "many fail once"],
+)
+def test_a_run_fails_all_the_same(tmp_path: Path, count: int, passes_at: int, ci: str, said: str) -> None:
+    result = run(tmp_path, count=count, passes_at=passes_at, ci=ci)
+    assert result.returncode == 1
+    assert said in result.stdout
