@@ -16,6 +16,7 @@ from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.client.text_format import size
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.planning import plan_job
+from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
@@ -64,9 +65,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
                 await fragile.kill()
                 await asyncio.to_thread(_until_gone, bootstrap, LOST)
             snapshot, plan = (directory / f"{goal.kind}-{what}" for what in ("snapshot", "plan"))
-            await asyncio.to_thread(
-                _plan, bootstrap, snapshot, plan_job.PlanJob(snapshot, plan, goal, bandwidth=bandwidth)
-            )
+            await asyncio.to_thread(_plan, bootstrap, snapshot, PlanJob(snapshot, plan, goal, bandwidth=bandwidth))
             planned = _planned(plan, bandwidth)
             actual = await asyncio.to_thread(_carry_out, bootstrap, plan)
             rows.append(_row(str(goal.kind), planned, actual))
@@ -79,7 +78,7 @@ def _home(index: int, replicas: int) -> list[int]:
     return [1 + (index // 3 + place * (1 + index % 3)) % count for place in range(replicas)]
 
 
-def _plan(bootstrap: str, snapshot: Path, job: plan_job.PlanJob) -> None:
+def _plan(bootstrap: str, snapshot: Path, job: PlanJob) -> None:
     with ReassignmentClient(bootstrap_servers=bootstrap) as client:
         found = export(client, snapshot, source=bootstrap, show_status=lambda _: None)
     if found.warnings and job.goal.kind is not GoalKind.HEAL:

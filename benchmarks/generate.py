@@ -13,6 +13,7 @@ from benchmarks.tables import show
 from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.client.text_format import size
 from kafka_reassign_rpc.pipeline.planning import plan_job
+from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
 from kafka_reassign_rpc.pipeline.spark_session import session
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
@@ -68,7 +69,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
     with session("generate", master="local[2]") as spark:
         for case, snapshot, theirs in asked:
             out = snapshot.with_name(f"{snapshot.name}-plan")
-            await asyncio.to_thread(plan_job.run, spark, plan_job.PlanJob(snapshot, out, case.goal))
+            await asyncio.to_thread(plan_job.run, spark, PlanJob(snapshot, out, case.goal))
             rows.append(_row(case.name, "plan", figures(snapshot, planned(out), case.brokers)))
             rows.append(_row("", "--generate", figures(snapshot, theirs, case.brokers)))
     return show(f"{sum(counts.values())} partitions, moved by a plan and by --generate", HEADER, rows, NOTES)

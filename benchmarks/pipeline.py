@@ -170,6 +170,7 @@ def _kill(root: int) -> None:
 def _plan(path: Path, goal: str) -> None:
     """The main function of a plan's own process."""
     from kafka_reassign_rpc.pipeline.planning import plan_job
+    from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
     from kafka_reassign_rpc.pipeline.spark_session import session
     from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 
@@ -179,9 +180,7 @@ def _plan(path: Path, goal: str) -> None:
 
     began = time.perf_counter()
     with session("benchmark", master="local[2]") as spark:
-        summary = plan_job.run(
-            spark, plan_job.PlanJob(path, path.with_name(f"{path.name}-plan"), Goal(GoalKind(goal))), say
-        )
+        summary = plan_job.run(spark, PlanJob(path, path.with_name(f"{path.name}-plan"), Goal(GoalKind(goal))), say)
         store = spark.sparkContext._jsc.sc().statusStore()
         defaults = [getattr(store, f"stageList$default${place}")() for place in (4, 5)]
         stages = store.stageList(None, False, False, *defaults)

@@ -111,6 +111,7 @@ def _row(timed: Timed) -> tuple[str, ...]:
 def _plan(master: str, path: Path, out: Path, memory: str) -> None:
     """The main function of a plan's own process."""
     from kafka_reassign_rpc.pipeline.planning import plan_job
+    from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
     from kafka_reassign_rpc.pipeline.spark_session import session
     from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 
@@ -132,7 +133,7 @@ def _plan(master: str, path: Path, out: Path, memory: str) -> None:
         "spark.sql.shuffle.partitions": "4",
     }
     with session("benchmark", master=master, settings=settings) as spark:
-        summary = plan_job.run(spark, plan_job.PlanJob(path, out, Goal(GoalKind(GOAL))), enter)
+        summary = plan_job.run(spark, PlanJob(path, out, Goal(GoalKind(GOAL))), enter)
         enter("end")
     print(json.dumps({"seconds": seconds, "moves": summary.moves, "rounds": summary.rounds}), flush=True)
 

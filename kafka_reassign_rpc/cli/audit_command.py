@@ -2,7 +2,8 @@
 
 import argparse
 
-from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job, spark_session
+from kafka_reassign_rpc.cli.pipeline_jobs import run_job
+from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 
 HELP = "find skew, rack violations and changed replication factors in snapshots"
@@ -44,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _audit(arguments: argparse.Namespace) -> int:
+    check_spark_arguments(arguments)
     from kafka_reassign_rpc.pipeline.event_logs import event_files
     from kafka_reassign_rpc.pipeline.output_directory import require_free
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_series

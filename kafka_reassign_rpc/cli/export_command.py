@@ -75,12 +75,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _export(arguments: argparse.Namespace, interval: int | None) -> int:
     from kafka_reassign_rpc.pipeline.output_directory import require_free
+    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     out = None if arguments.out is None else store_path(arguments.out)
     if interval is None and out is not None:
         require_free(out)
     before = None if arguments.rates_from is None else store_path(arguments.rates_from)
+    if before is not None:
+        snapshot_files.read_meta(before)
     stop = threading.Event()
     with connected(arguments) as client:
         if interval is None:

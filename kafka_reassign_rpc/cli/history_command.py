@@ -5,7 +5,8 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job, spark_session
+from kafka_reassign_rpc.cli.pipeline_jobs import run_job
+from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 
@@ -57,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _history(arguments: argparse.Namespace) -> int:
+    check_spark_arguments(arguments)
     from kafka_reassign_rpc.pipeline.event_logs import event_files
     from kafka_reassign_rpc.pipeline.move_history.stream_checkpoint import checkpoint_directory
     from kafka_reassign_rpc.pipeline.output_directory import require_free

@@ -1,4 +1,4 @@
-"""Shared by the commands of the pipeline: flags for the cluster and for Spark, the client, errors as exit codes.
+"""Shared by the commands of the pipeline: flags for the cluster, the client, errors as exit codes.
 
 Exit codes: 0 done, 1 failed, 2 wrong flags or unusable input; the help of a command names its other codes.
 This module imports nothing heavy, because `--help` of any command has to be quick.
@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,6 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.support.slow_word import word_if_slow
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from kafka_reassign_rpc.client import ReassignmentClient
 
 
@@ -31,54 +29,6 @@ def add_connection_arguments(parser: argparse.ArgumentParser, *, required: bool 
         "--command-config",
         metavar="FILE",
         help="a Java properties file with configs of the client",
-    )
-
-
-def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--master", default="local[*]", metavar="URL", help="the Spark master (default: %(default)s, this machine)"
-    )
-    parser.add_argument(
-        "--driver-memory",
-        default="2g",
-        metavar="SIZE",
-        help="memory of the Spark driver here (default: %(default)s)",
-    )
-
-    parser.add_argument(
-        "--conf",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a property of Spark, such as spark.jars.packages=org.apache.hadoop:hadoop-aws:3.5.0; may be repeated",
-    )
-    parser.add_argument(
-        "--executor-packages",
-        choices=("sent", "installed"),
-        default="sent",
-        help="executors of a remote master get this package from here (sent, the default), or have it (installed)",
-    )
-
-
-def spark_session(
-    name: str, arguments: argparse.Namespace, rows: int | None = None
-) -> "AbstractContextManager[SparkSession]":
-    """A session with the arguments for Spark; rows: partitions that the job reads. Raises UsageError."""
-    from kafka_reassign_rpc.pipeline.spark_session import session
-
-    settings = {}
-    for text in arguments.conf:
-        key, equals, value = text.partition("=")
-        if not equals or not key.startswith("spark."):
-            raise UsageError(f"--conf: expected spark.KEY=VALUE, got {key!r}")
-        settings[key] = value
-    return session(
-        name,
-        master=arguments.master,
-        memory=arguments.driver_memory,
-        settings=settings,
-        send_packages=arguments.executor_packages == "sent",
-        rows=rows,
     )
 
 

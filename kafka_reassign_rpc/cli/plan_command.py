@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_reassign_rpc.cli import plan_show_command
-from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job, say, spark_session
+from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say
+from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
 
 if TYPE_CHECKING:
-    from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
+    from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
     from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
@@ -191,7 +192,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _job(arguments: argparse.Namespace) -> "PlanJob":
-    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+    check_spark_arguments(arguments)
+    from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
     from kafka_reassign_rpc.pipeline.store_paths import store_path
     from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
     from kafka_reassign_rpc.planner.move_batching import BatchLimits
@@ -229,9 +231,6 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
     of_brokers = dict(_broker_bandwidth(one) for one in arguments.broker_bandwidth)
     throttle = -1 if arguments.throttle is None else _checked("--throttle", byte_count(1), arguments.throttle)
     paths = store_path(arguments.snapshot), store_path(arguments.out)
-    snapshot_files.read_meta(paths[0])  # a wrong path is told before PySpark is imported, which takes seconds
-    from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
-
     return PlanJob(*paths, goal, options, caps, bandwidth, of_brokers, throttle)
 
 
@@ -272,11 +271,13 @@ def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
 
 
 def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
-    from kafka_reassign_rpc.pipeline.planning import plan_job
-    from kafka_reassign_rpc.pipeline.reports import plan_report
+    from kafka_reassign_rpc.pipeline.planning import plan_input
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 
-    plan_job.check(job)
+    plan_input.check(job)  # what is wrong is told before PySpark is imported, which takes seconds
+    from kafka_reassign_rpc.pipeline.planning import plan_job
+    from kafka_reassign_rpc.pipeline.reports import plan_report
+
     status = Status()
     try:
         status.show("starting Spark")
@@ -336,6 +337,7 @@ def _first_moves(summary: "PlanSummary", out: "StorePath") -> list[str]:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
+    check_spark_arguments(arguments)
     from kafka_reassign_rpc.pipeline.plans import plan_writer
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.store_paths import store_path

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.cli.plan_command import summary_text
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.planning import plan_job
-from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
+from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BottleneckFigures,

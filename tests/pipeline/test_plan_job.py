@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.planning import plan_job, snapshot_chunks
-from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
+from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans import plan_summary, plan_writer
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_batch, read_plan

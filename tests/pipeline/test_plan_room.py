@@ -6,8 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline.planning import plan_job
-from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
-from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers, with_arriving
+from kafka_reassign_rpc.pipeline.planning.arriving_replicas import with_arriving
+from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
+from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
 from kafka_reassign_rpc.pipeline.planning.verify_room import BrokerSpace, broker_spaces, overfull_brokers
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter

@@ -11,6 +11,7 @@ import pytest
 from kafka_reassign_rpc.pipeline import spark_session
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.spark_session import SMALL_ROWS
+from tests.pipeline.test_plan_room import write_snapshot
 
 
 def settings_of(monkeypatch: pytest.MonkeyPatch, **arguments: Any) -> Mapping[str, str]:
@@ -52,22 +53,54 @@ def test_dp_6_what_the_user_sets_goes_before_the_settings_of_a_small_job(monkeyp
     assert chosen["spark.default.parallelism"] == "3"
 
 
+HEAL = "plan heal --snapshot {0}/snapshot --out {0}/plan"
+
+
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("plan heal --snapshot {0}/none --out {0}/plan", "no such directory"),
-        ("plan verify --snapshot {0}/none --plan {0}", "no such directory"),
-        ("plan show {0}/none", "no plan (summary.json is missing)"),
-        ("audit --snapshots {0}/none", "no such directory"),
-        ("history --events {0}/none", "no such directory"),
-        ("submit --plan {0}/none --bootstrap-server 127.0.0.1:1", "no such directory"),
+        ("plan heal --snapshot {0}/none --out {0}/plan", "{0}/none: no such directory"),
+        ("plan verify --snapshot {0}/none --plan {0}", "{0}/none: no such directory"),
+        ("plan show {0}/none", "{0}/none: no plan (summary.json is missing)"),
+        ("audit --snapshots {0}/none", "{0}/none: no such directory"),
+        ("history --events {0}/none", "{0}/none: no such directory"),
+        ("submit --plan {0}/none --bootstrap-server 127.0.0.1:1", "{0}/none: no such directory"),
+        (
+            "plan heal --snapshot {0}/snapshot --out {0}/snapshot",
+            "{0}/snapshot: exists already; give a directory that does not exist or is empty",
+        ),
+        ("plan drain --brokers 66 --snapshot {0}/snapshot --out {0}/plan", "drain: the snapshot has no broker 66"),
+        (
+            "export --bootstrap-server 127.0.0.1:1 --out {0}/new --rates-from {0}/none",
+            "{0}/none: no such directory",
+        ),
+        (HEAL + " --conf nonsense", "--conf: expected spark.KEY=VALUE, got 'nonsense'"),
+        (
+            HEAL + " --master nonsense",
+            "--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got 'nonsense'",
+        ),
+        (
+            HEAL + " --driver-memory lots",
+            "--driver-memory: expected 512m or more, such as 2g, got 'lots'",
+        ),
+        (
+            "history --events {0} --driver-memory 400m",
+            "--driver-memory: expected 512m or more, such as 2g, got '400m'",
+        ),
+        (
+            "audit --snapshots {0} --master local[0]",
+            "--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got 'local[0]'",
+        ),
     ],
 )
-def test_dp_2_a_wrong_path_is_told_before_pyspark_is_imported(command: str, told: str, tmp_path: Path) -> None:
+def test_dp_2_what_is_wrong_with_a_job_is_told_before_pyspark_is_imported(
+    command: str, told: str, tmp_path: Path
+) -> None:
+    write_snapshot(tmp_path / "snapshot")
     script = (
         "import sys; from kafka_reassign_rpc.cli.main import main; code = main(sys.argv[1:]); "
         "sys.exit(9 if 'pyspark' in sys.modules else code)"
     )
     arguments = command.format(tmp_path).split()
     ended = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (2, f"kafka-reassign-rpc {arguments[0]}: {tmp_path}/none: {told}\n")
+    assert (ended.returncode, ended.stderr) == (2, f"kafka-reassign-rpc {arguments[0]}: {told.format(tmp_path)}\n")

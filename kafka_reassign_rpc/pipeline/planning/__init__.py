@@ -1,7 +1,9 @@
 """The planner on Spark.
 
 plan_job.py           the job: reads a snapshot, plans, writes the plan, verifies it
-snapshot_brokers.py   reads the brokers of a snapshot, and what moves in flight have yet to copy to each
+plan_input.py         the input of the job, and what can be checked of it before Spark starts
+snapshot_brokers.py   reads the brokers of a snapshot
+arriving_replicas.py  what moves have yet to copy to each broker
 snapshot_chunks.py    reads a snapshot in chunks of whole topics, and names rows that cannot be used
 rounds_on_spark.py    the planner's rounds as Spark jobs over these chunks
 simulation_figures.py the simulation of a plan as figures of its summary

@@ -4,7 +4,7 @@ The pure planner takes all decisions, chunk by chunk (see `snapshot_chunks`). Th
 table. It reads the moves one Spark partition at a time, in the order in which they start.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -14,11 +14,12 @@ from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline.executor_probe import checkpoint_directory, require_executors
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
-from kafka_reassign_rpc.pipeline.output_directory import require_free
-from kafka_reassign_rpc.pipeline.planning import snapshot_chunks
+from kafka_reassign_rpc.pipeline.planning import plan_input, snapshot_chunks
+from kafka_reassign_rpc.pipeline.planning.arriving_replicas import with_arriving
+from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import MOVE_FIELDS, RoundsOnSpark, queue_sums, to_row
 from kafka_reassign_rpc.pipeline.planning.simulation_figures import bottleneck_figures, timeline_figures, with_times
-from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers, with_arriving
+from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED_ROWS, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
@@ -40,9 +41,8 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.copy_table import CopyTable
 from kafka_reassign_rpc.planner.forced_proposals import ON_ITS_WAY
-from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
-from kafka_reassign_rpc.planner.move_batching import BatchLimits, into_batches
-from kafka_reassign_rpc.planner.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.goals_and_options import PlanError
+from kafka_reassign_rpc.planner.move_batching import into_batches
 from kafka_reassign_rpc.planner.plan_estimate import PlanEstimate, estimate
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.plan_simulation import Caps
@@ -57,41 +57,9 @@ _ROWS_PER_TASK = 50_000
 Status = Callable[[str], None]
 
 
-class PlanJob(NamedTuple):
-    """The input of the job.
-
-    bandwidth, broker_bandwidth    bytes/s that each broker sends and receives; those of brokers that differ
-    throttle                       bytes/s of moves on each broker; -1: none
-    """
-
-    snapshot: StorePath
-    out: StorePath
-    goal: Goal
-    options: PlanOptions = PlanOptions()
-    limits: BatchLimits = BatchLimits()
-    bandwidth: int = 100_000_000
-    broker_bandwidth: Mapping[int, int] = {}
-    throttle: int = -1
-
-    @property
-    def network(self) -> NetworkLimits:
-        return NetworkLimits(self.bandwidth, self.broker_bandwidth, self.throttle)
-
-
-def check(job: PlanJob) -> SnapshotMeta:
-    """What can be checked before Spark starts. Raises BadInput."""
-    require_free(job.out)
-    meta = snapshot_files.check(job.snapshot)
-    try:
-        RoundCoordinator(read_brokers(job.snapshot).values(), job.goal, job.options)
-    except PlanError as error:
-        raise BadInput(str(error)) from None
-    return meta
-
-
 def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
     """Plan, write, verify, publish. Raises BadInput for input that cannot be used, JobFailed if verification fails."""
-    meta = check(job)
+    meta = plan_input.check(job)
     require_executors(spark, job.snapshot, out=job.out)
     brokers = with_arriving(spark, job.snapshot, read_brokers(job.snapshot))
     live = frozenset(broker.id for broker in brokers.values() if broker.live)

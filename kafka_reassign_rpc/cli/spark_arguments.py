@@ -1,0 +1,84 @@
+"""Flags for Spark, shared by the jobs that run on it.
+
+Their values are checked before PySpark is imported, which takes seconds.
+"""
+
+import argparse
+import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from kafka_reassign_rpc.cli.usage_error import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MASTER = re.compile(
+    r"local(\[([1-9]\d*|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|spark://[^\s/]+:\d+(,[^\s/]+:\d+)*|yarn|k8s://\S+"
+)
+_MEMORY = re.compile(r"([1-9]\d{0,8})([kmgt])", re.IGNORECASE)
+_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_LEAST_MEMORY = 512 * 2**20
+"""Spark does not start with less than 450 MiB of a heap (UnifiedMemoryManager)."""
+
+
+def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--master", default="local[*]", metavar="URL", help="the Spark master (default: %(default)s, this machine)"
+    )
+    parser.add_argument(
+        "--driver-memory",
+        default="2g",
+        metavar="SIZE",
+        help="memory of the Spark driver here (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a property of Spark, such as spark.jars.packages=org.apache.hadoop:hadoop-aws:3.5.0; may be repeated",
+    )
+    parser.add_argument(
+        "--executor-packages",
+        choices=("sent", "installed"),
+        default="sent",
+        help="executors of a remote master get this package from here (sent, the default), or have it (installed)",
+    )
+
+
+def check_spark_arguments(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for values with which Spark would not start."""
+    if not _MASTER.fullmatch(arguments.master):
+        raise UsageError(f"--master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, got {arguments.master!r}")
+    found = _MEMORY.fullmatch(arguments.driver_memory)
+    if found is None or int(found[1]) * _UNITS[found[2].lower()] < _LEAST_MEMORY:
+        raise UsageError(f"--driver-memory: expected 512m or more, such as 2g, got {arguments.driver_memory!r}")
+    _properties(arguments)
+
+
+def _properties(arguments: argparse.Namespace) -> Mapping[str, str]:
+    found = {}
+    for text in arguments.conf:
+        key, equals, value = text.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise UsageError(f"--conf: expected spark.KEY=VALUE, got {key!r}")
+        found[key] = value
+    return found
+
+
+def spark_session(
+    name: str, arguments: argparse.Namespace, rows: int | None = None
+) -> "AbstractContextManager[SparkSession]":
+    """A session with the arguments for Spark, which are checked already; rows: partitions that the job reads."""
+    from kafka_reassign_rpc.pipeline.spark_session import session
+
+    return session(
+        name,
+        master=arguments.master,
+        memory=arguments.driver_memory,
+        settings=_properties(arguments),
+        send_packages=arguments.executor_packages == "sent",
+        rows=rows,
+    )

@@ -1,0 +1,50 @@
+"""The input of the plan job, and what can be checked of it before Spark starts.
+
+This module imports no PySpark: that takes seconds, in which a wrong broker would go untold.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.output_directory import require_free
+from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.move_batching import BatchLimits
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
+
+
+class PlanJob(NamedTuple):
+    """The input of the job.
+
+    bandwidth, broker_bandwidth    bytes/s that each broker sends and receives; those of brokers that differ
+    throttle                       bytes/s of moves on each broker; -1: none
+    """
+
+    snapshot: StorePath
+    out: StorePath
+    goal: Goal
+    options: PlanOptions = PlanOptions()
+    limits: BatchLimits = BatchLimits()
+    bandwidth: int = 100_000_000
+    broker_bandwidth: Mapping[int, int] = {}
+    throttle: int = -1
+
+    @property
+    def network(self) -> NetworkLimits:
+        return NetworkLimits(self.bandwidth, self.broker_bandwidth, self.throttle)
+
+
+def check(job: PlanJob) -> SnapshotMeta:
+    """What can be checked before Spark starts. Raises BadInput."""
+    require_free(job.out)
+    meta = snapshot_files.check(job.snapshot)
+    try:
+        RoundCoordinator(read_brokers(job.snapshot).values(), job.goal, job.options)
+    except PlanError as error:
+        raise BadInput(str(error)) from None
+    return meta
