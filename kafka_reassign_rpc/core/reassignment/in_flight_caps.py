@@ -22,6 +22,7 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings, caps_in_force
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import NO_CAP
 from kafka_reassign_rpc.support.slices import SliceCounter
 
 CLUSTER = -2
@@ -29,9 +30,6 @@ CLUSTER = -2
 
 REPAIRS = -5
 """In place of a broker, in every move of a repair: the cap on moves of repairs (KIP-46)."""
-
-NO_CAP = -1
-"""In place of a cap of its own: only the caps of the cluster count."""
 
 SLICE = 200
 

@@ -11,7 +11,7 @@ waits for, so that the controller need look only at moves that may start now, ho
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from heapq import heappush
 from itertools import count, islice
 
@@ -24,6 +24,9 @@ StoredName = tuple[str, int]
 """A `TopicPartition` as the queue stores it: a plain pair. The garbage collector stops tracking plain pairs, but never
 a NamedTuple, and a full pass over a hundred thousand names would hold the event loop for too long."""
 
+NO_CAP = -1
+"""In place of a cap of its own: only the caps of the cluster count."""
+
 WaitingLine = tuple[int, int]
 """A broker, and a cap: the moves with this cap of their own wait for that broker."""
 
@@ -34,14 +37,14 @@ SLICE = 200
 class WaitingMove(msgspec.Struct, frozen=True, gc=False):
     """A move that waits. `route`, `reason`, `throttle`: see `core.reassignment.alter`.
 
-    moves_per_broker    its own cap on the moves in flight of each of its brokers; -1: only those of the cluster count
+    moves_per_broker    its own cap on the moves in flight of each of its brokers, or NO_CAP
     """
 
     target: tuple[int, ...]
     route: str
     reason: str = ""
     throttle: int = -1
-    moves_per_broker: int = -1
+    moves_per_broker: int = NO_CAP
 
 
 class QueuePart(msgspec.Struct, frozen=True):
@@ -94,7 +97,8 @@ class Queue:
     What the last admission (`queue_admission.start_waiting_moves`) left:
 
     fresh       numbers of moves to decide next time: new ones, and those that are decided every time (a heap)
-    blocked     numbers of moves that wait for a broker, by line (heaps)
+    blocked     numbers of moves that wait for a broker: by the cap of their own, then by broker (heaps). These and
+                `fresh` hold numbers of moves that have left, too
     down        brokers that moves wait for and that were not alive
     more        the next round has something to decide even if nothing happens
     reported    what events have reported: brokers that moves wait for, and `DISABLED`
@@ -111,7 +115,7 @@ class Queue:
         self.superseded: dict[str, dict[StoredName, None]] = {}
         self.occupied: set[str] = set()
         self.fresh: list[int] = []
-        self.blocked: dict[WaitingLine, list[int]] = {}
+        self.blocked: dict[int, dict[int, list[int]]] = {}
         self.down: set[int] = set()
         self.more = False
         self.reported: set[int] = set()
@@ -167,6 +171,55 @@ class Queue:
         """The parts of one queue."""
         return [part for part in self.parts.values() if part.root == root]
 
+    def lines(self) -> list[WaitingLine]:
+        """Where moves wait."""
+        return [(broker, cap) for cap, brokers in self.blocked.items() for broker in brokers]
+
+    def wait(self, serial: int, broker: int) -> None:
+        """The move with this number waits for the broker."""
+        name = self.names.get(serial)
+        cap = NO_CAP if name is None else self.topics[name[0]][name[1]].move.moves_per_broker
+        heappush(self.blocked.setdefault(cap, {}).setdefault(broker, []), serial)
+
+    def end_line(self, line: WaitingLine) -> list[int]:
+        """Nobody waits there any more. Returns the numbers of the moves that did."""
+        broker, cap = line
+        waited = self.blocked[cap].pop(broker)
+        if not self.blocked[cap]:
+            del self.blocked[cap]  # each cap that clients think of has lines of its own
+        return waited
+
+    def forget_moves_that_left(self) -> Generator[None, None, None]:
+        """Take the numbers of moves that have left out of the heaps, once they are the most. Yields as `put` does.
+
+        A client may replace its moves that wait for a broker as often as it likes.
+        """
+        lines = self.lines()
+        held = len(self.fresh) + sum(len(self.blocked[cap][broker]) for broker, cap in lines)
+        if held <= 2 * len(self.names) + SLICE:
+            return
+        yield from self._sift(self.fresh)
+        for broker, cap in lines:
+            yield from self._sift(self.blocked[cap][broker])
+            if not self.blocked[cap][broker]:
+                self.end_line((broker, cap))
+
+    def _sift(self, heap: list[int]) -> Iterator[None]:
+        """Take the numbers of moves that have left out of a heap. Where the caller gives up, the others stay in it."""
+        left = heap[::-1]
+        heap.clear()
+        slices = SliceCounter(SLICE)
+        try:
+            while left:
+                serial = left.pop()
+                if serial in self.names:
+                    heappush(heap, serial)
+                if slices.step():
+                    yield
+        finally:
+            for serial in left:
+                heappush(heap, serial)
+
     def renew(self, topic: str) -> None:
         """Decide the waiting moves of this topic again next time."""
         for place in self.topics.get(topic, {}).values():
@@ -191,11 +244,6 @@ class Queue:
     def _count(self, move: WaitingMove, sign: int) -> None:
         self.routes[move.route] += sign
         self.capped += sign * (move.moves_per_broker >= 0)
-
-    def cap(self, serial: int) -> int:
-        """The cap of its own of the move with this number; -1: none, or it has left."""
-        name = self.names.get(serial)
-        return -1 if name is None else self.topics[name[0]][name[1]].move.moves_per_broker
 
     def _leave(self, name: StoredName, path: str) -> None:
         known = self.place(*name)

@@ -32,21 +32,24 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, NO_CAP, REPAIRS, MovesInFlight
+from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS, MovesInFlight
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, REQUEST, Cluster, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePlace, WaitingLine, WaitingMove
+from kafka_reassign_rpc.core.state.queue_entries import NO_CAP, Queue, QueuePlace, WaitingLine, WaitingMove
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start
-from kafka_reassign_rpc.support.slices import SliceCounter
+from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 LATER = -3
 """In place of a broker: the move waits for the end of another move of its partition."""
 
 SLICE = 50
 """Number of decisions between two `yield`s: each may be a start."""
+
+LINES_SLICE = 1000
+"""Number of lines that are opened between two `yield`s."""
 
 MAX_STARTS = 1000
 """So many moves start in one round; the rest follows in the next one."""
@@ -183,10 +186,7 @@ def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError
 def is_room_claimed(cluster: Cluster) -> bool:
     """Whether a move waits for room under the caps, so that other new moves must queue behind it."""
     queue = cluster.queue
-    return bool(queue) and (
-        bool(queue.fresh)
-        or any(line and own == NO_CAP and cluster.is_live(broker) for (broker, own), line in queue.blocked.items())
-    )
+    return bool(queue) and (bool(queue.fresh) or any(map(cluster.is_live, queue.blocked.get(NO_CAP, ()))))
 
 
 # --------------------------------------------------------------------------------------------------------- looking
@@ -226,23 +226,31 @@ def start_waiting_moves(
         return
     reported.discard(Queue.DISABLED)
     reported.difference_update([broker for broker in reported if view.cluster.is_live(broker)])
+    yield from queue.forget_moves_that_left()
     _renew_lines_of_dead_brokers(queue, view.cluster)
-    yield from _start_in_order(view, _Line(queue, in_flight), settings, in_flight, refused, most)
+    line = _Line(queue, in_flight)
+    yield from line.open()
+    yield from _start_in_order(view, line, settings, in_flight, refused, most)
 
 
 def _renew_lines_of_dead_brokers(queue: Queue, cluster: Cluster) -> None:
     """Decide the moves again that wait for room on a broker that has died: their partitions have another leader."""
-    down = {broker for broker, _ in queue.blocked if broker >= 0 and not cluster.is_live(broker)}
-    for line in [line for line in queue.blocked if line[0] in down - queue.down]:
-        queue.fresh += queue.blocked.pop(line)
-    heapify(queue.fresh)
+    lines = queue.lines()
+    down = {broker for broker, _ in lines if broker >= 0 and not cluster.is_live(broker)}
+    died = down - queue.down
+    for line in lines if died else ():
+        if line[0] in died:
+            queue.fresh += queue.end_line(line)
+    if died:
+        heapify(queue.fresh)
     queue.down = down
 
 
 class _Line:
     """The moves to decide, in their order: the fresh ones, and those whose broker has room.
 
-    `done` puts back what `next` took: a move leaves the heaps for good only once its decision is durable.
+    `open` comes first. `done` puts back what `next` took: a move leaves the heaps for good only once its decision is
+    durable.
     """
 
     def __init__(self, queue: Queue, in_flight: MovesInFlight) -> None:
@@ -250,12 +258,18 @@ class _Line:
         self._in_flight = in_flight
         self._heads: list[tuple[int, WaitingLine]] = []
         self._taken: list[int] = []
+
+    def open(self) -> Iterator[None]:
+        """Find the first move of each line, yielding every `LINES_SLICE` lines. To be called once, before `next`."""
         self._show(FRESH)
-        for line in queue.blocked:
-            self._show(line)
+        for source, pause in in_slices(self._queue.lines(), LINES_SLICE):
+            self._show(source)
+            if pause:
+                yield
 
     def _of(self, source: WaitingLine) -> list[int]:
-        return self._queue.fresh if source == FRESH else self._queue.blocked[source]
+        broker, cap = source
+        return self._queue.fresh if source == FRESH else self._queue.blocked[cap][broker]
 
     def _show(self, source: WaitingLine) -> None:
         line = self._of(source)
@@ -266,7 +280,7 @@ class _Line:
         return source == FRESH or self._in_flight.has_room(*source)
 
     def next(self) -> int | None:
-        """The number of the next move, for `back` or `wait`; None: no more."""
+        """The number of the next move, for `back` or `Queue.wait`; None: no more."""
         while self._heads:
             _, source = heappop(self._heads)
             if not self._may_start(source):
@@ -276,17 +290,13 @@ class _Line:
             if line:
                 self._show(source)
             elif source != FRESH:
-                del self._queue.blocked[source]  # each cap that clients think of has lines of its own
+                self._queue.end_line(source)
             return serial
         return None
 
     def back(self, serial: int) -> None:
         """Decide it again next time, if it is still in the queue."""
         self._taken.append(serial)
-
-    def wait(self, serial: int, broker: int) -> None:
-        """It waits for this broker."""
-        heappush(self._queue.blocked.setdefault((broker, self._queue.cap(serial)), []), serial)
 
     def done(self) -> None:
         for serial in self._taken:
@@ -331,7 +341,7 @@ def _start_in_order(
                 line.back(serial)
                 break
             else:
-                line.wait(serial, outcome.waits_for)
+                queue.wait(serial, outcome.waits_for)
     finally:
         line.done()
 
