@@ -32,7 +32,7 @@ async def stop_broker(site: Site, broker: int, away: float) -> str:
 
 async def freeze_broker(site: Site, broker: int, away: float) -> str:
     """Nothing of it moves for a while; a session may be over by then."""
-    with site.absence(broker):
+    with site.absence(broker, lives_on=True):
         site.brokers[broker].freeze()
         try:
             await asyncio.sleep(away)
@@ -45,7 +45,7 @@ async def freeze_broker(site: Site, broker: int, away: float) -> str:
 async def cut_broker(site: Site, broker: int, away: float, how: str) -> str:
     """Its connections to ZooKeeper are cut, those to others are not."""
     before = await _registration(site, broker)
-    with site.absence(broker):
+    with site.absence(broker, lives_on=True):
         async with cut(site.proxies[broker], how):
             await asyncio.sleep(away)
         await site.registered(broker)

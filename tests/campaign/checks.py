@@ -1,9 +1,9 @@
 """What has to hold of a cluster at rest. Each check gives the differences that it finds: none where all is well."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
-from .facts import Absence, Facts, Held, Name
+from .facts import Facts, Held, Name
 from .steps import TOLERATED
 
 
@@ -105,7 +105,8 @@ def metadata(facts: Facts) -> list[str]:
 def directories(facts: Facts) -> list[str]:
     """Each replica has one directory, with its topic's id; no other directory of a replica is in any log dir.
 
-    Tolerated: a directory to which nothing was written since its broker came back.
+    Tolerated: a directory to which nothing was written since its broker came back, and one whose replica a move of ours
+    took away in that time. A broker that was frozen goes on with what it led: its coordinator writes to its log.
     """
     wanted: dict[tuple[int, str], str] = {}
     for name, topic in facts.topics.items():
@@ -115,7 +116,7 @@ def directories(facts: Facts) -> list[str]:
     found = []
     for held in facts.held:
         expected = wanted.get((held.broker, held.name))
-        if held.topic_id != expected and "strays" in TOLERATED and _is_stray_of_an_absence(held, facts.absences):
+        if held.topic_id != expected and "strays" in TOLERATED and _is_stray_of_an_absence(held, facts):
             continue
         places[held.broker, held.name].append(held.log_dir)
         where = f"broker {held.broker} has {held.log_dir}/{held.name}"
@@ -128,8 +129,13 @@ def directories(facts: Facts) -> list[str]:
     return found
 
 
-def _is_stray_of_an_absence(held: Held, absences: Iterable[Absence]) -> bool:
-    return any(one.broker == held.broker and held.written < one.end for one in absences)
+def _is_stray_of_an_absence(held: Held, facts: Facts) -> bool:
+    taken = [one.at for one in facts.settled if one.name == held.name and held.broker not in one.replicas]
+    return any(
+        held.written < one.end or any(one.begin <= at <= one.end for at in taken)
+        for one in facts.absences
+        if one.broker == held.broker
+    )
 
 
 def server_logs(logs: Mapping[str, str]) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.protocol.messages import MetadataRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -77,6 +78,15 @@ class Absence:
 
 
 @dataclass(frozen=True)
+class Settled:
+    """The end of a move, as a server has recorded it: the replicas that are left, and when, seconds of the epoch."""
+
+    name: str
+    replicas: frozenset[int]
+    at: float
+
+
+@dataclass(frozen=True)
 class View:
     """A node's Metadata answer: its partitions as text that has to be the same everywhere."""
 
@@ -104,6 +114,7 @@ class Facts:
     views: Mapping[int, View] = field(default_factory=dict)
     held: tuple[Held, ...] = ()
     absences: tuple[Absence, ...] = ()
+    settled: tuple[Settled, ...] = ()
 
 
 async def read_states(zk: ZooKeeper) -> Facts:
@@ -136,6 +147,7 @@ async def read_all(
     nodes: Mapping[int, Address],
     log_dirs: Mapping[int, Iterable[Path]],
     absences: Iterable[Absence] = (),
+    events: Iterable[Path] = (),
 ) -> Facts:
     """All facts. Raises OSError for a node that does not answer, ZkError."""
     seen = await read_states(zk)
@@ -147,6 +159,7 @@ async def read_all(
         views={node: view_of(answer) for node, answer in zip(nodes, answers, strict=True)},
         held=await asyncio.to_thread(held_in, log_dirs),
         absences=tuple(absences),
+        settled=await asyncio.to_thread(settled_in, events),
     )
 
 
@@ -210,6 +223,19 @@ def held_in(log_dirs: Mapping[int, Iterable[Path]]) -> tuple[Held, ...]:
         for path in sorted(place.iterdir())
         if path.is_dir() and _PARTITION_DIR.fullmatch(path.name)
     )
+
+
+def settled_in(events: Iterable[Path]) -> tuple[Settled, ...]:
+    """The ends of moves in these files of events. A server that is killed leaves half a line."""
+    found = []
+    for path in events:
+        for line in path.read_text().splitlines():
+            with suppress(ValueError):
+                event = json.loads(line)
+                if event["event"] in (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED):
+                    name = f"{event['topic']}-{event['partition']}"
+                    found.append(Settled(name, frozenset(event["replicas"]), event["at"] / 1000))
+    return tuple(found)
 
 
 def _written(directory: Path) -> float:

@@ -28,9 +28,10 @@ T = TypeVar("T")
 
 CHROOT = "/campaign"
 SERVER_IDS = {name: 1000 + number for number, name in enumerate(SERVER_NAMES)}
+BROKER_SESSION_S = 6.0
+"""`zookeeper.session.timeout.ms` in tests/stock/cluster.py."""
 SERVER_SESSION_MS = 7_000
-"""Longer than those of brokers (`zookeeper.session.timeout.ms` in tests/stock/cluster.py): else each outage of
-ZooKeeper makes a stock broker the controller."""
+"""Longer than those of brokers: else each outage of ZooKeeper makes a stock broker the controller."""
 SERVER_OPTIONS = (
     "--reassignment-progress-interval-ms",
     "500",
@@ -108,13 +109,17 @@ class Site:
         return {"bootstrap.servers": self.bootstrap, **self.security.admin}
 
     @contextmanager
-    def absence(self, *brokers: int) -> Iterator[None]:
-        """For the time of the block these brokers are away, or one of their log dirs is."""
+    def absence(self, *brokers: int, lives_on: bool = False) -> Iterator[None]:
+        """For the time of the block these brokers are away, or one of their log dirs is.
+
+        A broker that lives on may lose its registration after the block: its session ends, and it registers anew.
+        """
         begin = time.time()
         try:
             yield
         finally:
-            self.absences += [Absence(broker, begin, time.time()) for broker in brokers]
+            end = time.time() + (BROKER_SESSION_S if lives_on else 0)
+            self.absences += [Absence(broker, begin, end) for broker in brokers]
 
     async def serve(self, name: str) -> None:
         """Start a server of ours. One that loses ZooKeeper while it starts ends; it is started again, as by an init."""

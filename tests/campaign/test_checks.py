@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from . import checks
-from .facts import Absence, Facts, Held, State, Topic, View
+from .facts import Absence, Facts, Held, Settled, State, Topic, View
 from .verdict import cluster_checks
 from .watch import PATIENCE_S, Watch
 
@@ -101,6 +101,14 @@ def test_sv_4_a_directory_that_was_dropped_while_its_broker_was_away_is_tolerate
     assert checks.directories(replace(facts, absences=(Absence(2, 101, 110),))) != []
     assert checks.directories(replace(facts, absences=(Absence(3, 50, 60),))) != []
     away = (Absence(1, 0, 200),)
+    frozen = replace(facts, absences=(Absence(3, 90, 95),))
+    assert checks.directories(replace(frozen, settled=(Settled("t-0", frozenset({1, 2}), 93),))) == []
+    for settled in (
+        Settled("t-0", frozenset({1, 2}), 96),
+        Settled("t-0", frozenset({1, 3}), 93),
+        Settled("t-1", frozenset({1, 2}), 93),
+    ):
+        assert checks.directories(replace(frozen, settled=(settled,))) != []
     assert checks.directories(replace(with_held(WELL.held[1]), absences=away)) == ["broker 1 has no directory t-0"]
 
 

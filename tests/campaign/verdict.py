@@ -95,7 +95,8 @@ async def _rest(site: Site) -> None:
 async def _facts(site: Site) -> Facts:
     nodes = {broker.id: address_of(broker.address) for broker in site.brokers.values()}
     nodes |= {SERVER_IDS[name]: site.cluster.address(name) for name in SERVER_IDS}
-    return await read_all(site.zk, nodes, {broker: site.log_dirs(broker) for broker in site.brokers}, site.absences)
+    log_dirs = {broker: site.log_dirs(broker) for broker in site.brokers}
+    return await read_all(site.zk, nodes, log_dirs, site.absences, site.directory.glob("events-*/events-*.jsonl"))
 
 
 async def _unthrottle(site: Site) -> None:
