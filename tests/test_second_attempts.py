@@ -32,7 +32,8 @@ def run(directory: Path, *, count: int, passes_at: int = 2, ci: str = "true") ->
     directory.joinpath("conftest.py").write_text(CONFTEST)
     directory.joinpath("test_some.py").write_text(TESTS.format(count=count, passes_at=passes_at))
     options = ("-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "--rootdir", str(directory))
-    environment = {**os.environ, "CI": ci, "PYTHONPATH": str(ROOT)}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment = {**inherited, "CI": ci, "PYTHONPATH": str(ROOT)}
     command = (sys.executable, "-m", "pytest", *options, str(directory))
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
