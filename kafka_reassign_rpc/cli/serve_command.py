@@ -67,7 +67,8 @@ A setting marked "dynamic" can also be set for the whole cluster while servers r
 name (kafka-configs.sh --entity-type brokers --entity-default). That value then takes precedence.
 """
 
-OTHER_ENSEMBLE = "authorizer.zookeeper.url"
+ACCESS_TO_ACLS = ("authorizer.zookeeper.ssl.", "authorizer.zookeeper.clientCnxnSocket")
+"""How Kafka's authorizer comes to a ZooKeeper of its own, where not as the broker."""
 DEMO_BROKERS = (1, 2, 3, 4, 5, 6)
 DEMO_RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 DEMO_TOPICS = ("orders:12:3:50000000", "payments:6:3:20000000", "clicks:24:2:100000000")
@@ -194,9 +195,17 @@ def authorizer_config(values: dict[str, Any]) -> AuthorizerConfig | None:
     """The authorizer's settings; None where there is none. Raises UsageError."""
     if not values.get(AUTHORIZER):
         return None
-    if OTHER_ENSEMBLE in values.get(LEFT_OUT, ()):
-        raise UsageError(f"--kafka-config: {OTHER_ENSEMBLE} is not supported: ACLs are read from zookeeper.connect")
-    return AuthorizerConfig(values["super.users"], values["allow.everyone.if.no.acl.found"])
+    access = next((name for name in values.get(LEFT_OUT, ()) if name.startswith(ACCESS_TO_ACLS)), None)
+    if access is not None:
+        text = "the server comes to authorizer.zookeeper.url as to zookeeper.connect"
+        raise UsageError(f"--kafka-config: {access} is not supported: {text}")
+    return AuthorizerConfig(
+        values["super.users"],
+        values["allow.everyone.if.no.acl.found"],
+        values["authorizer.zookeeper.url"],
+        values["authorizer.zookeeper.session.timeout.ms"],
+        values["authorizer.zookeeper.connection.timeout.ms"],
+    )
 
 
 def _limits(values: dict[str, Any]) -> ServerLimits:

@@ -1,7 +1,7 @@
 """The check of a cluster: asks ZooKeeper and the brokers, each within a time limit, and changes nothing."""
 
 import asyncio
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 from kafka_reassign_rpc.controller.lifecycle.server_process import ServerConfig
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
@@ -82,9 +82,14 @@ async def _authorizer(zk: ZooKeeper, config: ServerConfig, seconds: float) -> Ac
         config.authorizer.super_users, allow_everyone=config.authorizer.allow_everyone_if_no_acl_found
     )
     pace = SliceTimer()
-    with suppress(ZkError, TimeoutError):
+    async with AsyncExitStack() as stack:
+        stack.enter_context(suppress(ZkError, TimeoutError))
+        other = config.zookeeper_of_acls()
+        if other is not None:
+            stack.push_async_callback(other.close)
+            await other.start(seconds)
         async with asyncio.timeout(seconds):
-            async for pattern, found in AclStore(zk).read_all():
+            async for pattern, found in AclStore(other or zk).read_all():
                 await pace.through(authorizer.cache.put(pattern, None if isinstance(found, BadZnode) else found))
             authorizer.loaded = True
     return authorizer

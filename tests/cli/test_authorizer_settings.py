@@ -39,8 +39,25 @@ def test_sv_5_an_authorizer_is_taken_from_the_settings_of_a_broker(tmp_path: Pat
         read("--kafka-config", str(path))
 
 
-def test_sv_5_acls_in_another_ensemble_are_refused_and_not_overlooked(tmp_path: Path) -> None:
+def test_sv_5_the_zookeeper_of_the_acls_may_be_another_one(tmp_path: Path) -> None:
     path = tmp_path / "server.properties"
-    path.write_text(f"{OF_BROKER}authorizer.zookeeper.url=other:2181\n")
-    with pytest.raises(UsageError, match=r"authorizer\.zookeeper\.url is not supported"):
+    of_acls = ("authorizer.zookeeper.url=other:2181/acls\n", "authorizer.zookeeper.session.timeout.ms=9000\n")
+    path.write_text("".join((OF_BROKER, *of_acls)))
+    found = serve_command.authorizer_config(read("--kafka-config", str(path)))
+    assert found is not None
+    assert (found.zookeeper_url, found.zookeeper_session_timeout_ms) == ("other:2181/acls", 9000)
+    assert found.zookeeper_connection_timeout_ms is None
+    flags = ("--authorizer-zookeeper-url", "third", "--authorizer-zookeeper-connection-timeout-ms", "800")
+    found = serve_command.authorizer_config(read("--kafka-config", str(path), *flags))
+    assert found is not None
+    assert (found.zookeeper_url, found.zookeeper_connection_timeout_ms) == ("third", 800)
+
+
+@pytest.mark.parametrize("name", ["authorizer.zookeeper.ssl.client.enable", "authorizer.zookeeper.clientCnxnSocket"])
+def test_sv_5_a_way_of_its_own_to_the_zookeeper_of_the_acls_is_refused_and_not_overlooked(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text(f"{OF_BROKER}{name}=true\n")
+    with pytest.raises(UsageError, match=f"{name} is not supported: the server comes to authorizer"):
         serve_command.authorizer_config(read("--kafka-config", str(path)))

@@ -8,12 +8,21 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.controller.controller_election import Takeover
-from kafka_reassign_rpc.controller.lifecycle.server_process import ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_process import AuthorizerConfig, ServerConfig
+from kafka_reassign_rpc.core.acls.acl_binding import (
+    AccessControlEntry,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourcePattern,
+    ResourceType,
+)
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.preflight.check import check
 from kafka_reassign_rpc.preflight.findings import Finding, Level
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
 from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -28,9 +37,20 @@ PLAINTEXT = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
 
 
 async def checked(
-    connect: str, *, server_id: int = 1001, seconds: float = 5, takeover: Takeover = Takeover.ALWAYS
+    connect: str,
+    *,
+    server_id: int = 1001,
+    seconds: float = 5,
+    takeover: Takeover = Takeover.ALWAYS,
+    authorizer: AuthorizerConfig | None = None,
 ) -> list[Finding]:
-    config = ServerConfig(zookeeper_connect=connect, listeners=[PLAINTEXT], server_id=server_id, takeover=takeover)
+    config = ServerConfig(
+        zookeeper_connect=connect,
+        listeners=[PLAINTEXT],
+        server_id=server_id,
+        takeover=takeover,
+        authorizer=authorizer,
+    )
     return await check(config, seconds)
 
 
@@ -88,6 +108,22 @@ async def test_sv_4_the_json_of_the_check_has_the_verdict_and_every_finding(simu
             "advice": "choose another --broker-id",
         }
     ]
+
+
+async def test_sv_5_the_check_reads_acls_where_the_server_would(simulated: Cluster, apart: ZooKeeper) -> None:
+    cluster = ResourcePattern(ResourceType.CLUSTER, "kafka-cluster", PatternType.LITERAL)
+    entry = AccessControlEntry("User:ANONYMOUS", "*", AclOperation.CLUSTER_ACTION, AclPermissionType.ALLOW)
+    store = AclStore(apart)
+    await store.create_paths()
+    await store.change(cluster, lambda _: frozenset([entry]))
+
+    here = await checked(simulated.connect, authorizer=AuthorizerConfig())
+    there = await checked(simulated.connect, authorizer=AuthorizerConfig(zookeeper_url=apart.connect))
+    nowhere = await checked(simulated.connect, authorizer=AuthorizerConfig(zookeeper_url="127.0.0.1:1"), seconds=1)
+
+    assert "brokers 1, 2, 3 would come as User:ANONYMOUS, who lacks" in text_of(here, "authorizer")
+    assert "brokers 1, 2, 3 may do as User:ANONYMOUS what brokers do" in text_of(there, "authorizer")
+    assert "the ACLs in ZooKeeper cannot be read in time" in text_of(nowhere, "authorizer")
 
 
 async def test_sv_4_a_zookeeper_that_cannot_be_reached_is_unsafe() -> None:

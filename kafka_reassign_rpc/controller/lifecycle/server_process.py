@@ -91,10 +91,17 @@ class EventLogConfig(msgspec.Struct, frozen=True):
 
 
 class AuthorizerConfig(msgspec.Struct, frozen=True):
-    """The settings of AclAuthorizer, by Kafka's names."""
+    """The settings of AclAuthorizer, by Kafka's names.
+
+    zookeeper_url       where ACLs are, if not at `ServerConfig.zookeeper_connect`. The other two belong to it;
+                        None: as there
+    """
 
     super_users: frozenset[str] = frozenset()
     allow_everyone_if_no_acl_found: bool = False
+    zookeeper_url: str | None = None
+    zookeeper_session_timeout_ms: int | None = None
+    zookeeper_connection_timeout_ms: int | None = None
 
 
 class ServerConfig(msgspec.Struct, frozen=True):
@@ -134,6 +141,14 @@ class ServerConfig(msgspec.Struct, frozen=True):
     authorizer: AuthorizerConfig | None = None
     metrics_security: HttpSecurity = HttpSecurity()
     status_page: str = COUNTS
+
+    def zookeeper_of_acls(self) -> ZooKeeper | None:
+        """A client of the ZooKeeper that has the ACLs; None where it is the cluster's, or nobody asks for ACLs."""
+        of = self.authorizer
+        if of is None or of.zookeeper_url is None:
+            return None
+        timeout_ms = of.zookeeper_session_timeout_ms or self.session_timeout_ms
+        return ZooKeeper(of.zookeeper_url, session_timeout_ms=timeout_ms, access=self.zookeeper_access)
 
 
 class CannotListen(RuntimeError):
@@ -240,7 +255,9 @@ class ControllerProcess:
         self._page = self._status_page() if config.metrics_listener is not None and config.status_page != OFF else None
         observers = None if self._metrics is None else Observers(self._metrics, self._page)
         self._recorder = EventRecorder(_now_ms, _event_log(config.event_log), config.server_id, observers)
-        self._acls = _acl_keeper(config.authorizer, self._zk)
+        self._acl_zk = config.zookeeper_of_acls()
+        """None where the cluster's ZooKeeper has the ACLs, too."""
+        self._acls = _acl_keeper(config.authorizer, self._acl_zk or self._zk)
         self._http: HttpServer | None = None
         self._background: list[asyncio.Task[None]] = []
         """What looks for new certificates, and measures how late the event loop is."""
@@ -309,8 +326,7 @@ class ControllerProcess:
         registration = ServerRegistration(self._zk, config.server_id, self._page_address())
         await registration.check_free()
         await self._recorder.open()
-        if self._acls is not None:
-            self._acls.start()
+        await self._load_acls()
         identity = await cluster_id(self._zk)
         if self._page is not None:
             self._page.begin(registration, identity, self._recorder)
@@ -359,6 +375,15 @@ class ControllerProcess:
         )
         self._task = asyncio.create_task(self._supervisor.run(), name="supervisor")
 
+    async def _load_acls(self) -> None:
+        """Connect to the ZooKeeper of the ACLs, and begin to load them."""
+        config = self._config
+        if self._acl_zk is not None and config.authorizer is not None:
+            timeout_ms = config.authorizer.zookeeper_connection_timeout_ms or config.connection_timeout_ms
+            await self._acl_zk.start(timeout_ms / 1000)
+        if self._acls is not None:
+            self._acls.start()
+
     async def _stop(self) -> None:
         """Give the controllership back at once; then answer the requests that have arrived, and disconnect."""
         if self._task is not None:
@@ -374,6 +399,8 @@ class ControllerProcess:
         await self._survey.close()
         if self._acls is not None:
             await self._acls.close()
+        if self._acl_zk is not None:
+            await self._acl_zk.close()
         if self._page is not None:
             await self._page.close()
         await self._recorder.close()

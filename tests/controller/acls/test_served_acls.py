@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.lifecycle.server_process import AuthorizerConfig
 from kafka_reassign_rpc.core.acls.acl_binding import (
@@ -17,6 +18,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourceType,
 )
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import (
     CreateAclsRequest,
     DeleteAclsRequest,
@@ -27,6 +29,7 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.zookeeper import acl_znodes
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 from tests.controller.cluster import Cluster
 from tests.waiting import eventually
 
@@ -224,3 +227,34 @@ async def test_sv_5_without_an_authorizer_there_are_no_acls(zk_connect: str) -> 
         answer = await here.ask(DescribeAclsRequest(**wanted()), 2)
         assert (answer.error_code, answer.error_message) == (54, "No Authorizer is configured on the broker")
         assert await create(here, acl("t")) == [(54, "No Authorizer is configured.")]
+
+
+async def test_sv_5_acls_may_be_in_another_zookeeper_and_a_lost_one_leaves_those_read_last(
+    zk_connect: str, tmp_path: Path
+) -> None:
+    async with EmbeddedZooKeeper(tmp_path / "other") as other:
+        authorizer = replace(ALL, zookeeper_url=f"{other.address}/not/yet", zookeeper_session_timeout_ms=2_000)
+        async with server(zk_connect, authorizer) as here:
+            await eventually(lambda: _has_loaded(here))
+            assert await create(here, acl("t")) == [(0, None)]
+            async with ZooKeeper(f"{other.address}/not/yet") as zk:
+                assert await zk.children("/kafka-acl/Topic") == ["t"]
+                pattern = ResourcePattern(ResourceType.TOPIC, "u", PatternType.LITERAL)
+                entry = AccessControlEntry("User:alice", "*", AclOperation.READ, AclPermissionType.ALLOW)
+                await AclStore(zk).change(pattern, lambda _: frozenset([entry]))
+            assert await here.zk.exists("/kafka-acl") is None
+
+            async def follows() -> bool:
+                return await described(here) == {acl("t"), acl("u")}
+
+            await eventually(follows)
+            await other.kill()
+            assert await described(here) == {acl("t"), acl("u")}
+            assert (await here.ask(ListPartitionReassignmentsRequest(timeout_ms=9_000, topics=None), 0)).error_code == 0
+
+
+async def test_sv_5_a_server_that_cannot_reach_the_zookeeper_of_the_acls_does_not_start(zk_connect: str) -> None:
+    authorizer = replace(ALL, zookeeper_url="127.0.0.1:1", zookeeper_connection_timeout_ms=300)
+    with pytest.raises(ZkError, match=r"127\.0\.0\.1:1"):
+        async with server(zk_connect, authorizer):
+            pass
