@@ -23,12 +23,8 @@ from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_set
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import INTERVAL, STALL_TIMEOUT, Sampling
-from kafka_reassign_rpc.controller.lifecycle.server_process import (
-    AuthorizerConfig,
-    ControllerProcess,
-    EventLogConfig,
-    ServerConfig,
-)
+from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, EventLogConfig, ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, FIELDS
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.cli import serve_command
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.controller.lifecycle.server_process import AuthorizerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig
 
 OF_BROKER = """\
 authorizer.class.name=kafka.security.authorizer.AclAuthorizer

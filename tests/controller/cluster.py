@@ -11,12 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
-from kafka_reassign_rpc.controller.lifecycle.server_process import (
-    AuthorizerConfig,
-    ControllerProcess,
-    EventLogConfig,
-    ServerConfig,
-)
+from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, EventLogConfig, ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.broker_settings import Value
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings

@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from kafka_reassign_rpc.controller import controller_election
-from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.controller.lifecycle.server_registration import BrokerIdTaken
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.controller.controller_election import Takeover
-from kafka_reassign_rpc.controller.lifecycle.server_process import AuthorizerConfig, ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, ServerConfig
 from kafka_reassign_rpc.core.acls.acl_binding import (
     AccessControlEntry,
     AclOperation,

@@ -1,6 +1,7 @@
 """From the start of the process to its end, and each term as the controller in between.
 
 server_process       one server: ZooKeeper session, listeners, election, `/metrics`
+server_config        what one server is told at its start
 supervisor           takes part in elections; runs a term whenever this server is elected
 term                 one term: load, fail over, propagate, watch, work
 standby              what a server knows that is not the controller

@@ -4,33 +4,34 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
-
-import msgspec
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller import controller_election
-from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
-from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.cluster_lookup import cluster_id, look_for_cluster
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.served_acls import ServedAcls
 from kafka_reassign_rpc.controller.lifecycle.served_status import (
-    COUNTS,
     FULL,
     OFF,
     Observers,
     Role,
     ServedStatus,
     page_address,
+)
+from kafka_reassign_rpc.controller.lifecycle.server_config import (
+    AuthorizerConfig,
+    EventLogConfig,
+    ServerConfig,
+    listed,
+    static_configs,
 )
 from kafka_reassign_rpc.controller.lifecycle.server_node import ServerNode
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
@@ -40,34 +41,23 @@ from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.metrics import PAUSE, Metrics, ServerStatus, health, readiness
 from kafka_reassign_rpc.controller.watches.client_configs import ClientConfigs
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
-from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
-from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, Value, shown
+from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.events import catalogue, requesters
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
-from kafka_reassign_rpc.core.reassignment_settings import (
-    DEFAULT_SETTINGS,
-    REPLICATION_FACTOR_CHANGE_ALLOWED,
-    ReassignmentSettings,
-)
 from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, Endpoint
 from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
-from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
 from kafka_reassign_rpc.server import interpreter_tuning
-from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.listener_security import ListenerSecurity
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from kafka_reassign_rpc.server.server import Server
-from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuotas
@@ -81,76 +71,6 @@ log = logging.getLogger(__name__)
 POLL_S = 0.02
 
 
-class EventLogConfig(msgspec.Struct, frozen=True):
-    """Where the event log is kept, and how much of it."""
-
-    directory: Path
-    file_bytes: int = 16 * 2**20
-    files: int = 8
-    refusal_files: int = 2
-
-
-class AuthorizerConfig(msgspec.Struct, frozen=True):
-    """The settings of AclAuthorizer, by Kafka's names.
-
-    zookeeper_url       where ACLs are, if not at `ServerConfig.zookeeper_connect`. The other two belong to it;
-                        None: as there
-    """
-
-    super_users: frozenset[str] = frozenset()
-    allow_everyone_if_no_acl_found: bool = False
-    zookeeper_url: str | None = None
-    zookeeper_session_timeout_ms: int | None = None
-    zookeeper_connection_timeout_ms: int | None = None
-
-
-class ServerConfig(msgspec.Struct, frozen=True):
-    """Settings of one server.
-
-    links               how it connects to brokers
-    zookeeper_access    how it comes to ZooKeeper
-    advertised          where clients reach `listeners`, in the same order, if not there
-    security            how listeners secure connections, by name; the others do not
-    sasl                what their authenticators need, where one has SASL
-    broker_settings     settings of `core.broker_settings` by name, where the operator sets them; others are learnt
-    new_cluster         whether the cluster starts with this server: it may be empty
-    refuses_by_policy   whether it refuses what a policy of the brokers would have to check, since it cannot run Java
-    authorizer          None: whoever reaches the server may do everything
-    status_page         what it tells at `metrics_listener`: `served_status.OFF`, `COUNTS` or `FULL`
-    """
-
-    zookeeper_connect: str
-    listeners: Sequence[Endpoint]
-    advertised: Sequence[Endpoint] | None = None
-    security: Mapping[str, ListenerSecurity] = {}
-    sasl: SaslSources | None = None
-    server_id: int = 1000
-    session_timeout_ms: int = 18_000
-    connection_timeout_ms: int = 30_000
-    links: BrokerLinks = msgspec.field(default_factory=BrokerLinks)
-    zookeeper_access: Access = PLAIN
-    takeover: Takeover = Takeover.ALWAYS
-    broker_settings: Mapping[str, Value] = {}
-    refuses_by_policy: bool = True
-    new_cluster: bool = False
-    limits: ServerLimits = ServerLimits()
-    settings: ReassignmentSettings = DEFAULT_SETTINGS
-    event_log: EventLogConfig | None = None
-    sampling: Sampling = Sampling()
-    metrics_listener: tuple[str, int] | None = None
-    authorizer: AuthorizerConfig | None = None
-    metrics_security: HttpSecurity = HttpSecurity()
-    status_page: str = COUNTS
-
-    def zookeeper_of_acls(self) -> ZooKeeper | None:
-        """A client of the ZooKeeper that has the ACLs; None where it is the cluster's, or nobody asks for ACLs."""
-        of = self.authorizer
-        if of is None or of.zookeeper_url is None:
-            return None
-        timeout_ms = of.zookeeper_session_timeout_ms or self.session_timeout_ms
-        return ZooKeeper(of.zookeeper_url, session_timeout_ms=timeout_ms, access=self.zookeeper_access)
-
-
 class CannotListen(RuntimeError):
     """A listener cannot be opened."""
 
@@ -162,35 +82,6 @@ def _listening(setting: str, addresses: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise CannotListen(f"{setting}={addresses}: {error_text(error)}") from error
-
-
-def _listed(endpoints: Sequence[Endpoint]) -> str:
-    return ",".join(f"{one.listener}://{one.host}:{one.port}" for one in endpoints)
-
-
-def _static_configs(config: ServerConfig) -> dict[str, str]:
-    """The static configs of this server for DescribeConfigs, by Kafka's names."""
-
-    return {
-        "broker.id": str(config.server_id),
-        "zookeeper.connect": config.zookeeper_connect,
-        "zookeeper.session.timeout.ms": str(config.session_timeout_ms),
-        "listeners": _listed(config.listeners),
-        **(
-            {PROTOCOL_MAP: ",".join(f"{one.listener}:{one.security_protocol}" for one in config.listeners)}
-            if any(one.listener != one.security_protocol for one in config.listeners)
-            else {}
-        ),
-        **({"advertised.listeners": _listed(config.advertised)} if config.advertised else {}),
-        **({AUTHORIZER: CLASS_NAME} if config.authorizer else {}),
-        **{name: shown(value) for name, value in config.broker_settings.items()},
-        **{
-            name: str(value)
-            for name, value in reassignment_settings.cap_settings(config.settings.caps).items()
-            if value >= 0
-        },
-        **({} if config.settings.replication_factor_change_allowed else {REPLICATION_FACTOR_CHANGE_ALLOWED: "false"}),
-    }
 
 
 def _listener(endpoint: Endpoint, security: ListenerSecurity) -> Listener:
@@ -340,7 +231,7 @@ class ControllerProcess:
             ServedQuotas(QuotaStore(self._zk)),
             MutationQuotas(self._quotas, config.limits.controller_quota_windows),
             self._endpoints,
-            _static_configs(config),
+            static_configs(config),
             self._recorder,
             self._survey,
             registration,
@@ -353,7 +244,7 @@ class ControllerProcess:
             config.limits,
             self._quotas,
         )
-        with _listening("listeners", _listed(config.listeners)):
+        with _listening("listeners", listed(config.listeners)):
             await self._server.start()
         listeners = (one.tls.keep for one in config.security.values() if one.tls)
         for keep in (config.links.keep, config.zookeeper_access.keep, *listeners):

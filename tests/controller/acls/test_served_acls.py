@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.lifecycle.server_process import AuthorizerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig
 from kafka_reassign_rpc.core.acls.acl_binding import (
     AccessControlEntry,
     AclOperation,

@@ -9,7 +9,8 @@ import pytest
 
 from kafka_reassign_rpc.controller.commit import durable_store
 from kafka_reassign_rpc.controller.controller_loop import ATTEMPTS
-from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths

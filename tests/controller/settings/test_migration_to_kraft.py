@@ -6,7 +6,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from kafka_reassign_rpc.controller import controller_election
-from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

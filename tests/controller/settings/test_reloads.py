@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.security.sasl.hashed_users import hashed_line
 from kafka_reassign_rpc.server import sasl_sources

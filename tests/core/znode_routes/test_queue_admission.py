@@ -2,25 +2,19 @@
 
 import gc
 from collections.abc import Iterable, Mapping
-from heapq import heappop
-from itertools import count
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.commit import queue_writes
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import (
     CLUSTER,
-    MovesInFlight,
     makes_room,
     partitions_to_measure,
     weight,
 )
-from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
 from kafka_reassign_rpc.core.reassignment_settings import (
     DEFAULT_SETTINGS,
     InFlightCaps,
@@ -30,53 +24,20 @@ from kafka_reassign_rpc.core.reassignment_settings import (
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC, Cluster, Partition, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePart, WaitingMove
+from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.znode_routes import queue_admission
-from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, SetData, Stat
 from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets
+from tests.core.znode_routes.queue_rounds import (
+    ROOT,
+    Target,
+    admitted,
+    complete,
+    durable,
+    queued,
+    scheduled,
+    through,
+)
 from tests.effort import examples
-
-ROOT = "/admin/reassign_partitions_queue"
-Target = tuple[int, ...]
-
-
-def through(steps: Iterable[None]) -> None:
-    for _ in steps:
-        pass
-
-
-def queued(
-    in_cluster: Cluster,
-    targets: Mapping[int, Target],
-    *,
-    route: str = QUEUE,
-    path: str = ROOT,
-    own: Mapping[int, int] | None = None,
-) -> None:
-    """`own`: the caps that moves bring along, by partition."""
-    entries = {
-        (TOPIC, index): WaitingMove(target, route, moves_per_broker=(own or {}).get(index, -1))
-        for index, target in targets.items()
-    }
-    through(in_cluster.queue.put(QueuePart(ROOT, path, entries)))
-
-
-def scheduled(view: RoundView, settings: ReassignmentSettings = DEFAULT_SETTINGS) -> MovesInFlight:
-    in_flight = MovesInFlight(view.cluster, caps_in_force(view.cluster, settings), sizes_sampled=settings.sizes_sampled)
-    through(in_flight.count(view))
-    return in_flight
-
-
-def admitted(in_cluster: Cluster, settings: ReassignmentSettings = DEFAULT_SETTINGS, most: int = 1000) -> RoundView:
-    view = RoundView(in_cluster)
-    through(queue_admission.start_waiting_moves(view, settings, scheduled(view, settings), {}, most))
-    return view
-
-
-def waiting_for(in_cluster: Cluster) -> dict[tuple[int, int], int]:
-    """How many moves wait, by broker and own cap."""
-    queue = in_cluster.queue
-    return {(broker, cap): len(queue.blocked[cap][broker]) for broker, cap in queue.lines()}
 
 
 def outcome(
@@ -296,111 +257,6 @@ def test_236_13_a_completion_a_cancel_and_another_leader_make_room() -> None:
 # ------------------------------------------------------------------------------------------------------ all of them
 
 
-def test_236_13_moves_start_in_their_order_and_a_full_broker_delays_only_moves_that_need_it() -> None:
-    in_cluster = cluster(*[not_moving(1, 2) for _ in range(3)], *[not_moving(2, 1) for _ in range(3)])
-    queued(in_cluster, {0: (1, 3), 1: (1, 3), 2: (1, 4), 3: (2, 5), 4: (2, 5), 5: (2, 6)})
-    view = admitted(in_cluster, ReassignmentSettings(caps=InFlightCaps(per_broker=1)))
-    assert set(view.partitions) == {TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 3)}
-    assert waiting_for(in_cluster) == {(3, -1): 1, (1, -1): 1, (5, -1): 1, (2, -1): 1}
-
-
-def test_236_13_moves_of_a_full_broker_are_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_cluster = cluster(*[not_moving(1, 2) for _ in range(500)])
-    queued(in_cluster, dict.fromkeys(range(500), (1, 3)))
-    settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
-    durable(in_cluster, admitted(in_cluster, settings))
-    seen = []
-    decide = queue_admission.decide_waiting_move
-
-    def recorded(*given: Any) -> Any:
-        seen.append(given[1])
-        return decide(*given)
-
-    monkeypatch.setattr(queue_admission, "decide_waiting_move", recorded)
-    admitted(in_cluster, settings)
-    assert seen == []
-    complete(in_cluster, TopicPartition(TOPIC, 0))
-    view = admitted(in_cluster, settings)
-    assert set(view.partitions) == {TopicPartition(TOPIC, 1)}
-    assert len(seen) == 1, "the one that starts: then its broker is full again"
-
-
-def test_236_13_a_line_ends_with_its_last_move() -> None:
-    """A client may give each move another cap: lines of caps that nobody has any more would stay for ever."""
-    in_cluster = cluster(*[not_moving(1, 2) for _ in range(20)])
-    queued(in_cluster, dict.fromkeys(range(20), (1, 3)), own={index: 100 + index for index in range(20)})
-    settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
-    for started in range(20):
-        durable(in_cluster, admitted(in_cluster, settings))
-        lines = waiting_for(in_cluster)
-        assert list(lines.values()) == [1] * (19 - started)
-        assert {cap for _, cap in lines} == {100 + index for index in range(started + 1, 20)}
-        complete(in_cluster, TopicPartition(TOPIC, started))
-
-
-def test_236_13_moves_that_clients_replace_while_they_wait_leave_the_lines() -> None:
-    """A full broker's line is not looked at: numbers of moves that left would gather in it."""
-    in_cluster = cluster(*[not_moving(1, 2) for _ in range(9)])
-    settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
-    held = []
-    for turn in range(200):
-        entries = {(TOPIC, index): WaitingMove((1, 3), QUEUE, f"as asked in turn {turn}") for index in range(9)}
-        through(in_cluster.queue.put(QueuePart(ROOT, ROOT, entries)))
-        durable(in_cluster, admitted(in_cluster, settings))
-        lines = in_cluster.queue.lines()
-        held.append(sum(len(in_cluster.queue.blocked[cap][broker]) for broker, cap in lines))
-    assert set(in_cluster.moving[TOPIC]) == {0}
-    assert len(in_cluster.queue) == 8
-    assert 200 < max(held) < 300
-    complete(in_cluster, TopicPartition(TOPIC, 0))
-    durable(in_cluster, admitted(in_cluster, settings))
-    assert set(in_cluster.moving[TOPIC]) == {1}
-
-
-@pytest.mark.parametrize("after", range(4))
-def test_236_13_lines_lose_no_move_where_it_is_given_up_to_take_out_those_that_left(after: int) -> None:
-    queue = Queue()
-    through(queue.put(QueuePart(ROOT, ROOT, {(TOPIC, index): WaitingMove((1, 3), QUEUE) for index in range(1000)})))
-    serials = sorted(queue.fresh)
-    queue.fresh = []
-    for serial in (*serials, *range(5000, 8000)):
-        queue.wait(serial, 3)
-    steps = queue.forget_moves_that_left()
-    for _ in range(after):
-        next(steps)
-    steps.close()
-    ((_, _),) = queue.lines()
-    found = [heappop(queue.blocked[-1][3]) for _ in range(len(queue.blocked[-1][3]))]
-    assert found == sorted(found)
-    assert found[:1000] == serials
-
-
-def test_236_13_room_is_claimed_by_moves_without_a_cap_of_their_own_only() -> None:
-    in_cluster = cluster(*[not_moving(1, 2) for _ in range(4)])
-    settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
-    queued(in_cluster, dict.fromkeys(range(3), (1, 3)), own={1: 1, 2: 1})
-    for _ in range(2):
-        durable(in_cluster, admitted(in_cluster, settings))
-    assert not queue_admission.is_room_claimed(in_cluster)
-    queued(in_cluster, {3: (1, 3)}, path=f"{ROOT}/part_0000000000")
-    assert queue_admission.is_room_claimed(in_cluster), "nobody has looked at it"
-    durable(in_cluster, admitted(in_cluster, settings))
-    assert queue_admission.is_room_claimed(in_cluster), "it waits for a live broker"
-
-
-def test_236_13_lines_are_opened_in_slices_of_the_loop() -> None:
-    """A client may give each move another cap."""
-    in_cluster = cluster(*[not_moving(1, 2) for _ in range(2500)])
-    queued(in_cluster, dict.fromkeys(range(2500), (1, 3)), own={index: 1 + index for index in range(2500)})
-    settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
-    for _ in range(2):  # the part is split, too
-        durable(in_cluster, admitted(in_cluster, settings))
-    assert len(in_cluster.queue.lines()) == 2499
-    view = RoundView(in_cluster)
-    steps = queue_admission.start_waiting_moves(view, settings, scheduled(view, settings), {})
-    assert len(list(steps)) == 2, "2,499 lines, of which no move may start"
-
-
 def test_236_13_a_round_starts_a_limited_number_of_moves() -> None:
     in_cluster = cluster(*[not_moving(1, 2) for _ in range(10)])
     queued(in_cluster, dict.fromkeys(range(10), (3, 4)))
@@ -468,59 +324,6 @@ def test_236_6_all_moves_wait_while_reassignments_are_disabled() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------ invariants
-
-_zxids = count(1)
-
-
-def durable(in_cluster: Cluster, view: RoundView) -> None:
-    """Put the round into the cluster, as its commit would."""
-    written: dict[str, Stat] = {}
-    for op in (*queue_writes.first(in_cluster, view), *queue_writes.last(in_cluster, view)):
-        zxid = next(_zxids)
-        match op:
-            case Create(path):
-                assert path not in in_cluster.queue.parts
-                written[path] = stat(zxid, 0)
-            case SetData(path, _, version):
-                known = in_cluster.queue.parts.get(path)
-                assert version == (written[path].version if path in written else known and known.version)
-                written[path] = stat(zxid, version + 1)
-            case Delete(path) | Check(path):
-                assert path in in_cluster.queue.parts or path in written
-    names = view.partitions
-    durable = replay.Durable({}, dict.fromkeys(names, 1), {name: (next(_zxids), 0) for name in names})
-    through(replay.replay(in_cluster, view, durable, 1, replay.ReplayedChanges()))
-    through(queue_writes.put_durable(in_cluster, view, written))
-
-
-def stat(zxid: int, version: int) -> Stat:
-    return Stat(zxid, zxid, 0, 0, version, 0, 0, 0, 0, 0, 0)
-
-
-def complete(in_cluster: Cluster, name: TopicPartition) -> None:
-    value = in_cluster.get(*name)
-    assert value is not None
-    done = completed(in_cluster, replace(value, isr=value.target))
-    assert done is not None
-    view = RoundView(in_cluster)
-    view.add(PartitionChange(*name, replace(done, pending_deletion=())))
-    durable(in_cluster, view)
-
-
-def test_236_13_moves_with_a_cap_of_their_own_wait_and_hold_up_no_others() -> None:
-    in_cluster = cluster(*[not_moving(1)] * 4)
-    queued(in_cluster, {0: (1, 2), 1: (1, 3), 2: (1, 4), 3: (1, 5)}, own={0: 1, 1: 1, 2: 1})
-    durable(in_cluster, admitted(in_cluster))
-    assert in_cluster.moving[TOPIC] == {0, 3}, "one of the plan's moves copies from broker 1; 3 is of somebody else"
-    durable(in_cluster, admitted(in_cluster))
-    assert not queue_admission.is_room_claimed(in_cluster), "new moves of others need not wait for them"
-    complete(in_cluster, TopicPartition(TOPIC, 0))
-    durable(in_cluster, admitted(in_cluster))
-    assert in_cluster.moving[TOPIC] == {3}, "that one counts, whoever started it"
-    complete(in_cluster, TopicPartition(TOPIC, 3))
-    durable(in_cluster, admitted(in_cluster))
-    assert in_cluster.moving[TOPIC] == {1}
-    assert in_cluster.queue.capped == 1
 
 
 replica_sets = st.lists(st.integers(1, 6), min_size=1, max_size=3, unique=True).map(tuple)

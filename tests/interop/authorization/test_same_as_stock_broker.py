@@ -39,7 +39,8 @@ from kafka.protocol.admin import (
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest
 
-from kafka_reassign_rpc.controller.lifecycle.server_process import AuthorizerConfig, ControllerProcess, ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.acls.acl_binding import (
     AccessControlEntry,
     AclOperation,

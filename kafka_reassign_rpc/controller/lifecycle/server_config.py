@@ -1,0 +1,126 @@
+"""What one server is told at its start."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from kafka_reassign_rpc.controller.controller_election import Takeover
+from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
+from kafka_reassign_rpc.controller.lifecycle.served_status import COUNTS
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
+from kafka_reassign_rpc.core import reassignment_settings
+from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME
+from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, Value, shown
+from kafka_reassign_rpc.core.reassignment_settings import (
+    DEFAULT_SETTINGS,
+    REPLICATION_FACTOR_CHANGE_ALLOWED,
+    ReassignmentSettings,
+)
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
+from kafka_reassign_rpc.server.http_security import HttpSecurity
+from kafka_reassign_rpc.server.listener_security import ListenerSecurity
+from kafka_reassign_rpc.server.sasl_sources import SaslSources
+from kafka_reassign_rpc.server.server_limits import ServerLimits
+from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+
+
+class EventLogConfig(msgspec.Struct, frozen=True):
+    """Where the event log is kept, and how much of it."""
+
+    directory: Path
+    file_bytes: int = 16 * 2**20
+    files: int = 8
+    refusal_files: int = 2
+
+
+class AuthorizerConfig(msgspec.Struct, frozen=True):
+    """The settings of AclAuthorizer, by Kafka's names.
+
+    zookeeper_url       where ACLs are, if not at `ServerConfig.zookeeper_connect`. The other two belong to it;
+                        None: as there
+    """
+
+    super_users: frozenset[str] = frozenset()
+    allow_everyone_if_no_acl_found: bool = False
+    zookeeper_url: str | None = None
+    zookeeper_session_timeout_ms: int | None = None
+    zookeeper_connection_timeout_ms: int | None = None
+
+
+class ServerConfig(msgspec.Struct, frozen=True):
+    """Settings of one server.
+
+    links               how it connects to brokers
+    zookeeper_access    how it comes to ZooKeeper
+    advertised          where clients reach `listeners`, in the same order, if not there
+    security            how listeners secure connections, by name; the others do not
+    sasl                what their authenticators need, where one has SASL
+    broker_settings     settings of `core.broker_settings` by name, where the operator sets them; others are learnt
+    new_cluster         whether the cluster starts with this server: it may be empty
+    refuses_by_policy   whether it refuses what a policy of the brokers would have to check, since it cannot run Java
+    authorizer          None: whoever reaches the server may do everything
+    status_page         what it tells at `metrics_listener`: `served_status.OFF`, `COUNTS` or `FULL`
+    """
+
+    zookeeper_connect: str
+    listeners: Sequence[Endpoint]
+    advertised: Sequence[Endpoint] | None = None
+    security: Mapping[str, ListenerSecurity] = {}
+    sasl: SaslSources | None = None
+    server_id: int = 1000
+    session_timeout_ms: int = 18_000
+    connection_timeout_ms: int = 30_000
+    links: BrokerLinks = msgspec.field(default_factory=BrokerLinks)
+    zookeeper_access: Access = PLAIN
+    takeover: Takeover = Takeover.ALWAYS
+    broker_settings: Mapping[str, Value] = {}
+    refuses_by_policy: bool = True
+    new_cluster: bool = False
+    limits: ServerLimits = ServerLimits()
+    settings: ReassignmentSettings = DEFAULT_SETTINGS
+    event_log: EventLogConfig | None = None
+    sampling: Sampling = Sampling()
+    metrics_listener: tuple[str, int] | None = None
+    authorizer: AuthorizerConfig | None = None
+    metrics_security: HttpSecurity = HttpSecurity()
+    status_page: str = COUNTS
+
+    def zookeeper_of_acls(self) -> ZooKeeper | None:
+        """A client of the ZooKeeper that has the ACLs; None where it is the cluster's, or nobody asks for ACLs."""
+        of = self.authorizer
+        if of is None or of.zookeeper_url is None:
+            return None
+        timeout_ms = of.zookeeper_session_timeout_ms or self.session_timeout_ms
+        return ZooKeeper(of.zookeeper_url, session_timeout_ms=timeout_ms, access=self.zookeeper_access)
+
+
+def listed(endpoints: Sequence[Endpoint]) -> str:
+    """Listeners as `listeners` has them."""
+    return ",".join(f"{one.listener}://{one.host}:{one.port}" for one in endpoints)
+
+
+def static_configs(config: ServerConfig) -> dict[str, str]:
+    """The static configs of a server for DescribeConfigs, by Kafka's names."""
+    return {
+        "broker.id": str(config.server_id),
+        "zookeeper.connect": config.zookeeper_connect,
+        "zookeeper.session.timeout.ms": str(config.session_timeout_ms),
+        "listeners": listed(config.listeners),
+        **(
+            {PROTOCOL_MAP: ",".join(f"{one.listener}:{one.security_protocol}" for one in config.listeners)}
+            if any(one.listener != one.security_protocol for one in config.listeners)
+            else {}
+        ),
+        **({"advertised.listeners": listed(config.advertised)} if config.advertised else {}),
+        **({AUTHORIZER: CLASS_NAME} if config.authorizer else {}),
+        **{name: shown(value) for name, value in config.broker_settings.items()},
+        **{
+            name: str(value)
+            for name, value in reassignment_settings.cap_settings(config.settings.caps).items()
+            if value >= 0
+        },
+        **({} if config.settings.replication_factor_change_allowed else {REPLICATION_FACTOR_CHANGE_ALLOWED: "false"}),
+    }

@@ -1,0 +1,104 @@
+"""Rounds of the queue: moves join it, are admitted, and what was decided becomes durable."""
+
+from collections.abc import Iterable, Mapping
+from itertools import count
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller.commit import queue_writes
+from kafka_reassign_rpc.core.reassignment.in_flight_caps import (
+    MovesInFlight,
+)
+from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
+from kafka_reassign_rpc.core.reassignment_settings import (
+    DEFAULT_SETTINGS,
+    ReassignmentSettings,
+    caps_in_force,
+)
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
+from kafka_reassign_rpc.core.state.cluster import QUEUE, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
+from kafka_reassign_rpc.core.znode_routes import queue_admission
+from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, SetData, Stat
+from tests.core.build import TOPIC
+
+ROOT = "/admin/reassign_partitions_queue"
+Target = tuple[int, ...]
+
+
+def through(steps: Iterable[None]) -> None:
+    for _ in steps:
+        pass
+
+
+def queued(
+    in_cluster: Cluster,
+    targets: Mapping[int, Target],
+    *,
+    route: str = QUEUE,
+    path: str = ROOT,
+    own: Mapping[int, int] | None = None,
+) -> None:
+    """`own`: the caps that moves bring along, by partition."""
+    entries = {
+        (TOPIC, index): WaitingMove(target, route, moves_per_broker=(own or {}).get(index, -1))
+        for index, target in targets.items()
+    }
+    through(in_cluster.queue.put(QueuePart(ROOT, path, entries)))
+
+
+def scheduled(view: RoundView, settings: ReassignmentSettings = DEFAULT_SETTINGS) -> MovesInFlight:
+    in_flight = MovesInFlight(view.cluster, caps_in_force(view.cluster, settings), sizes_sampled=settings.sizes_sampled)
+    through(in_flight.count(view))
+    return in_flight
+
+
+def admitted(in_cluster: Cluster, settings: ReassignmentSettings = DEFAULT_SETTINGS, most: int = 1000) -> RoundView:
+    view = RoundView(in_cluster)
+    through(queue_admission.start_waiting_moves(view, settings, scheduled(view, settings), {}, most))
+    return view
+
+
+def waiting_for(in_cluster: Cluster) -> dict[tuple[int, int], int]:
+    """How many moves wait, by broker and own cap."""
+    queue = in_cluster.queue
+    return {(broker, cap): len(queue.blocked[cap][broker]) for broker, cap in queue.lines()}
+
+
+_zxids = count(1)
+
+
+def durable(in_cluster: Cluster, view: RoundView) -> None:
+    """Put the round into the cluster, as its commit would."""
+    written: dict[str, Stat] = {}
+    for op in (*queue_writes.first(in_cluster, view), *queue_writes.last(in_cluster, view)):
+        zxid = next(_zxids)
+        match op:
+            case Create(path):
+                assert path not in in_cluster.queue.parts
+                written[path] = stat(zxid, 0)
+            case SetData(path, _, version):
+                known = in_cluster.queue.parts.get(path)
+                assert version == (written[path].version if path in written else known and known.version)
+                written[path] = stat(zxid, version + 1)
+            case Delete(path) | Check(path):
+                assert path in in_cluster.queue.parts or path in written
+    names = view.partitions
+    durable = replay.Durable({}, dict.fromkeys(names, 1), {name: (next(_zxids), 0) for name in names})
+    through(replay.replay(in_cluster, view, durable, 1, replay.ReplayedChanges()))
+    through(queue_writes.put_durable(in_cluster, view, written))
+
+
+def stat(zxid: int, version: int) -> Stat:
+    return Stat(zxid, zxid, 0, 0, version, 0, 0, 0, 0, 0, 0)
+
+
+def complete(in_cluster: Cluster, name: TopicPartition) -> None:
+    value = in_cluster.get(*name)
+    assert value is not None
+    done = completed(in_cluster, replace(value, isr=value.target))
+    assert done is not None
+    view = RoundView(in_cluster)
+    view.add(PartitionChange(*name, replace(done, pending_deletion=())))
+    durable(in_cluster, view)
