@@ -7,7 +7,7 @@ import sys
 from functools import partial
 
 from .fuzz import Options, fuzz
-from .lanes import WORKERS
+from .lanes import USUAL, WORKERS
 
 
 def main() -> int:
@@ -15,8 +15,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("--seed", type=int, help="sends the same cases again; drawn if it is not given")
     parser.add_argument("--minutes", type=float, default=2.0, help="how long (default: 2)")
-    parser.add_argument("--lanes", nargs="+", choices=sorted(WORKERS), default=sorted(WORKERS), metavar="LANE",
-                        help=f"run only these of {', '.join(WORKERS)}")  # fmt: skip
+    parser.add_argument("--lanes", nargs="+", choices=sorted(WORKERS), default=sorted(USUAL), metavar="LANE",
+                        help=f"run only these of {', '.join(WORKERS)} (default: all but bursts)")  # fmt: skip
     parser.add_argument("--first", type=int, default=0, metavar="CASE", help="begin with this case of each lane")
     parser.add_argument("--largest", type=int, default=Options(0, 0).largest, metavar="BYTES", help="the largest frame")
     parser.add_argument("--wait-ms", type=float, default=1000, metavar="MS",

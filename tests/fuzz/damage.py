@@ -5,10 +5,10 @@ from random import Random
 _NUMBERS = [bytes.fromhex(text) for text in ("0000", "ffff", "7fff", "8000", "7fffffff", "ffffffff", "80000000")]
 
 
-def damaged(rng: Random, data: bytes) -> bytes:
-    """`data` with one to five places changed, removed, doubled or made an extreme number."""
+def damaged(rng: Random, data: bytes, most: int = 5) -> bytes:
+    """`data` with one to `most` places changed, removed, doubled or made an extreme number."""
     found = bytearray(data)
-    for _ in range(rng.randint(1, 5)):
+    for _ in range(rng.randint(1, most)):
         at = rng.randint(0, len(found))
         to = min(len(found), at + rng.randint(1, 8))
         how = rng.randrange(5)

@@ -83,6 +83,18 @@ def frame_of(rng: Random, key: int, version: int, kind: str, largest: int) -> Fr
     return Frame(key, version, kind, data)
 
 
+def variants(rng: Random, count: int) -> list[Frame]:
+    """A small valid frame of any API and version, and damaged ones of it: much cheaper than as many different ones."""
+    key = rng.choice(list(SERVER_APIS))
+    version = rng.randint(SERVER_APIS[key].min_version, SERVER_APIS[key].max_version)
+    valid = frame_of(rng, key, version, "valid", 0)
+    head, body = valid.data[4 : 4 + LEAST_FRAME], valid.data[4 + LEAST_FRAME :]
+    return [
+        valid,
+        *(Frame(key, version, "damaged", _sized(head + damaged(rng, body, most=2))) for _ in range(count - 1)),
+    ]
+
+
 def _sized(body: bytes) -> bytes:
     return struct.pack(">i", len(body)) + body
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.fuzz.lanes import WORKERS, Lanes
+from tests.fuzz.lanes import USUAL, Lanes
 from tests.fuzz.site import Honest, Site, honest_client, site
 from tests.fuzz.verdict import Finding, in_log, in_memory, in_waits
 
@@ -30,7 +30,7 @@ class Options(NamedTuple):
 
     seed: int
     seconds: float
-    lanes: frozenset[str] = frozenset(WORKERS)
+    lanes: frozenset[str] = USUAL
     first: int = 0
     largest: int = 10 * 2**20 - 1000
     memory: int = 600 * 2**20
@@ -79,6 +79,8 @@ class _Run:
         async with honest_client(self._site) as honest:
             await self._under_fire(honest)
         self._tell(honest)
+        if self._site.server.alive:
+            self._say(await self._site.connection_metrics())
         found = [*self._lanes.findings]
         if not self._site.server.alive:
             found.append(Finding("crash", "the server has ended"))

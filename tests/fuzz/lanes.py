@@ -5,11 +5,10 @@ Each lane is a sequence of cases. The seed, the lane's name and the case's numbe
 
 import asyncio
 import itertools
-import socket
 import struct
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from random import Random
 
 from kafka_reassign_rpc.protocol.frame_codec import decode_response
@@ -18,19 +17,20 @@ from kafka_reassign_rpc.protocol.messages import RESPONSES
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, NotEmpty, ZkError
 from tests.fuzz import http, znodes
-from tests.fuzz.frames import Frame, frame
+from tests.fuzz.connections import HOSTS, Address, connected
+from tests.fuzz.frames import Frame, frame, variants
 from tests.fuzz.verdict import Finding, in_answer
 
-Address = tuple[str, int]
-
-WORKERS = {"frames": 6, "znodes": 1, "http": 4, "slow": 120}
+WORKERS = {"frames": 6, "znodes": 1, "http": 4, "slow": 120, "bursts": 24}
 """Cases at a time, by lane."""
+USUAL = frozenset(WORKERS) - {"bursts"}
+"""The lanes that run where none are named: bursts leave little of the machine to others."""
+BURST = 100
+"""Frames of a burst."""
 ANSWER_S = 90.0
 """How long a case waits for an answer. A request that waits in the server says for how long (timeout_ms): a second."""
 DECODED = 200_000
 """Bytes of the largest answer that is decoded: it costs this process time."""
-HOSTS = tuple(f"127.0.0.{number}" for number in range(2, 10))
-"""Where connections come from; honest clients come from 127.0.0.1."""
 KEPT = 500
 """Cases that the journal has of each lane."""
 ZNODE_EVERY_S = 0.03
@@ -60,6 +60,7 @@ class Lanes:
             "znodes": self._znode,
             "http": self._http,
             "slow": self._slow,
+            "bursts": self._bursts,
         }
         async with asyncio.TaskGroup() as group:
             for lane in sorted(lanes):
@@ -79,7 +80,7 @@ class Lanes:
 
     async def _frames(self, rng: Random, case: str) -> None:
         """One to twenty frames on one connection; most cases have few."""
-        async with _connected(rng, self._server) as (reader, writer):
+        async with connected(self._server, rng.choice(HOSTS)) as (reader, writer):
             for _ in range(rng.choice((1, 3, 20))):
                 sent = frame(rng, self._largest)
                 self._note(case, sent)
@@ -103,9 +104,13 @@ class Lanes:
                 self.counts["valid frames that closed their connection"] += 1
             return False
         self.counts["answers"] += 1
+        self._check_answer(data, sent, case)
+        return True
+
+    def _check_answer(self, data: bytes, sent: Frame, case: str) -> None:
+        """Checks the answer, where the frame's API and version are those that were drawn."""
         if sent.kind not in ("header", "damaged", "truncated") or struct.unpack_from(">hh", sent.data, 4) == sent[:2]:
             self._check(data, sent, case)
-        return True
 
     def _check(self, data: bytes, sent: Frame, case: str) -> None:
         if len(data) > DECODED:
@@ -118,6 +123,24 @@ class Lanes:
             )
         else:
             self.findings += in_answer(answer, f"{case}: {sent}")
+
+    async def _bursts(self, rng: Random, case: str) -> None:
+        """Variants of one frame, many on their way at once. After one that closes its connection, a new one goes on."""
+        left = variants(rng, BURST)
+        self._note(case, left[0])
+        while left:
+            async with connected(self._server, rng.choice(HOSTS)) as (reader, writer):
+                writer.writelines([sent.data for sent in left])
+                answered = await self._answers(reader, left, case)
+            del left[: answered + 1]
+
+    async def _answers(self, reader: asyncio.StreamReader, sent: list[Frame], case: str) -> int:
+        """How many frames were answered before the server closed the connection; counts that one too."""
+        for number, one in enumerate(sent):
+            self.counts["frames in bursts"] += 1
+            if not await self._answered(reader, one, case):
+                return number
+        return len(sent)
 
     # ------------------------------------------------------------------------------------------------ znodes
 
@@ -153,7 +176,7 @@ class Lanes:
     async def _http(self, rng: Random, case: str) -> None:
         data = http.request(rng)
         self._note(case, repr(data[:100]))
-        async with _connected(rng, self._pages) as (reader, writer):
+        async with connected(self._pages, rng.choice(HOSTS)) as (reader, writer):
             writer.write(data)
             with suppress(TimeoutError):
                 async with asyncio.timeout(rng.choice((0.1, 1.0))):
@@ -169,7 +192,7 @@ class Lanes:
         pages = kind != "unread" and rng.random() < 0.3
         self._note(case, f"{kind} {'HTTP' if pages else ''}")
         self.counts[f"slow {kind}"] += 1
-        async with _connected(rng, self._pages if pages else self._server) as (_, writer):
+        async with connected(self._pages if pages else self._server, rng.choice(HOSTS)) as (_, writer):
             until = asyncio.get_running_loop().time() + rng.uniform(0.1, 10)
             if kind == "unread":
                 writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -189,22 +212,3 @@ class Lanes:
 def frame_of_metadata() -> bytes:
     """Metadata of all topics."""
     return struct.pack(">ihhihi", 14, 3, 1, 1, -1, -1)
-
-
-@asynccontextmanager
-async def _connected(rng: Random, address: Address) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A connection from one of HOSTS; aborted at the end."""
-    raw = socket.socket()
-    try:
-        raw.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT: ports are drawn for each target
-        raw.bind((rng.choice(HOSTS), 0))
-        raw.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(raw, address)
-        reader, writer = await asyncio.open_connection(sock=raw, limit=1 << 26)
-    except BaseException:
-        raw.close()
-        raise
-    try:
-        yield reader, writer
-    finally:
-        writer.transport.abort()

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import Address, Cluster, address_of
 from tests.fuzz.messages import BROKERS
+from tests.http_client import get
 from tests.processes import Process, processes
 from tests.waiting import eventually
 
@@ -47,6 +48,12 @@ class Site:
                 if line.startswith("VmRSS:"):
                     return int(line.split()[1]) * 1024
         return 0
+
+    async def connection_metrics(self) -> str:
+        """The metrics of connections, a line each."""
+        page = (await get("{}:{}".format(*self.pages), "/metrics")).body.decode()
+        shown = ("kafka_reassign_connections", "process_open_fds")
+        return "\n".join(line for line in page.splitlines() if line.startswith(shown))
 
     async def epoch(self) -> bytes:
         """Changes with each term of a controller."""
@@ -108,16 +115,18 @@ class Honest:
 
     longest   the longest wait for each kind of request, in seconds
     errors    what went wrong, by text
+    reports   how many seconds it has told of
     """
 
     def __init__(self) -> None:
         self.longest: dict[str, float] = {}
         self.errors: Counter[str] = Counter()
-        self.count = self.late = 0
+        self.count = self.late = self.reports = 0
 
     def take(self, line: bytes) -> None:
         """A line of the client's report."""
         report = json.loads(line)
+        self.reports += 1
         self.count += report["count"]
         self.late += report["late"]
         self.errors.update(report["errors"])
