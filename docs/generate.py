@@ -23,8 +23,8 @@ from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
 from kafka_reassign_rpc.controller.telemetry.refusal_limit import OF_ALL_ADDRESSES, OF_AN_ADDRESS, OF_ZNODES, REPORT_MS
 from kafka_reassign_rpc.core import kafka_errors
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.requesters import LONGEST_PART, LONGEST_PRINCIPAL
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL
 from kafka_reassign_rpc.status_page import documents, requests
 from kafka_reassign_rpc.status_page.status_stream import EVERY_S, MOST_VIEWERS, STREAM_S
 from kafka_reassign_rpc.support.bounded_log import LONGEST_FIELD, LONGEST_LINE

@@ -219,7 +219,8 @@ def page_of(
             found.append(_moving_document(topic, index, partition, progress, who(topic, index)))
         elif (move := _waiting_move(term.cluster, topic, index)) is not None:
             size = term.cluster.sizes.get(TopicPartition(topic, index))
-            found.append(_waiting_document(topic, index, partition, move, size, who(topic, index)))
+            by = who(topic, index) if move.by is None else move.by.who
+            found.append(_waiting_document(topic, index, partition, move, size, by))
     return Moves(at, listed_at, offset, limit, selection.size, selection.sums, found)
 
 

@@ -3,20 +3,22 @@
     {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2,4],"original_replicas":[1,2,3]}]}
 
 The queue has the same format. To the moves that the controller itself has queued it adds the `route` where it is not
-the queue, the `reason`, the `throttle`, and `moves_per_broker`, its own cap.
+the queue, the `reason`, the `throttle`, `moves_per_broker`, its own cap, and `client`: a place in the list `clients`
+beside the partitions, which has who queued them.
 
 People write this znode by hand as often as tools do. So an error is reported for its entry alone; BadZnode is raised
 only where nothing can be understood, or where too many entries are malformed. A large znode is decoded in a thread.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
+from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL, Requester, client
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
 from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, MAX_INT64, Id
@@ -54,6 +56,7 @@ class _Entry(_Wanted):
     reason: str = ""
     throttle: Annotated[int, msgspec.Meta(le=MAX_INT64)] = -1
     moves_per_broker: Annotated[int, msgspec.Meta(le=MAX_INT32)] = -1
+    client: Any = None  # whatever it is, it costs the entry nothing else
 
 
 class _Written(msgspec.Struct, omit_defaults=True, gc=False):
@@ -72,16 +75,31 @@ class _WrittenMove(msgspec.Struct, omit_defaults=True, gc=False):
     reason: str = ""
     throttle: int = -1
     moves_per_broker: int = -1
+    client: int | None = None
+
+
+_Principal = Annotated[str, msgspec.Meta(max_length=LONGEST_PRINCIPAL)]
+_Part = Annotated[str, msgspec.Meta(max_length=LONGEST_PART)]
+
+
+class _Client(msgspec.Struct, omit_defaults=True, gc=False):
+    principal: _Principal
+    address: _Part
+    client_id: _Part | None = None
+    listener: _Principal | None = None
+    mechanism: _Part | None = None
 
 
 class _Typed(msgspec.Struct):
     partitions: list[_Entry]
     version: int = VERSION
+    clients: Any = None
 
 
 class _Raw(msgspec.Struct):
     partitions: list[msgspec.Raw]
     version: int = VERSION
+    clients: Any = None
 
 
 _typed = msgspec.json.Decoder(_Typed)
@@ -95,7 +113,7 @@ def decode_reassignments(data: bytes, path: str) -> Reassignments:
     """The entries by partition. Of two entries for the same partition the later one counts, as in Kafka."""
     problems = EntryProblems(path)
     entries: dict[TopicPartition, BatchEntry] = {}
-    for found in _entries(data, path, problems):
+    for found in _read(data, path, problems).entries:
         name = TopicPartition(found.topic, found.partition)
         if name in entries:
             del entries[name]
@@ -104,20 +122,24 @@ def decode_reassignments(data: bytes, path: str) -> Reassignments:
     return Reassignments(entries, problems.texts())
 
 
-def _entries(data: bytes, path: str, problems: EntryProblems) -> Iterator[_Entry]:
+class _Contents(NamedTuple):
+    entries: Iterable[_Entry]
+    clients: object
+
+
+def _read(data: bytes, path: str, problems: EntryProblems) -> _Contents:
     try:
         typed = parse(_typed, data)
     except Undecodable:
-        yield from _one_by_one(data, path, problems)
-    else:
-        _check(typed.version, path)
-        yield from typed.partitions
+        raw = decode_json(_raw, data, path)
+        _check(raw.version, path)
+        return _Contents(_one_by_one(raw.partitions, problems), raw.clients)
+    _check(typed.version, path)
+    return _Contents(typed.partitions, typed.clients)
 
 
-def _one_by_one(data: bytes, path: str, problems: EntryProblems) -> Iterator[_Entry]:
-    raw = decode_json(_raw, data, path)
-    _check(raw.version, path)
-    for position, one in enumerate(raw.partitions):
+def _one_by_one(partitions: Iterable[msgspec.Raw], problems: EntryProblems) -> Iterator[_Entry]:
+    for position, one in enumerate(partitions):
         try:
             yield parse(_entry, one)
             continue
@@ -158,23 +180,65 @@ def decode_queue(data: bytes, path: str) -> QueueEntries:
     """Decodes a part of the queue. Raises BadZnode where nothing can be understood."""
     problems = EntryProblems(path)
     entries: dict[StoredName, WaitingMove] = {}
-    for found in _entries(data, path, problems):
+    contents = _read(data, path, problems)
+    clients = _clients(contents.clients, problems)
+    for found in contents.entries:
         name = (found.topic, found.partition)
         if entries.pop(name, None) is not None:
             problems.add(f"{shortened(found.topic)}-{found.partition} stands there twice: the later entry counts")
         route = found.route if found.route in _ROUTES else QUEUE
         cap = found.moves_per_broker if found.moves_per_broker > 0 else -1
-        entries[name] = WaitingMove(found.replicas, route, found.reason, max(found.throttle, -1), cap)
+        by = None
+        if found.client is not None:
+            by = clients.get(found.client) if isinstance(found.client, int) else None
+            if by is None:
+                problems.add(f"{shortened(found.topic)}-{found.partition}: there is no client {shown(found.client)}")
+        entries[name] = WaitingMove(found.replicas, route, found.reason, max(found.throttle, -1), cap, by)
     return QueueEntries(entries, problems.texts())
 
 
-def encode_waiting(name: StoredName, move: WaitingMove) -> bytes:
-    """One move of a part."""
-    return _json.encode(
-        _WrittenMove(name[0], name[1], move.target, move.route, move.reason, move.throttle, move.moves_per_broker)
-    )
+def _clients(found: object, problems: EntryProblems) -> dict[int, Requester]:
+    """Who has queued moves, by the place in the list."""
+    clients: dict[int, Requester] = {}
+    if found is not None and not isinstance(found, list):
+        problems.add("its clients are no list")
+    for place, one in enumerate(found if isinstance(found, list) else ()):
+        try:
+            named = msgspec.convert(one, _Client)
+        except msgspec.ValidationError as error:
+            problems.add_wrong(f"client {place}: {error}")
+        else:
+            clients[place] = client(named.principal, named.client_id, named.address, named.listener, named.mechanism)
+    return clients
 
 
-def encode_queue(entries: Iterable[bytes]) -> bytes:
-    """A part, made of the bytes that `encode_waiting` returns."""
-    return b'{"version":%d,"partitions":[%b]}' % (VERSION, b",".join(entries))
+class QueuePartContent:
+    """The content of a part, to which moves are added one by one. `size`: its bytes, nearly."""
+
+    def __init__(self) -> None:
+        self._moves: list[bytes] = []
+        self._clients: dict[Requester, int] = {}
+        self.size = 0
+
+    def add(self, name: StoredName, move: WaitingMove) -> None:
+        by = None if move.by is None else self._place(move.by)
+        cap = move.moves_per_broker
+        one = _json.encode(_WrittenMove(name[0], name[1], move.target, move.route, move.reason, move.throttle, cap, by))
+        self._moves.append(one)
+        self.size += len(one)
+
+    def _place(self, by: Requester) -> int:
+        if by not in self._clients:
+            self._clients[by] = len(self._clients)
+            self.size += len(_json.encode(_written_client(by)))
+        return self._clients[by]
+
+    def encode(self) -> bytes:
+        clients = b""
+        if self._clients:
+            clients = b'"clients":%b,' % _json.encode([_written_client(by) for by in self._clients])
+        return b'{"version":%d,%b"partitions":[%b]}' % (VERSION, clients, b",".join(self._moves))
+
+
+def _written_client(by: Requester) -> _Client:
+    return _Client(by.principal or "", by.address or "", by.client_id, by.listener, by.mechanism)

@@ -27,6 +27,7 @@ from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, QUEUE, RPC, Cluster, Endpoint, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Queue, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Op, Result
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import encode_request
@@ -143,6 +144,7 @@ class BareController:
         reason: str = "",
         route: str | None = None,
         throttle: int = -1,
+        by: Requester = CONTROLLER,
     ) -> dict[Name, KafkaError | None]:
         topics: dict[str, list[Any]] = {}
         for (topic, index), target in targets.items():
@@ -155,7 +157,7 @@ class BareController:
             throttle=throttle,
         )
         results: Sequence[ItemResult] = await self.loop.submit(
-            alter_reassignments_command.AlterReassignmentsCommand(request)
+            alter_reassignments_command.AlterReassignmentsCommand(request, by)
         )
         return {(topic, index): error for topic, index, error in results}
 

@@ -39,7 +39,8 @@ MODULES = (
 STAT = Stat(*range(11))
 ID = "AAECAwQFBgcICQoLDA0ODw"
 ENTRY = {"topic": "t", "partition": 0, "replicas": [1, 2], "original_replicas": [2, 3], "cancel_skipped": "why"}
-QUEUED = {**ENTRY, "route": "rpc", "reason": "why", "throttle": 1000, "moves_per_broker": 5}
+QUEUED = {**ENTRY, "route": "rpc", "reason": "why", "throttle": 1000, "moves_per_broker": 5, "client": 0}
+CLIENT = {"principal": "User:a", "client_id": "b", "address": "::1", "listener": "SASL_SSL", "mechanism": "PLAIN"}
 RATE = {"set": "1000", "lease": 1000, "before": "5"}
 LIST = {"ours": "0:1", "before": "0:2"}
 LONGEST_MESSAGE = 800
@@ -146,7 +147,9 @@ ZNODES = {
         reassign_partitions_znode.decode_reassignments,
         ({"version": 1, "partitions": [ENTRY, {**ENTRY, "topic": "u"}]},),
     ),
-    "decode_queue": Znode(reassign_partitions_znode.decode_queue, ({"version": 1, "partitions": [QUEUED]},)),
+    "decode_queue": Znode(
+        reassign_partitions_znode.decode_queue, ({"version": 1, "clients": [CLIENT], "partitions": [QUEUED]},)
+    ),
     "decode_request": Znode(
         reassignment_request_znodes.decode_request,
         ({"version": 1, "assignments": {"t": {"0": [1, 2]}, "u": {"3": [4], "4": []}}, "legacy": True},),

@@ -6,12 +6,12 @@ from typing import Generic, TypeVar
 from uuid import uuid4
 
 from kafka_reassign_rpc.core import reassignment_settings
-from kafka_reassign_rpc.core.events.requesters import CONTROLLER, Requester, znode
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import MovesInFlight
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import Change, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, znode
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.support.slices import in_slices
 from kafka_reassign_rpc.zookeeper import znode_paths

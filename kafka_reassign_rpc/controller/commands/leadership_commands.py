@@ -11,7 +11,6 @@ from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller_channel.broker_channel import LogDirAnswer
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.events.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
@@ -19,6 +18,7 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_part
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import Broker, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.support.slices import in_slices
 

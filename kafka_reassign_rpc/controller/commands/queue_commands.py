@@ -10,9 +10,9 @@ from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import 
 from kafka_reassign_rpc.controller.loading.load_queue import QueueRootRead, ZnodeProblem
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.events.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.support.slices import SliceCounter
 

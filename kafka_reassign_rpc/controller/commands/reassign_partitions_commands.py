@@ -14,9 +14,9 @@ from kafka_reassign_rpc.controller.loading.load_queue import ZnodeProblem
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.events.requesters import znode
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
+from kafka_reassign_rpc.core.state.requesters import znode
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import waiting_route_conflict
 from kafka_reassign_rpc.support.slices import in_slices

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.events.requesters import Requester
 from kafka_reassign_rpc.core.healing import failed_brokers, healing_settings, repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, LostReplicas, diagnose
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
@@ -25,6 +24,7 @@ from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insyn
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
 from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.start_order import StartOrder, start_priority

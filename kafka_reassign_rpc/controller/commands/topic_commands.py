@@ -15,7 +15,6 @@ from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.events.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import (
@@ -26,6 +25,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeletionStarted,
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.topics import lost_commits, topic_changes
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.support.slices import in_slices

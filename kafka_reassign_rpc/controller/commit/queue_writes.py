@@ -14,10 +14,10 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueueChanges, QueuePart, StoredName, WaitingMove
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData, Stat
-from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, encode_queue, encode_waiting
+from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, QueuePartContent
 
 PART_BYTES = 8 << 10
-"""Size of a part that the controller makes."""
+"""A part that the controller makes takes no more moves once it is as large."""
 
 
 def first(cluster: Cluster, view: RoundView) -> Iterator[Op]:
@@ -87,7 +87,10 @@ def _written(changes: QueueChanges, part: QueuePart, entries: Mapping[StoredName
     if not entries and not part.is_root:
         changes.made[part.path] = None
         return Delete(part.path, part.version)
-    data = encode_queue(encode_waiting(name, move) for name, move in entries.items())
+    content = QueuePartContent()
+    for name, move in entries.items():
+        content.add(name, move)
+    data = content.encode()
     changes.made[part.path] = replace(
         part, entries=entries, size=len(data), version=part.version + 1, flawed=False, unreadable=False
     )
@@ -108,19 +111,15 @@ def _new_parts(
 
 def _chunks(moves: Iterable[tuple[StoredName, WaitingMove]]) -> Iterator[tuple[dict[StoredName, WaitingMove], bytes]]:
     entries: dict[StoredName, WaitingMove] = {}
-    encoded: list[bytes] = []
-    size = 0
-    for name, move in moves:
-        one = encode_waiting(name, move)
-        if encoded and size + len(one) > PART_BYTES:
-            yield entries, encode_queue(encoded)
-            entries, encoded, size = {}, [], 0
-        topic, partition = name
+    content = QueuePartContent()
+    for (topic, partition), move in moves:
         entries[topic, partition] = move
-        encoded.append(one)
-        size += len(one)
-    if encoded:
-        yield entries, encode_queue(encoded)
+        content.add((topic, partition), move)
+        if content.size >= PART_BYTES:
+            yield entries, content.encode()
+            entries, content = {}, QueuePartContent()
+    if entries:
+        yield entries, content.encode()
 
 
 def _is_over(queue: Queue, changes: QueueChanges, root: str) -> bool:

@@ -26,11 +26,11 @@ from kafka_reassign_rpc.controller.commit.durable_store import MAX_STEP_BYTES, D
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.events.requesters import CONTROLLER
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE, NOTHING, Lease, Leases
 from kafka_reassign_rpc.core.throttling import leased_configs
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, Cancelled, TopicMemory

@@ -29,7 +29,6 @@ from kafka_reassign_rpc.controller.commands.repair_commands import (
 )
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
-from kafka_reassign_rpc.core.events.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
@@ -37,6 +36,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, He
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner

@@ -23,16 +23,16 @@ from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, ClusterFigures, figures_of
 from kafka_reassign_rpc.core import restrictions
-from kafka_reassign_rpc.core.events import requesters
-from kafka_reassign_rpc.core.events.requesters import Requester
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, StaleBrokerEpoch
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import NO_TOTALS, MoveProgress, ProgressTracker, Totals
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
+from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.status_page.server_view import TermView
 

@@ -10,9 +10,10 @@ from kafka_reassign_rpc.controller.duties.acl_keeper import MOST_ACLS, AclKeeper
 from kafka_reassign_rpc.core.acls.acl_binding import AccessControlEntry, AclBinding, ResourcePattern, is_principal
 from kafka_reassign_rpc.core.acls.acl_cache import Entries
 from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
-from kafka_reassign_rpc.core.events import catalogue, requesters
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, PolicyViolation, UnknownServerError
+from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.support.slice_timer import in_turns
 from kafka_reassign_rpc.support.slices import SliceCounter
 from kafka_reassign_rpc.zookeeper.acl_znodes import TooManyAcls

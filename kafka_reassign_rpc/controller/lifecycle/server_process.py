@@ -43,10 +43,11 @@ from kafka_reassign_rpc.controller.telemetry.metrics import PAUSE, Metrics, Serv
 from kafka_reassign_rpc.controller.watches.client_configs import ClientConfigs
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
-from kafka_reassign_rpc.core.events import catalogue, requesters
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, Endpoint
 from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
 from kafka_reassign_rpc.server import interpreter_tuning

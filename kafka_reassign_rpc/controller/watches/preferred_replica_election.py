@@ -10,9 +10,10 @@ from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, Rel
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
-from kafka_reassign_rpc.core.events import catalogue, requesters
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded
+from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.notification_znodes import decode_partitions
 from kafka_reassign_rpc.zookeeper.operations import Delete, Stat

@@ -28,11 +28,11 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import BY_REQUEST, Event
-from kafka_reassign_rpc.core.events.requesters import Requester
 from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
 from kafka_reassign_rpc.core.round.round_view import RequestEnded
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import (
     ReassignmentRequest,

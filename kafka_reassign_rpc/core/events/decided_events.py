@@ -28,11 +28,11 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import original
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, MoveRecord, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.support.bounded_text import shortened, word
 
 BY_REQUEST = "znode /admin/reassignment_requests/"

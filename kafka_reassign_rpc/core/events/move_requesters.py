@@ -1,4 +1,4 @@
-"""Who asked for the moves in flight and waiting, as events tell: no znode has the requester of a move."""
+"""Who asked for the moves in flight and waiting, as events tell: of moves in flight no znode has the requester."""
 
 from kafka_reassign_rpc.core.events import catalogue
 

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import AssignmentDecision, Event, RoundNote, reassigned
-from kafka_reassign_rpc.core.events.requesters import CONTROLLER
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 
 
 class AssignmentWrite(Enum):

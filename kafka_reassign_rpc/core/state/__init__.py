@@ -2,6 +2,7 @@
 
 cluster.py                      `Cluster`, `Topic`, `Partition`, `MoveRecord`, `Broker`
 topic_partition.py              `TopicPartition`, the name of a partition
+requesters.py                   who asked for a decision
 queue_entries.py                the queue: waiting moves and the znodes that store them
 reassign_partitions_entries.py  entries of `/admin/reassign_partitions`
 throttle_leases.py              throttle leases, by topic and broker

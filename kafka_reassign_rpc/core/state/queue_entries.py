@@ -16,7 +16,9 @@ from heapq import heappush
 from itertools import count, islice
 
 import msgspec
+from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
@@ -38,6 +40,7 @@ class WaitingMove(msgspec.Struct, frozen=True, gc=False):
     """A move that waits. `route`, `reason`, `throttle`: see `core.reassignment.alter`.
 
     moves_per_broker    its own cap on the moves in flight of each of its brokers, or NO_CAP
+    by                  the client that has queued it; None: it was no client, or it is not known any more
     """
 
     target: tuple[int, ...]
@@ -45,6 +48,11 @@ class WaitingMove(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
     throttle: int = -1
     moves_per_broker: int = NO_CAP
+    by: Requester | None = None
+
+    def asks_for_the_same(self, other: "WaitingMove") -> bool:
+        """Whether they differ in nothing but in who has queued them."""
+        return self == (other if other.by == self.by else replace(other, by=self.by))
 
 
 class QueuePart(msgspec.Struct, frozen=True):

@@ -27,6 +27,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -139,12 +141,16 @@ def find(view: RoundView, name: TopicPartition) -> WaitingMove | None:
 
 
 def append(view: RoundView, name: TopicPartition, move: WaitingMove) -> KafkaError | None:
-    """A move joins the queue and replaces a waiting move of the same partition. Returns an error if it cannot."""
+    """A move joins the queue and replaces a waiting move of the same partition. Returns an error if it cannot.
+
+    It gets the requester of this decision. One that waits already keeps its own, and its place.
+    """
     if len(name[0]) + len(move.reason) + 12 * len(move.target) > MAX_MOVE_CHARACTERS:
         return PolicyViolation("The target is too long to wait in the queue.")
-    if find(view, name) != move:
+    known = find(view, name)
+    if known is None or not known.asks_for_the_same(move):
         withdraw(view, name)
-        view.queue.appended[name] = move
+        view.queue.appended[name] = replace(move, by=view.by) if view.by.is_client else move
         view.report(
             Event(catalogue.MOVE_WAITING, *name, route=move.route, reason=move.reason or None, target=move.target)
         )
@@ -313,6 +319,7 @@ def _start_in_order(
     most: int,
 ) -> Iterator[None]:
     queue = view.cluster.queue
+    by = view.by
     started = 0
     slices = SliceCounter(SLICE)
     try:
@@ -330,6 +337,7 @@ def _start_in_order(
             if place.serial != serial or view.queue.gone(name, place.path):
                 line.back(serial)
                 continue
+            view.by = place.move.by or by
             outcome = _decide_next(view, name, place, settings, in_flight, refused)
             if outcome.waits_for is None or outcome.waits_for == LATER:
                 line.back(serial)
@@ -344,6 +352,7 @@ def _start_in_order(
                 queue.wait(serial, outcome.waits_for)
     finally:
         line.done()
+        view.by = by
 
 
 def _decide_next(

@@ -43,8 +43,8 @@ async def test_236_13_moves_beyond_the_caps_are_accepted_wait_in_their_order_and
     states = {("held", 0): "moving", ("held", 1): "moving", ("held", 2): "waiting", ("other", 0): "waiting"}
     assert await world.states() == states
     assert await world.queue() == {
-        ("held", 2): {"replicas": [3, 4], "route": "rpc"},
-        ("other", 0): {"replicas": [1, 2], "route": "rpc"},
+        ("held", 2): {"replicas": [3, 4], "route": "rpc", "client": 0},
+        ("other", 0): {"replicas": [1, 2], "route": "rpc", "client": 0},
     }
     await world.stop_server()
     await world.start_server()

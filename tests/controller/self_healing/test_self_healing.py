@@ -7,7 +7,6 @@ import pytest
 from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample, disk_of
 from kafka_reassign_rpc.controller.duties.self_healing import DIAGNOSE_EVERY_S
-from kafka_reassign_rpc.core.events.requesters import Requester
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, RETRY_MS, RepairCounts
 from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
@@ -15,6 +14,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.progress import SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import HEAL, TopicPartition
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.planner.planner_cluster import Volume
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

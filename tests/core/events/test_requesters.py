@@ -6,7 +6,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.core.events.requesters import (
+from kafka_reassign_rpc.core.state.requesters import (
     CONTROLLER,
     LONGEST_PART,
     LONGEST_PRINCIPAL,

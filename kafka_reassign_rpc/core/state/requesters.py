@@ -25,6 +25,10 @@ class Requester(NamedTuple):
     listener: str | None = None
     mechanism: str | None = None
 
+    @property
+    def is_client(self) -> bool:
+        return self.principal is not None and self.address is not None
+
 
 CONTROLLER = Requester("controller")
 """Of decisions without a request, such as the completion of a move."""

@@ -1,0 +1,96 @@
+"""The JSON of a part of the queue: who has queued a move stands beside the moves, and never costs a move anything."""
+
+import json
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.requesters import client
+from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, QueueEntries, QueuePartContent, decode_queue
+
+PATH = "/admin/reassign_partitions_queue/part-0000000001"
+ALICE = client("User:alice", "admin-1", "10.0.0.7", "SASL_SSL", "SCRAM-SHA-512")
+BOB = client("User:CN=bob,O=x", None, "::1")
+MOVE = {"topic": "t", "partition": 0, "replicas": [1, 2], "route": "rpc", "reason": "why", "throttle": 9}
+
+
+def encoded(moves: dict[tuple[str, int], WaitingMove]) -> bytes:
+    content = QueuePartContent()
+    for name, move in moves.items():
+        content.add(name, move)
+    return content.encode()
+
+
+def decoded(clients: object, *moves: dict[str, Any]) -> QueueEntries:
+    return decode_queue(json.dumps({"version": 1, "clients": clients, "partitions": moves}).encode(), PATH)
+
+
+def test_sv_5_the_clients_of_a_part_stand_there_once_and_are_read_again() -> None:
+    moves = {
+        ("t", 0): WaitingMove((1, 2), RPC, "why", 9, 3, ALICE),
+        ("t", 1): WaitingMove((2, 3), QUEUE, by=BOB),
+        ("u", 0): WaitingMove((3, 1), RPC, by=ALICE),
+        ("u", 1): WaitingMove((3, 1), HEAL),
+    }
+    data = encoded(moves)
+    assert decode_queue(data, PATH) == QueueEntries(moves, [])
+    assert json.loads(data)["clients"] == [
+        {
+            "principal": "User:alice",
+            "address": "10.0.0.7",
+            "client_id": "admin-1",
+            "listener": "SASL_SSL",
+            "mechanism": "SCRAM-SHA-512",
+        },
+        {"principal": "User:CN=bob,O=x", "address": "::1"},
+    ]
+
+
+def test_236_5_a_part_without_clients_is_written_as_before() -> None:
+    assert encoded({}) == EMPTY
+    assert json.loads(encoded({("t", 0): WaitingMove((1, 2), QUEUE)})) == {
+        "version": 1,
+        "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}],
+    }
+
+
+def test_236_5_the_size_of_a_part_is_known_while_moves_are_added() -> None:
+    content = QueuePartContent()
+    for index in range(100):
+        content.add(("t", index), WaitingMove((1, 2), RPC, by=ALICE if index % 2 else BOB))
+    assert content.size <= len(content.encode()) <= content.size + 200
+
+
+@pytest.mark.parametrize(
+    ("clients", "place"),
+    [
+        (None, 0),
+        ([], 0),
+        ({"0": {}}, 0),
+        ("x", 0),
+        ([{"principal": "User:a", "address": "::1"}], 1),
+        ([{"principal": "User:a", "address": "::1"}], -1),
+        ([{"principal": "User:a", "address": "::1"}], "0"),
+        ([{"principal": "User:a", "address": "::1"}], 10**30),
+        ([{"principal": "User:a", "address": "::1"}], [[[[]]]]),
+        ([{"principal": "User:a"}], 0),
+        ([{"principal": "x" * 251, "address": "::1"}], 0),
+        ([{"principal": "User:a", "address": "1" * 101}], 0),
+        ([{"principal": 5, "address": "::1"}], 0),
+        ([7], 0),
+    ],
+)
+def test_sv_6_a_malformed_client_is_reported_and_the_move_keeps_all_else(clients: object, place: object) -> None:
+    found = decoded(clients, {**MOVE, "client": place}, {**MOVE, "partition": 1})
+    move = WaitingMove((1, 2), RPC, "why", 9)
+    assert found.entries == {("t", 0): move, ("t", 1): move}
+    assert found.problems
+    assert all(len(problem) < 500 for problem in found.problems)
+
+
+def test_sv_6_beside_a_malformed_entry_the_clients_are_read() -> None:
+    found = decoded([{"principal": "User:a", "address": "::1"}], {**MOVE, "client": 0}, {"topic": 5})
+    assert found.entries == {("t", 0): WaitingMove((1, 2), RPC, "why", 9, by=client("User:a", None, "::1"))}
+    assert len(found.problems) == 1
