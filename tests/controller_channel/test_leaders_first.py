@@ -19,7 +19,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Endpoint, Partition, TopicPartition
 from kafka_reassign_rpc.protocol.messages import RESPONSES, LeaderAndIsrRequest
-from tests.controller_channel.test_broker_channel import NEWEST, ScriptedBroker
+from tests.controller_channel.scripted_broker import NEWEST, ScriptedBroker
 from tests.core.build import broker, cluster, moving, not_moving
 from tests.waiting import eventually
 

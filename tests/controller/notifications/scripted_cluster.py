@@ -18,8 +18,8 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import put_topic, state_json
-from tests.controller_channel.test_broker_channel import KAFKA_STORAGE_ERROR, NEWEST, STALE_CONTROLLER_EPOCH
-from tests.controller_channel.test_broker_channel import ScriptedBroker as PlainBroker
+from tests.controller_channel.scripted_broker import KAFKA_STORAGE_ERROR, NEWEST, STALE_CONTROLLER_EPOCH
+from tests.controller_channel.scripted_broker import ScriptedBroker as PlainBroker
 from tests.faults.cluster import Address, address_of, ask
 
 Name = tuple[str, int]

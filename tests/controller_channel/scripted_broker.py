@@ -1,0 +1,186 @@
+"""A broker that answers as a test tells it, and the channel to it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirAnswer
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
+from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
+from kafka_reassign_rpc.controller_channel.request_builders import Sender
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, TopicPartition
+from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_response
+from kafka_reassign_rpc.protocol.messages import (
+    RESPONSES,
+    ApiVersionsResponse,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+)
+from kafka_reassign_rpc.protocol.versions import ApiKey
+from tests.core.build import TOPIC_ID, cluster, moving, not_moving
+from tests.stop_listening import stop_listening
+from tests.waiting import eventually
+
+NEWEST: dict[int, int] = {
+    ApiKey.LEADER_AND_ISR: 7,
+    ApiKey.STOP_REPLICA: 4,
+    ApiKey.UPDATE_METADATA: 8,
+    ApiKey.API_VERSIONS: 4,
+}
+RELEASES: dict[str, dict[int, int]] = {
+    "2.4": {ApiKey.LEADER_AND_ISR: 4, ApiKey.STOP_REPLICA: 2, ApiKey.UPDATE_METADATA: 6},
+    "2.7": {ApiKey.LEADER_AND_ISR: 4, ApiKey.STOP_REPLICA: 3, ApiKey.UPDATE_METADATA: 6},
+    "2.8": {ApiKey.LEADER_AND_ISR: 5, ApiKey.STOP_REPLICA: 3, ApiKey.UPDATE_METADATA: 7},
+    "3.3": {ApiKey.LEADER_AND_ISR: 6, ApiKey.STOP_REPLICA: 3, ApiKey.UPDATE_METADATA: 7},
+    "3.9": {ApiKey.LEADER_AND_ISR: 7, ApiKey.STOP_REPLICA: 4, ApiKey.UPDATE_METADATA: 8},
+}
+"""The highest versions that brokers of each release serve."""
+STALE_CONTROLLER_EPOCH, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, INCONSISTENT_TOPIC_ID = 11, 56, 74, 103
+CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_SERVER_ERROR = 31, -1
+
+
+class ScriptedBroker:
+    """A broker on a real socket. The test sets its answers; it keeps the requests that it received."""
+
+    def __init__(self, versions: dict[int, int]) -> None:
+        self.versions = versions
+        self.received: list[Any] = []
+        self.spoken: set[tuple[int, int]] = set()
+        """The API keys of these requests, with their versions."""
+        self.connections = 0
+        self.answer: Callable[[Any], Any] = lambda body: RESPONSES[body.API_KEY]
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        await stop_listening([self._server])
+        for writer in list(self._writers):
+            writer.close()
+
+    def kinds(self) -> list[type]:
+        return [type(body) for body in self.received]
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self._writers.add(writer)
+        try:
+            while True:
+                size = int.from_bytes(await reader.readexactly(4), "big")
+                request = decode_request(await reader.readexactly(size))
+                version = request.header.api_version
+                if request.header.api_key == ApiKey.API_VERSIONS:
+                    found = [
+                        ApiVersionsResponse.ApiVersion(version=version, api_key=key, min_version=0, max_version=highest)
+                        for key, highest in self.versions.items()
+                    ]
+                    body: Any = ApiVersionsResponse(version=version, error_code=0, api_keys=found)
+                else:
+                    self.received.append(request.body)
+                    self.spoken.add((request.header.api_key, version))
+                    body = self.answer(request.body)
+                    if body is None:  # it closes the connection without an answer
+                        return
+                    if isinstance(body, bytes):
+                        writer.write(len(body).to_bytes(4, "big") + body)
+                        continue
+                    if body is StopReplicaResponse:
+                        body = stop_answer(request.body, version)
+                    elif isinstance(body, type):
+                        body = body(version=version, error_code=0)
+                writer.write(encode_response(body, version=version, correlation_id=request.header.correlation_id))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            self._writers.discard(writer)
+            writer.close()
+
+
+def stop_answer(request: Any, version: int, codes: Mapping[int, int] | None = None) -> StopReplicaResponse:
+    """The answer of a broker that lists all replicas of the request; `codes`: errors by partition index."""
+    if version >= 3:
+        names = [
+            (one.topic_name, part.partition_index) for one in request.topic_states for part in one.partition_states
+        ]
+    else:
+        names = [(one.name, index) for one in request.topics for index in one.partition_indexes]
+    answered = [
+        StopReplicaResponse.StopReplicaPartitionError(
+            version=version, topic_name=name, partition_index=index, error_code=(codes or {}).get(index, 0)
+        )
+        for name, index in names
+    ]
+    return StopReplicaResponse(version=version, error_code=0, partition_errors=answered)
+
+
+class ChannelReports:
+    """What the channel has reported."""
+
+    def __init__(self) -> None:
+        self.stopped: list[tuple[int, dict[TopicPartition, StopReplicaState]]] = []
+        self.controller_moved = 0
+        self.log_dirs: list[list[LogDirAnswer]] = []
+
+    def note_log_dirs(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
+        assert (broker.id, broker.epoch) == (3, 103)
+        self.log_dirs.append(list(answers))
+
+    def note_stopped(self, broker: int, stops: dict[TopicPartition, StopReplicaState]) -> None:
+        self.stopped.append((broker, stops))
+
+    def note_controller_moved(self) -> None:
+        self.controller_moved += 1
+
+
+@asynccontextmanager
+async def connected(
+    versions: dict[int, int] | None = None, *, up_to_date: bool = True, links: BrokerLinks | None = None
+) -> AsyncIterator[tuple[ScriptedBroker, BrokerChannel, ChannelReports, Cluster]]:
+    """A broker and the channel to it. `up_to_date`: it has learned everything, as after its registration."""
+    scripted = ScriptedBroker(NEWEST if versions is None else versions)
+    await scripted.start()
+    found = cluster(moving((1, 2), (3, 4)), not_moving(1, 2, 3))
+    endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", scripted.port)
+    broker = Broker(3, 103, (endpoint,))
+    found.brokers[3] = broker
+    reports = ChannelReports()
+    own = Endpoint("PLAINTEXT", "PLAINTEXT", "server", 9092)
+    made = BrokerChannel(
+        broker,
+        lambda: found,
+        Sender(1000, 9, (own,)),
+        reports.note_stopped,
+        reports.note_controller_moved,
+        links=links,
+        log_dirs_answered=reports.note_log_dirs,
+    )
+    try:
+        if up_to_date:
+            made.wake()
+            await eventually(lambda: scripted.kinds() == [UpdateMetadataRequest, LeaderAndIsrRequest])
+            await eventually(lambda: not made._wakeup.is_set())
+            scripted.received.clear()
+        yield scripted, made, reports, found
+    finally:
+        await made.close()
+        await scripted.stop()
+
+
+def leader_and_isr_answer(codes: Mapping[int, int]) -> LeaderAndIsrResponse:
+    """Version 7, with an error code for partitions of topic t."""
+    topic = LeaderAndIsrResponse.LeaderAndIsrTopicError
+    entries = [
+        topic.LeaderAndIsrPartitionError(version=7, partition_index=index, error_code=code)
+        for index, code in codes.items()
+    ]
+    topics = [topic(version=7, topic_id=TOPIC_ID, partition_errors=entries)]
+    return LeaderAndIsrResponse(version=7, error_code=0, topics=topics)
+
+
+def has_received(broker: ScriptedBroker, count: int) -> bool:
+    return len(broker.received) == count
