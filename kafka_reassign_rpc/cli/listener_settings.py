@@ -37,7 +37,8 @@ def settle_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sasl_sources(listeners: Sequence[Endpoint], values: Mapping[str, Any]) -> SaslSources | None:
-    """What the listeners with SASL need; None where there are none. Reads nothing yet. Raises UsageError."""
+    """What the listeners with SASL need; None where there are none. Reads nothing but the file of logins. Raises
+    UsageError."""
     properties = security_properties(values)
     names = [one.listener for one in listeners if uses_sasl(one.security_protocol)]
     try:

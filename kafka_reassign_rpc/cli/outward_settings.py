@@ -83,7 +83,8 @@ OUTWARD_SETTINGS: tuple[Setting, ...] = (
     ),
     _to_brokers(
         jaas.JAAS_FILE,
-        "The file with login configurations (JAAS): the sections KafkaServer, for brokers, and Client, for ZooKeeper.",
+        "The file with login configurations (JAAS): the sections KafkaServer, for listeners and brokers, and Client,"
+        " for ZooKeeper.",
         "FILE",
         "not set",
     ),

@@ -24,11 +24,11 @@ SASL_SETTINGS: tuple[Setting, ...] = (
         password,
         "Login configurations as Java has them. Behind the prefix of a listener and plain"
         " (listener.name.<name>.plain.sasl.jaas.config) it has the users of PLAIN, as brokers have them:"
-        " PlainLoginModule required user_alice=…; behind gssapi it has the server's keytab: Krb5LoginModule. For the"
-        " brokers' listener and the mechanism of"
-        " sasl.mechanism.inter.broker.protocol, it has the server's own login to brokers.",
+        " PlainLoginModule required user_alice=…; behind gssapi it has the server's keytab: Krb5LoginModule. Without it"
+        " the section KafkaServer of java.security.auth.login.config has them. For the brokers' listener and the"
+        " mechanism of sasl.mechanism.inter.broker.protocol, it has the server's own login to brokers.",
         "ENTRY",
-        "for the login: the section KafkaServer of java.security.auth.login.config",
+        "the section KafkaServer of java.security.auth.login.config",
         secret=True,
     ),
     _sasl(

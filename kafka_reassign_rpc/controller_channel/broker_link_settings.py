@@ -27,7 +27,6 @@ LISTENER, PROTOCOL = "inter.broker.listener.name", "security.inter.broker.protoc
 CONTROL_PLANE = "control.plane.listener.name"
 MECHANISM = "sasl.mechanism.inter.broker.protocol"
 _STORES = tuple(f"ssl.{store}" for store in ("truststore.location", "truststore.certificates", "keystore.location"))
-_SECTION = "KafkaServer"
 
 
 def broker_links(values: Mapping[str, str]) -> BrokerLinks:
@@ -76,14 +75,13 @@ def _login(values: Mapping[str, str], mechanism: str, listener: str | None) -> S
     path = values.get(jaas.JAAS_FILE, "").strip()
     if entry is None and path:
         entry = _from_file(path, mechanism, listener)
-        in_file = f"the section {_SECTION} of {path}"
+        in_file = f"the section {jaas.SERVER_SECTION} of {path}"
         place = f"{jaas.JAAS_FILE}: {in_file}" if entry is not None else f"{place}, or {in_file}"
     return sasl_login(mechanism, entry, properties, place)
 
 
 def _from_file(path: str, mechanism: str, listener: str | None) -> JaasEntry | None:
-    """The entry of the listener's section or the common one, whose module is for the mechanism."""
-    sections = jaas.read_file(path, jaas.JAAS_FILE)
-    found = sections.get(f"{(listener or '').lower()}.{_SECTION}") or sections.get(_SECTION, ())
+    """The entry for brokers whose module is for the mechanism."""
+    found = jaas.server_entries(path, listener or "")
     module = {"PLAIN": "Plain", "OAUTHBEARER": "OAuthBearer", "GSSAPI": "Krb5"}.get(mechanism, "Scram") + "LoginModule"
     return next((entry for entry in found if entry.module.endswith(module)), found[0] if len(found) == 1 else None)

@@ -1,12 +1,10 @@
 """GSSAPI with a real KDC (see `conftest.py`: only where there is one)."""
 
 import os
-import socket
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import gssapi
-import k5test
 import pytest
 import pytest_asyncio
 
@@ -14,9 +12,12 @@ from kafka_reassign_rpc.controller_channel.broker_link_settings import broker_li
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateRequest
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.login import kerberos
+from kafka_reassign_rpc.security.login.jaas import JaasEntry
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from tests.raw_client import Client, connected
+from tests.security.realm import kerberos_realm
 from tests.security.sasl_scenarios import handshake
 from tests.server.conftest import StartServer, address, start_server
 from tests.server.test_server_connections import versions
@@ -26,24 +27,8 @@ __all__ = ["start_server"]
 
 @pytest.fixture(scope="module")
 def realm() -> Iterator[Any]:
-    """A realm with a KDC, the user `user`, and a key of the server in a keytab."""
-    found = k5test.K5Realm(portbase=_free_ports())
-    before = {name: os.environ.get(name) for name in found.env}
-    os.environ.update(found.env)
-    yield found
-    for name, value in before.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
-    found.stop()
-
-
-def _free_ports() -> int:
-    """The first of some ports in a row, which are likely free."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with kerberos_realm() as found:
+        yield found
 
 
 def properties(realm: Any, keytab: str | None = None) -> dict[str, str]:
@@ -132,11 +117,11 @@ async def test_sv_5_a_keytab_that_cannot_be_used_is_named(realm: Any) -> None:
     await sources.close()
 
 
+@pytest.mark.usefixtures("own_environment")
 async def test_sv_5_our_link_to_brokers_logs_in_by_a_keytab(realm: Any, start_server: StartServer) -> None:
     service = f"kafka/localhost@{realm.realm}"
     realm.addprinc(service)
     realm.extract_keytab(service, realm.keytab)
-    realm.extract_keytab(realm.user_princ, realm.client_keytab)
     of_server = {
         "listener.name.a.gssapi.sasl.jaas.config": (
             f'com.sun.security.auth.module.Krb5LoginModule required keyTab="{realm.keytab}" principal="{service}";'
@@ -148,7 +133,7 @@ async def test_sv_5_our_link_to_brokers_logs_in_by_a_keytab(realm: Any, start_se
         "sasl.kerberos.service.name": "kafka",
         "listener.name.sasl_plaintext.gssapi.sasl.jaas.config": (
             "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true"
-            f' keyTab="{realm.client_keytab}" principal="{realm.user_princ}";'
+            f' keyTab="{client_entry(realm, "").option("keyTab")}" principal="{realm.user_princ}";'
         ),
     }
     made: list[Any] = []
@@ -168,3 +153,40 @@ async def test_sv_5_our_link_to_brokers_logs_in_by_a_keytab(realm: Any, start_se
     finally:
         client.close()
         await sources.close()
+
+
+def client_entry(realm: Any, principal: str) -> JaasEntry:
+    """Of a client whose keytab has keys of the users `user` and `other`."""
+    if not os.path.exists(realm.client_keytab):
+        realm.addprinc(f"other@{realm.realm}")
+        for user in (realm.user_princ, f"other@{realm.realm}"):
+            realm.extract_keytab(user, realm.client_keytab)
+    return JaasEntry("x.Krb5LoginModule", {"useKeyTab": "true", "keyTab": realm.client_keytab, "principal": principal})
+
+
+@pytest.fixture
+def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logins change the environment of their process."""
+    for name in (kerberos.KEYTAB, kerberos.CACHE):
+        monkeypatch.setenv(name, os.environ[name])
+
+
+@pytest.mark.parametrize("user", ["user", "other"])
+@pytest.mark.usefixtures("own_environment")
+def test_sv_5_of_a_keytab_with_several_principals_the_one_that_is_named_logs_in(realm: Any, user: str) -> None:
+    kerberos.prepare(client_entry(realm, f"{user}@{realm.realm}"), "Client")
+    assert str(gssapi.Credentials(usage="initiate").name) == f"{user}@{realm.realm}"
+
+
+@pytest.mark.usefixtures("own_environment")
+def test_sv_5_a_principal_without_a_key_in_the_keytab_is_named(realm: Any) -> None:
+    with pytest.raises(BadSetting, match="Client: Kerberos has no ticket for nobody@"):
+        kerberos.prepare(client_entry(realm, f"nobody@{realm.realm}"), "Client")
+
+
+@pytest.mark.usefixtures("own_environment")
+def test_sv_5_a_second_principal_in_a_process_is_refused(realm: Any) -> None:
+    kerberos.prepare(client_entry(realm, realm.user_princ), "Client")
+    kerberos.prepare(client_entry(realm, realm.user_princ), "KafkaServer")
+    with pytest.raises(BadSetting, match=r"KafkaServer: principal: another one is in use already \(user@"):
+        kerberos.prepare(client_entry(realm, f"other@{realm.realm}"), "KafkaServer")

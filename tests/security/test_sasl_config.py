@@ -1,5 +1,7 @@
 """SASL of a listener by Kafka's properties: what a broker's server.properties means here, and what is refused."""
 
+from pathlib import Path
+
 import pytest
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
@@ -58,6 +60,36 @@ def test_sv_5_oauthbearer_takes_the_settings_of_kip_768() -> None:
     assert (config.jwks.url, config.jwks.refresh_s) == ("https://issuer/keys", 60.0)
     rules = config.token_rules
     assert (rules.audiences, rules.issuer, rules.skew_s) == (("kafka", "other"), "https://issuer", 5)
+
+
+@pytest.mark.parametrize(
+    ("file", "users"),
+    [
+        ('KafkaServer { %s required user_a="1"; };', {"a"}),
+        ('external.KafkaServer { %s required user_b="2"; };\nKafkaServer { %s required user_a="1"; };', {"b"}),
+        (
+            'other.KafkaServer { %s required user_b="2"; };\nKafkaServer { x.Y required; %s required user_a="1"; };',
+            {"a"},
+        ),
+    ],
+)
+def test_sv_5_without_a_login_configuration_the_section_of_the_file_counts(
+    tmp_path: Path, file: str, users: set[str]
+) -> None:
+    path = tmp_path / "jaas.conf"
+    path.write_text(file.replace("%s", MODULE))
+    given = {"sasl.enabled.mechanisms": "PLAIN", "java.security.auth.login.config": str(path)}
+    assert SaslConfig.of(given, "EXTERNAL").passwords.keys() == users
+    assert SaslConfig.of(given | {JAAS: f'{MODULE} required user_c="3";'}, "EXTERNAL").passwords.keys() == {"c"}
+
+
+def test_sv_5_a_file_of_logins_without_a_section_for_the_mechanism_has_no_users(tmp_path: Path) -> None:
+    path = tmp_path / "jaas.conf"
+    path.write_text('KafkaServer { x.ScramLoginModule required username="secret-word"; };')
+    given = {"sasl.enabled.mechanisms": "PLAIN", "java.security.auth.login.config": str(path)}
+    with pytest.raises(BadSetting, match="PLAIN has no users") as caught:
+        SaslConfig.of(given, "EXTERNAL")
+    assert "secret-word" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

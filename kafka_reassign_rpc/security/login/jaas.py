@@ -16,6 +16,7 @@ from kafka_reassign_rpc.support.bounded_files import read_bounded
 
 JAAS_FILE = "java.security.auth.login.config"
 """The system property of Java, here a setting, that names the file."""
+SERVER_SECTION = "KafkaServer"
 MAX_BYTES = 1 << 20
 FLAGS = ("required", "requisite", "sufficient", "optional")
 
@@ -139,3 +140,12 @@ def read_file(path: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
     except UnicodeDecodeError:
         raise BadSetting(f"{what}: {path} is not UTF-8") from None
     return parse_sections(text, f"{what}: {path}")
+
+
+def server_entries(path: str, listener: str) -> tuple[JaasEntry, ...]:
+    """What a file has for brokers: the listener's own section, else the common one. Raises BadSetting.
+
+    Source: Kafka's JaasContext.loadServerContext.
+    """
+    sections = read_file(path, JAAS_FILE)
+    return sections.get(f"{listener.lower()}.{SERVER_SECTION}") or sections.get(SERVER_SECTION, ())

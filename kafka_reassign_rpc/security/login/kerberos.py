@@ -1,7 +1,8 @@
 """GSSAPI (Kerberos) by the entry of a Krb5LoginModule. Needs the package `gssapi`.
 
-MIT Kerberos gets and renews the ticket by itself: from a keytab, or from the ticket cache that kinit has filled. It
-takes both from the environment of the process, so all logins of a process share them.
+MIT Kerberos gets and renews the ticket by itself: with `useKeyTab` for the entry's principal, else from the ticket
+cache that kinit has filled. It takes keytab and cache from the environment of the process, so all logins of a process
+share them.
 """
 
 import os
@@ -12,20 +13,26 @@ from kafka_reassign_rpc.security.login.jaas import JaasEntry
 GSSAPI = "GSSAPI"
 MODULE = "Krb5LoginModule"
 KEYTAB, CACHE = "KRB5_CLIENT_KTNAME", "KRB5CCNAME"
+_OWN_CACHE = "MEMORY:kafka-reassign-rpc "
+"""The name of this process's own cache begins so; the principal follows."""
 
 
 def prepare(entry: JaasEntry, place: str) -> None:
-    """Let Kerberos use the entry's keytab, if it names one. Raises BadSetting."""
+    """Make the entry's keytab and principal those of this process, if it names a keytab; asks the KDC for a ticket.
+
+    A ticket cache of whoever has started the process does not count then, unless `useTicketCache` says so, as in Java.
+    Raises BadSetting.
+    """
     if not entry.module.endswith(MODULE):
         raise BadSetting(f"{place}: GSSAPI needs a {MODULE}")
     try:
-        import gssapi  # noqa: F401
+        import gssapi
     except ImportError:
         raise BadSetting(f"{place}: GSSAPI needs the package gssapi: pip install gssapi") from None
     except OSError as error:
         raise BadSetting(f"{place}: the package gssapi finds no Kerberos library: {error}") from None
     path = entry.option("keyTab") or ""
-    if (entry.option("useKeyTab") or "").lower() != "true" or not path:
+    if not _says(entry, "useKeyTab") or not path:
         return
     path = path.removeprefix("FILE:").removeprefix("file://")
     used = os.environ.setdefault(KEYTAB, f"FILE:{path}")
@@ -36,4 +43,27 @@ def prepare(entry: JaasEntry, place: str) -> None:
             pass
     except OSError as error:
         raise BadSetting(f"{place}: keyTab: cannot read {path}: {error.strerror}") from None
-    os.environ.setdefault(CACHE, "MEMORY:kafka-reassign-rpc")
+    if _says(entry, "useTicketCache"):
+        return
+    principal = entry.option("principal") or ""
+    _use_own_cache(principal, place)
+    name = gssapi.Name(principal, gssapi.NameType.kerberos_principal) if principal else None
+    try:
+        gssapi.Credentials(name=name, usage="initiate")
+    except gssapi.exceptions.GSSError as error:
+        whom = principal or "the first principal of the keytab"
+        raise BadSetting(f"{place}: Kerberos has no ticket for {whom}: {error}") from None
+
+
+def _use_own_cache(principal: str, place: str) -> None:
+    cache = _OWN_CACHE + principal
+    used = os.environ.get(CACHE, "")
+    if used.startswith(_OWN_CACHE) and used != cache:
+        raise BadSetting(
+            f"{place}: principal: another one is in use already ({used.removeprefix(_OWN_CACHE)}): a process has one"
+        )
+    os.environ[CACHE] = cache
+
+
+def _says(entry: JaasEntry, option: str) -> bool:
+    return (entry.option(option) or "").lower() == "true"

@@ -1,17 +1,20 @@
-"""SASL of a listener by Kafka's properties. Pure: reads no file and no network; `SaslSources` has what lies outside.
+"""SASL of a listener by Kafka's properties. Reads no file but that of logins; `SaslSources` has what lies outside.
 
 Each setting is looked for as `listener.name.<listener>.<mechanism>.<setting>`, `listener.name.<listener>.<setting>`,
 `<setting>`, in lower case. A login configuration (`sasl.jaas.config`) counts for one mechanism of one listener alone,
-as in Kafka. Source: SaslConfigs, BrokerSecurityConfigs, JaasContext, ListenerName (Kafka 3.9).
+as in Kafka; without one the section KafkaServer of the file of logins counts. Source: SaslConfigs,
+BrokerSecurityConfigs, JaasContext, ListenerName (Kafka 3.9).
 """
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
-from kafka_reassign_rpc.security.login.jaas import parse_entry
+from kafka_reassign_rpc.security.login import jaas
+from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry
 from kafka_reassign_rpc.security.properties import Properties, prefix_of
 from kafka_reassign_rpc.security.sasl import scram
 from kafka_reassign_rpc.security.sasl.kerberos import KerberosConfig
@@ -89,11 +92,12 @@ class SaslConfig(msgspec.Struct, frozen=True):
         for name, its in of.items():
             _check_callbacks(name, its)
         plain = of.get(PLAIN)
-        passwords = {} if plain is None else _passwords(properties, f"{prefix}{PLAIN.lower()}.{JAAS}")
+        passwords = {} if plain is None else _passwords(_entry(properties, listener, PLAIN))
         file = None if plain is None else plain.text(USERS_FILE)
         if plain is not None and not passwords and file is None:
             raise BadSetting(
-                f"{prefix}plain.{JAAS}: PLAIN has no users: name them there (user_alice=…), or in {USERS_FILE}"
+                f"{prefix}plain.{JAAS}: PLAIN has no users: name them there (user_alice=…), in the section"
+                f" {jaas.SERVER_SECTION} of {jaas.JAAS_FILE}, or in {USERS_FILE}"
             )
         tokens = of.get(OAUTHBEARER)
         return cls(
@@ -104,7 +108,7 @@ class SaslConfig(msgspec.Struct, frozen=True):
             users_file=None if plain is None or file is None else (plain.name(USERS_FILE), Path(file)),
             jwks=None if tokens is None else _jwks(tokens),
             token_rules=TokenRules() if tokens is None else _token_rules(tokens),
-            kerberos=_kerberos(properties, f"{prefix}gssapi.{JAAS}", of[GSSAPI]) if GSSAPI in of else None,
+            kerberos=_kerberos(_entry(properties, listener, GSSAPI), of[GSSAPI]) if GSSAPI in of else None,
         )
 
 
@@ -123,29 +127,47 @@ def _check_callbacks(mechanism: str, its: Properties) -> None:
         raise BadSetting(f"{its.name(CALLBACKS)}: this server cannot run Java's {given}")
 
 
-def _passwords(properties: Mapping[str, str], setting: str) -> dict[str, Password]:
+class _Found(NamedTuple):
+    """A login configuration; `setting` says where it stands or should stand."""
+
+    setting: str
+    entry: JaasEntry | None
+
+
+def _entry(properties: Mapping[str, str], listener: str, mechanism: str) -> _Found:
+    """Of the setting, else of the file. Source: JaasContext.loadServerContext."""
+    module = {PLAIN: PLAIN_MODULE, GSSAPI: KRB5_MODULE}[mechanism]
+    setting = f"{prefix_of(listener)}{mechanism.lower()}.{JAAS}"
+    text, path = properties.get(setting), properties.get(jaas.JAAS_FILE, "").strip()
+    if text:
+        entry = parse_entry(text, setting)
+        if entry.module != module:
+            raise BadSetting(f"{setting}: expected {module}, got {entry.module}")
+        return _Found(setting, entry)
+    if path:
+        for entry in jaas.server_entries(path, listener):
+            if entry.module == module:
+                return _Found(f"{jaas.JAAS_FILE}: the section {jaas.SERVER_SECTION} of {path}", entry)
+    return _Found(setting, None)
+
+
+def _passwords(found: _Found) -> dict[str, Password]:
     """The users of a PlainLoginModule."""
-    text = properties.get(setting)
-    if not text:
-        return {}
-    entry = parse_entry(text, setting)
-    if entry.module != PLAIN_MODULE:
-        raise BadSetting(f"{setting}: expected {PLAIN_MODULE}, got {entry.module}")
     return {
         name.removeprefix(USER): Password(password)
-        for name, password in entry.options.items()
+        for name, password in (found.entry.options.items() if found.entry else ())
         if name.startswith(USER) and name != USER
     }
 
 
-def _kerberos(properties: Mapping[str, str], setting: str, its: Properties) -> KerberosConfig:
+def _kerberos(found: _Found, its: Properties) -> KerberosConfig:
     """The key that a Krb5LoginModule names."""
-    text = properties.get(setting)
-    if not text:
-        raise BadSetting(f"{setting}: GSSAPI needs {KRB5_MODULE} with keyTab and principal (see {ENABLED})")
-    entry = parse_entry(text, setting)
-    if entry.module != KRB5_MODULE:
-        raise BadSetting(f"{setting}: expected {KRB5_MODULE}, got {entry.module}")
+    setting, entry = found
+    if entry is None:
+        raise BadSetting(
+            f"{setting}: GSSAPI needs {KRB5_MODULE} with keyTab and principal there, or in the section"
+            f" {jaas.SERVER_SECTION} of {jaas.JAAS_FILE} (see {ENABLED})"
+        )
     keytab, principal = entry.option("keyTab"), entry.option("principal")
     if keytab is None or principal is None:
         raise BadSetting(f"{setting}: keyTab and principal are needed")
