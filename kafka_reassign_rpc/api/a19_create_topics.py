@@ -147,7 +147,7 @@ def _accepted(
             check_create_topic(node)
             accepted[topic.name] = new
         except KafkaError as error:
-            outcomes[topic.name] = error
+            outcomes[topic.name] = error.as_answer()
     return accepted
 
 

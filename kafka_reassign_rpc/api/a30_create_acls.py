@@ -59,7 +59,7 @@ def _bindings(request: CreateAclsRequest, version: int) -> Steps[list[AclBinding
         try:
             found.append(_binding(creation, version))
         except InvalidRequest as error:
-            found.append(error)
+            found.append(error.as_answer())
         if pause:
             yield
     return found

@@ -229,7 +229,7 @@ def as_kafka_error(error: Exception, resource: object) -> KafkaError:
     """The error of one resource. An exception that is not a KafkaError is a defect or ZooKeeper's; it is logged, and
     the other resources go on."""
     if isinstance(error, KafkaError):
-        return error
+        return error.as_answer()
     log.error("the configs of %s cannot be read or changed", resource, exc_info=error)
     return UnknownServerError()
 

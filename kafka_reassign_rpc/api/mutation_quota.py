@@ -63,7 +63,7 @@ def _take(
         try:
             quota.record(count)
         except ThrottlingQuotaExceeded as error:
-            refused[name] = error
+            refused[name] = error.as_answer()
         else:
             taken[name] = count
         if pause:

@@ -29,7 +29,7 @@ Source of codes and default texts: org.apache.kafka.common.protocol.Errors.
 """
 
 import re
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from kafka_reassign_rpc.support.bounded_text import shortened
 
@@ -50,6 +50,12 @@ class KafkaError(Exception):
     @property
     def message(self) -> str:
         return str(self)
+
+    def as_answer(self) -> Self:
+        """Itself, without what raising it has left. A traceback holds everything around the place where the error was
+        raised, in a cycle if the error becomes part of that: an answer with many errors would stay for a minute."""
+        self.__traceback__ = self.__context__ = self.__cause__ = None
+        return self
 
     @property
     def name(self) -> str:

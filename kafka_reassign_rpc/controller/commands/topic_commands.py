@@ -101,7 +101,7 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
                 most=room,
             )
         except KafkaError as error:
-            return error
+            return error.as_answer()
         if self._validate_only:
             return replace(_created(change), id=NO_ID)
         work.view.add(change)
@@ -138,7 +138,7 @@ class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
         try:
             change = topic_changes.delete_topic(work.view, name)
         except KafkaError as error:
-            return error
+            return error.as_answer()
         self._begun[name] = work.view.cluster.topics[name].id
         work.view.add(change)
         return None
@@ -166,7 +166,7 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
                     if refused is None:
                         room -= yield from self._add(work, wanted, room)
                 except KafkaError as error:
-                    refused = error
+                    refused = error.as_answer()
             results[wanted.topic] = refused
             yield
         self.answer(results)
