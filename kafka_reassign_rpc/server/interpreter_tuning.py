@@ -16,14 +16,17 @@ import ctypes
 import gc
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 YOUNG, MIDDLE, NEVER = 2_000, 4, 1_000_000
 """Collector thresholds. A pass over the two young generations (10,000 objects) stays below 3 ms. The collector looks at
 a surviving object twice whatever the thresholds are, so lower ones cost nothing."""
 SWITCH_S = 0.0005
 COLLECT_EVERY_S = 60.0
+LONGEST_DELAY_S = 600.0
+"""After so long a full pass delays no more, whatever is in work."""
+LOOK_EVERY_S = 0.1
 MEASURE_EVERY_S = 0.1
 LONG_S = 0.005
 """A full pass that takes longer has found many long-lived objects; the collector need not look at them again."""
@@ -57,10 +60,37 @@ async def measure_loop_delay(report: Callable[[float], None]) -> None:
         report(max(0.0, time.perf_counter() - due))
 
 
+class FullPasses:
+    """Full passes of the collector wait while somebody has very many objects that are about to go: a pass over a
+    million of them takes a second, and finds nothing."""
+
+    def __init__(self) -> None:
+        self._held = 0
+
+    @contextmanager
+    def wait(self) -> Iterator[None]:
+        """They wait until the end of the block, but for `LONGEST_DELAY_S` at most."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+
+    async def may_run(self) -> None:
+        latest = time.monotonic() + LONGEST_DELAY_S
+        while self._held and time.monotonic() < latest:  # noqa: ASYNC110 (it belongs to no event loop)
+            await asyncio.sleep(LOOK_EVERY_S)
+
+
+full_passes = FullPasses()
+"""Of this process: it has one collector."""
+
+
 async def collect_garbage_periodically() -> None:
-    """Runs a full collection every `COLLECT_EVERY_S`. Runs until cancelled."""
+    """Runs a full collection every `COLLECT_EVERY_S`, or somewhat later. Runs until cancelled."""
     while True:
         await asyncio.sleep(COLLECT_EVERY_S)
+        await full_passes.may_run()
         begun = time.perf_counter()
         gc.collect()
         if time.perf_counter() - begun > LONG_S:

@@ -8,6 +8,8 @@ from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from kafka_reassign_rpc.server.interpreter_tuning import full_passes
+
 HUGE_BYTES = 512 * 1024
 """A request of more bytes is huge: it waits for other huge ones, but no smaller request waits for it."""
 HUGE_BYTES_IN_WORK = 4 * 1024 * 1024
@@ -32,7 +34,8 @@ class LargeWork:
         lane = self._lanes[size > HUGE_BYTES]
         await lane.enter(size, host)
         try:
-            yield
+            with full_passes.wait():
+                yield
         finally:
             lane.leave(size)
 

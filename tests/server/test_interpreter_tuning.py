@@ -72,3 +72,17 @@ async def test_sv_1_garbage_in_cycles_does_go(monkeypatch: pytest.MonkeyPatch) -
     async with asyncio.timeout(20):
         await collected.wait()
     task.cancel()
+
+
+async def test_sv_6_a_full_pass_waits_for_large_requests_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreter_tuning, "LOOK_EVERY_S", 0.001)
+    passes = interpreter_tuning.FullPasses()
+    with passes.wait():
+        with passes.wait():
+            waiting = asyncio.create_task(passes.may_run())
+            assert not (await asyncio.wait([waiting], timeout=0.05))[0]
+        assert not (await asyncio.wait([waiting], timeout=0.05))[0]
+    await asyncio.wait_for(waiting, 20)
+    monkeypatch.setattr(interpreter_tuning, "LONGEST_DELAY_S", 0.05)
+    with passes.wait():
+        await asyncio.wait_for(passes.may_run(), 20)

@@ -151,7 +151,7 @@ def elect(view: RoundView, topic: str, index: int, election: ElectionType) -> tu
 
 
 def _preferred(view: RoundView, topic: str, index: int, partition: Partition) -> tuple[KafkaError | None, list[Change]]:
-    if partition.leader == partition.replicas[0]:
+    if partition.replicas[:1] == (partition.leader,):  # a znode by hand may have a partition without replicas
         return ElectionNotNeeded(), []
     leader = first_electable(view.cluster, partition, partition.replicas[:1], partition.isr)
     if leader is None:
