@@ -9,7 +9,7 @@ TEST_PROCESSES ?= 4
 # Tests that start no process: what decides, plans and encodes, and the handlers on a model of the node.
 PURE := tests/api tests/core tests/planner tests/properties tests/protocol
 
-.PHONY: help serve check test campaign fuzz lint coverage docs bench venv lock clean
+.PHONY: help serve check test campaign fuzz lint coverage docs bench venv kerberos lock clean
 
 help:  ## the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
@@ -56,6 +56,9 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+
+kerberos: venv  ## what the tests of Kerberos need: they run where a KDC, its headers and a compiler are (CONTRIBUTING.md)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check gssapi==1.12.0 k5test==0.10.4 decorator==5.3.1
 
 lock:  ## pin every dependency again, after a change in pyproject.toml
 	$(BIN)/uv pip compile --universal --quiet --python-version 3.11 --generate-hashes --no-header --extra all --group dev --output-file requirements.lock pyproject.toml

@@ -5,8 +5,17 @@ Behaviour   One result per feature, with the texts of Kafka's controller. In Zoo
             the top level on a node that is not the controller.
 """
 
-from kafka_reassign_rpc.api.answer_fields import code_of, message_of
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    RequestContext,
+    awaited,
+)
+from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
@@ -19,20 +28,22 @@ _Update = UpdateFeaturesRequest.FeatureUpdateKey
 _Result = UpdateFeaturesResponse.UpdatableFeatureResult
 
 
-async def handle(node: Node, request: UpdateFeaturesRequest, ctx: RequestContext) -> UpdateFeaturesResponse:
+async def handle(node: Node, request: UpdateFeaturesRequest, ctx: RequestContext) -> Answer:
     if active_controller(node) is None:
         raise NotController
     version = ctx.api_version
-    refusals = {update.feature: InvalidRequest(_refusal(update, version)) for update in request.feature_updates}
-    return UpdateFeaturesResponse(
+    updates = {update.feature: update for update in request.feature_updates}
+    answer = UpdateFeaturesResponse(version=version, throttle_time_ms=0, error_code=0, error_message=None)
+    results = (_refused(update, version) for update in updates.values())
+    return await awaited(answer_with(answer, "results", results, len(updates)))
+
+
+def _refused(update: _Update, version: int) -> _Result:
+    return _Result(
         version=version,
-        throttle_time_ms=0,
-        error_code=0,
-        error_message=None,
-        results=[
-            _Result(version=version, feature=name, error_code=code_of(error), error_message=message_of(error))
-            for name, error in refusals.items()
-        ],
+        feature=update.feature,
+        error_code=InvalidRequest.code,
+        error_message=_refusal(update, version),
     )
 
 

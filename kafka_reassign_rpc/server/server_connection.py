@@ -11,13 +11,16 @@ server.
     working     a request is in work, or frames are queued      the last queued frame is answered
     clogged     the peer has answers to read                    it has read all of them
     muted       a quota of the client is used up                the throttle time is over (`request_throttle`)
+    sated       much was read in this turn of the loop          the next turn
     ending      the stream has ended: malformed input, drain,   all requests that arrived are answered; then the
                 or the peer has sent all its requests           socket closes
 
 Only in state `reading` does a connection read. It pauses reading when bytes arrive in another state, not before, since
-most clients wait for their answer; it resumes when the last frame is answered. Sync handlers run straight through: the
-answers to all frames of one `data_received` go out in one write. A run ends after `turn_ms` and continues in the next
-turn of the loop, so that one busy client does not keep the loop.
+most clients wait for their answer; it resumes when the last frame is answered. It also pauses behind a piece of
+`MUCH_BYTES`, until the next turn: libuv reads up to 8 MiB in a row of a client that sends fast enough.
+
+Sync handlers run straight through: the answers to all frames of one `data_received` go out in one write. A run ends
+after `turn_ms` and continues in the next turn of the loop, so that one busy client does not keep the loop.
 
 Before each frame an authenticator that guards is asked what to do with it (`connection_guard`).
 
@@ -55,6 +58,9 @@ PIECE_BYTES = 64 * 1024
 """An answer goes to the transport in pieces of about this size."""
 BURST_BYTES = 1024 * 1024
 """So much goes to the transport in one turn of the loop."""
+MUCH_BYTES = 128 * 1024
+"""After a piece of input of so many bytes the connection reads on in the next turn of the loop. Pieces have 256 KiB at
+most."""
 
 
 class ServerConnection(asyncio.Protocol):
@@ -86,6 +92,8 @@ class ServerConnection(asyncio.Protocol):
         """The client has to wait for a quota. Counts as busy."""
         self._starved = False
         """Reading is paused until the server has room for more request bytes."""
+        self._sated = False
+        """Reading is paused until the next turn of the loop."""
         self.last_active = self.silent_since = self.frame_since = self.unread_since = 0.0
         """See OpenConnection."""
 
@@ -147,6 +155,9 @@ class ServerConnection(asyncio.Protocol):
         self.last_active = now = self._loop.time()
         if self._stream.ended:
             return
+        if len(data) >= MUCH_BYTES and not self._sated:
+            self._sated = True
+            self._loop.call_soon(self._hungry)
         self._cut(data, now)
         if self._busy or self._clogged:
             self._settle()
@@ -193,7 +204,7 @@ class ServerConnection(asyncio.Protocol):
         if held != self._charged and self._charge(held) and held and not self._busy:
             self._starved = True
             self._shared.starving(self)
-        if self._clogged or self._starved or self._stream.waiting:
+        if self._clogged or self._starved or self._sated or self._stream.waiting:
             self._pause()
         else:
             self._resume()
@@ -202,6 +213,14 @@ class ServerConnection(asyncio.Protocol):
         """Updates the shared count of held bytes. Returns whether all connections together are over the limit."""
         difference, self._charged = held - self._charged, held
         return self._shared.charge(difference)
+
+    def _hungry(self) -> None:
+        """The next turn of the loop has come. This pause gives a slow client no more time."""
+        self._sated = False
+        if self._transport is not None:
+            since = self.frame_since
+            self._settle()
+            self.frame_since = since
 
     def fed(self) -> None:
         """There is room for request bytes again."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import resource
+import socket
 import struct
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack
@@ -13,6 +14,7 @@ import pytest
 
 from kafka_reassign_rpc.server import file_descriptors, open_connections
 from kafka_reassign_rpc.server.server import Server
+from kafka_reassign_rpc.server.server_connection import MUCH_BYTES
 from tests.api.model_node import handler_service
 from tests.raw_client import Client, connected
 from tests.server.conftest import StartServer, address
@@ -133,17 +135,18 @@ async def test_sv_6_silent_and_half_finished_connections_close_long_before_idle_
 
 
 @pytest.mark.usefixtures("quick_ticks")
-async def test_sv_6_bytes_that_drip_in_do_not_prolong_a_request(start_server: StartServer) -> None:
-    server = await start_server(slow_client_timeout_ms=300)
+@pytest.mark.parametrize("piece", [1, 2 * MUCH_BYTES // 3, 2 * MUCH_BYTES], ids=["bytes", "pieces", "large pieces"])
+async def test_sv_6_bytes_that_drip_in_do_not_prolong_a_request(start_server: StartServer, piece: int) -> None:
+    server = await start_server(slow_client_timeout_ms=300, socket_request_max_bytes=2**30)
 
     async def drip(client: Client) -> None:
         while True:
-            await client.send(b"\0")
+            await client.send(bytes(piece))
             await asyncio.sleep(0.01)
 
     async with connected(address(server)) as client:
         await client.call(versions(), 0)
-        await client.send(struct.pack(">i", 5_000_000))
+        await client.send(struct.pack(">i", 2**30))
         dripping = asyncio.create_task(drip(client))
         assert await client.is_closed()
         dripping.cancel()
@@ -170,6 +173,23 @@ async def test_sv_6_half_a_request_behind_one_at_work_has_time_from_when_it_is_r
         await client.send(second[10:])
         await client.frame()
         assert connection.frame_since == 0
+
+
+async def test_sv_6_a_client_that_sends_fast_is_read_one_piece_in_a_turn_of_the_loop(start_server: StartServer) -> None:
+    server = await start_server()
+    size = 8_000_000
+    most = 0
+
+    def send() -> None:
+        with socket.create_connection(address(server)) as connection:
+            connection.sendall(struct.pack(">i", size + 1) + bytes(size))
+
+    sending = asyncio.get_running_loop().run_in_executor(None, send)
+    while (before := server.stats.bytes_received) < size:
+        await asyncio.sleep(0)
+        most = max(most, server.stats.bytes_received - before)
+    await sending
+    assert most <= 2 * 256 * 1024  # asyncio reads a piece of 256 KiB in each turn by itself
 
 
 # -------------------------------------------------------------------------------------------------- unread answers
