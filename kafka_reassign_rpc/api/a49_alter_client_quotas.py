@@ -11,10 +11,20 @@ from collections.abc import Sequence
 from functools import partial
 
 from kafka_reassign_rpc.api.answer_fields import code_of
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+    awaited,
+)
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
-from kafka_reassign_rpc.api.large_requests import map_bounded
+from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaChange, change_quotas, quota_entity
@@ -26,7 +36,7 @@ _Entry = AlterClientQuotasResponse.EntryData
 Parts = list[tuple[str, str | None]]
 
 
-async def handle(node: Node, request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClientQuotasResponse:
+async def handle(node: Node, request: AlterClientQuotasRequest, ctx: RequestContext) -> Answer:
     check_no_authorizer(node)
     named = [_parts(asked) for asked in request.entries]
     counts = Counter(map(frozenset, named))
@@ -48,10 +58,10 @@ async def handle(node: Node, request: AlterClientQuotasRequest, ctx: RequestCont
         return None
 
     outcomes = await map_bounded(alter, list(zip(request.entries, named, strict=True)))
-    return _answer(named, ctx.api_version, outcomes)
+    return await awaited(_answer(named, ctx.api_version, outcomes))
 
 
-def fail(request: AlterClientQuotasRequest, version: int, error: KafkaError) -> AlterClientQuotasResponse:
+def fail(request: AlterClientQuotasRequest, version: int, error: KafkaError) -> Handled:
     return _answer([_parts(asked) for asked in request.entries], version, [error] * len(request.entries))
 
 
@@ -59,19 +69,18 @@ def _parts(asked: _Asked) -> Parts:
     return [(one.entity_type, one.entity_name) for one in asked.entity]
 
 
-def _answer(named: Sequence[Parts], version: int, outcomes: Sequence[KafkaError | None]) -> AlterClientQuotasResponse:
-    return AlterClientQuotasResponse(
+def _answer(named: Sequence[Parts], version: int, outcomes: Sequence[KafkaError | None]) -> Handled:
+    answer = AlterClientQuotasResponse(version=version, throttle_time_ms=0)
+    entries = (_entry(version, parts, error) for parts, error in zip(named, outcomes, strict=True))
+    return answer_with(answer, "entries", entries, len(named), sum(map(len, named)))
+
+
+def _entry(version: int, parts: Parts, error: KafkaError | None) -> _Entry:
+    return _Entry(
         version=version,
-        throttle_time_ms=0,
-        entries=[
-            _Entry(
-                version=version,
-                error_code=code_of(error),
-                error_message=None if error is None else error.message,
-                entity=[_Entry.EntityData(version=version, entity_type=kind, entity_name=name) for kind, name in parts],
-            )
-            for parts, error in zip(named, outcomes, strict=True)
-        ],
+        error_code=code_of(error),
+        error_message=None if error is None else error.message,
+        entity=[_Entry.EntityData(version=version, entity_type=kind, entity_name=name) for kind, name in parts],
     )
 
 

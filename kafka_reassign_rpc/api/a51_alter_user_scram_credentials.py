@@ -8,10 +8,20 @@ from collections.abc import Sequence
 from functools import partial
 
 from kafka_reassign_rpc.api.answer_fields import code_of
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+    awaited,
+)
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
-from kafka_reassign_rpc.api.large_requests import map_bounded
+from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
@@ -24,9 +34,7 @@ from kafka_reassign_rpc.protocol.messages import (
 _Result = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
 
 
-async def handle(
-    node: Node, request: AlterUserScramCredentialsRequest, ctx: RequestContext
-) -> AlterUserScramCredentialsResponse:
+async def handle(node: Node, request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> Answer:
     if active_controller(node) is None:
         raise NotController
     ctx.access.check_cluster(AclOperation.ALTER)
@@ -48,12 +56,10 @@ async def handle(
         return None
 
     outcomes = await map_bounded(alter, list(by_user.items()))
-    return _answer(list(by_user), outcomes)
+    return await awaited(_answer(list(by_user), outcomes))
 
 
-def fail(
-    request: AlterUserScramCredentialsRequest, _version: int, error: KafkaError
-) -> AlterUserScramCredentialsResponse:
+def fail(request: AlterUserScramCredentialsRequest, _version: int, error: KafkaError) -> Handled:
     users = list(dict.fromkeys(one.user for one in _alterations(request)))
     return _answer(users, [error] * len(users))
 
@@ -68,15 +74,13 @@ def _alterations(request: AlterUserScramCredentialsRequest) -> list[Alteration]:
     ]
 
 
-def _answer(users: Sequence[str], outcomes: Sequence[KafkaError | None]) -> AlterUserScramCredentialsResponse:
-    return AlterUserScramCredentialsResponse(
-        version=0,
-        throttle_time_ms=0,
-        results=[
-            _Result(version=0, user=user, error_code=code_of(error), error_message=_message(error))
-            for user, error in zip(users, outcomes, strict=True)
-        ],
+def _answer(users: Sequence[str], outcomes: Sequence[KafkaError | None]) -> Handled:
+    answer = AlterUserScramCredentialsResponse(version=0, throttle_time_ms=0)
+    results = (
+        _Result(version=0, user=user, error_code=code_of(error), error_message=_message(error))
+        for user, error in zip(users, outcomes, strict=True)
     )
+    return answer_with(answer, "results", results, len(users))
 
 
 def _message(error: KafkaError | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Three short campaigns on stock brokers (sv-3). `make campaign` runs longer ones."""
+"""Four short campaigns on stock brokers (sv-3, sv-5). `make campaign` runs longer ones."""
 
 import pytest
 
@@ -15,7 +15,15 @@ pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(120
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_sv_3_under_load_kills_and_outages_nothing_is_lost_and_nothing_is_left(seed: int) -> None:
+    await _held(seed)
+
+
+async def test_sv_5_a_secured_cluster_loses_nothing_either() -> None:
+    await _held(4, secure=True)
+
+
+async def _held(seed: int, *, secure: bool = False) -> None:
     require(BROKER_VERSION)
     said: list[str] = []
-    held = await campaign(seed, SECONDS, SWITCHED_OFF, say=said.append)
+    held = await campaign(seed, SECONDS, SWITCHED_OFF, say=said.append, secure=secure)
     assert held, "\n".join(said)
