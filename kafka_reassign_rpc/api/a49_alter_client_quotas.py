@@ -29,6 +29,7 @@ from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaChange, change_quotas, quota_entity
 from kafka_reassign_rpc.protocol.messages import AlterClientQuotasRequest, AlterClientQuotasResponse
+from kafka_reassign_rpc.protocol.sliced_messages import InParts
 
 _Asked = AlterClientQuotasRequest.EntryData
 _Entry = AlterClientQuotasResponse.EntryData
@@ -75,13 +76,11 @@ def _answer(named: Sequence[Parts], version: int, outcomes: Sequence[KafkaError 
     return answer_with(answer, "entries", entries, len(named), sum(map(len, named)))
 
 
-def _entry(version: int, parts: Parts, error: KafkaError | None) -> _Entry:
-    return _Entry(
-        version=version,
-        error_code=code_of(error),
-        error_message=None if error is None else error.message,
-        entity=[_Entry.EntityData(version=version, entity_type=kind, entity_name=name) for kind, name in parts],
-    )
+def _entry(version: int, parts: Parts, error: KafkaError | None) -> InParts:
+    message = None if error is None else error.message
+    entry = _Entry(version=version, error_code=code_of(error), error_message=message)
+    names = (_Entry.EntityData(version=version, entity_type=kind, entity_name=name) for kind, name in parts)
+    return InParts(entry, "entity", len(parts), names)
 
 
 API = Api(
