@@ -27,6 +27,9 @@ COLLECT_EVERY_S = 60.0
 LONGEST_DELAY_S = 600.0
 """After so long a full pass delays no more, whatever is in work."""
 LOOK_EVERY_S = 0.1
+CONNECTIONS_PER_PASS = 1000
+"""After so many new connections a full pass does not wait for its time: they are 13,000 objects, and none of them needs
+the collector to go."""
 MEASURE_EVERY_S = 0.1
 LONG_S = 0.005
 """A full pass that takes longer has found many long-lived objects; the collector need not look at them again."""
@@ -61,11 +64,24 @@ async def measure_loop_delay(report: Callable[[float], None]) -> None:
 
 
 class FullPasses:
-    """Full passes of the collector wait while somebody has very many objects that are about to go: a pass over a
-    million of them takes a second, and finds nothing."""
+    """When full passes of the collector run: by the clock, and sooner after many new connections.
+
+    They wait while somebody has very many objects that are about to go: a pass over a million of them takes a second,
+    and finds nothing.
+
+    connections    how many were accepted since the last pass
+    """
 
     def __init__(self) -> None:
         self._held = 0
+        self.connections = 0
+
+    async def due(self) -> None:
+        """Wait for the time of the next pass."""
+        latest = time.monotonic() + COLLECT_EVERY_S
+        while self.connections < CONNECTIONS_PER_PASS and time.monotonic() < latest:  # noqa: ASYNC110 (as below)
+            await asyncio.sleep(LOOK_EVERY_S)
+        self.connections = 0
 
     @contextmanager
     def wait(self) -> Iterator[None]:
@@ -87,9 +103,9 @@ full_passes = FullPasses()
 
 
 async def collect_garbage_periodically() -> None:
-    """Runs a full collection every `COLLECT_EVERY_S`, or somewhat later. Runs until cancelled."""
+    """Runs a full collection every `COLLECT_EVERY_S`, somewhat later or sooner (`FullPasses`). Runs until cancelled."""
     while True:
-        await asyncio.sleep(COLLECT_EVERY_S)
+        await full_passes.due()
         await full_passes.may_run()
         begun = time.perf_counter()
         gc.collect()

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.request_quotas import RequestQuotas
 from kafka_reassign_rpc.server import file_descriptors
 from kafka_reassign_rpc.server.eviction_order import EvictionOrder
+from kafka_reassign_rpc.server.interpreter_tuning import full_passes
 from kafka_reassign_rpc.server.large_work import LargeWork
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.request_throttle import RequestThrottle
@@ -246,6 +247,7 @@ class OpenConnections:
             return False
         self._take_in(connection, host)
         self.stats.connections_accepted += 1
+        full_passes.connections += 1
         return True
 
     def _take_in(self, connection: OpenConnection, host: str) -> None:

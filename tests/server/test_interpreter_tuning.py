@@ -4,11 +4,16 @@ import asyncio
 import gc
 import sys
 import time
+import weakref
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 
 import pytest
 
-from kafka_reassign_rpc.server import interpreter_tuning
+from kafka_reassign_rpc.server import interpreter_tuning, open_connections
+from tests.raw_client import connected
+from tests.server.conftest import StartServer, address
+from tests.server.test_server_connections import versions
 from tests.waiting import eventually
 
 
@@ -86,3 +91,38 @@ async def test_sv_6_a_full_pass_waits_for_large_requests_but_not_for_ever(monkey
     monkeypatch.setattr(interpreter_tuning, "LONGEST_DELAY_S", 0.05)
     with passes.wait():
         await asyncio.wait_for(passes.may_run(), 20)
+
+
+async def test_sv_6_after_many_new_connections_a_full_pass_comes_before_its_time(
+    monkeypatch: pytest.MonkeyPatch, start_server: StartServer
+) -> None:
+    monkeypatch.setattr(interpreter_tuning, "LOOK_EVERY_S", 0.001)
+    monkeypatch.setattr(interpreter_tuning, "CONNECTIONS_PER_PASS", 3)
+    passes = interpreter_tuning.FullPasses()
+    monkeypatch.setattr(open_connections, "full_passes", passes)
+    server = await start_server()
+    due = asyncio.create_task(passes.due())
+    async with AsyncExitStack() as stack:
+        for count in (1, 2, 3):
+            assert not (await asyncio.wait([due], timeout=0.05))[0]
+            client = await stack.enter_async_context(connected(address(server)))
+            await client.call(versions(), 0)
+            assert server.stats.connections_accepted == count
+        await asyncio.wait_for(due, 20)
+    assert passes.connections == 0
+
+
+@pytest.mark.both_loops
+async def test_sv_6_a_connection_that_has_closed_leaves_nothing_to_the_collector(start_server: StartServer) -> None:
+    """What the collector does not look at again may be a connection: it has to go by itself."""
+    server = await start_server()
+    gc.disable()
+    try:
+        async with connected(address(server)) as client, connected(address(server)) as half:
+            await client.call(versions(), 0)
+            await half.send(client.request(versions(), 0)[:-1])
+            await eventually(lambda: server.stats.connections_now == 2)
+            found = [weakref.ref(one) for one in server._connections._connections]
+        await eventually(lambda: not any(one() for one in found))
+    finally:
+        gc.enable()
