@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 import ssl
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
@@ -288,6 +289,21 @@ async def test_sv_5_many_requests_one_by_one_and_at_once_are_answered_by_tls(sec
         for _ in range(195):
             await client.frame()
     assert len(secured.seen) == 200
+
+
+@pytest.mark.parametrize("size", [300_000, 3_000_000])
+async def test_sv_5_large_requests_are_read_by_tls_piece_by_piece_and_answered_in_order(
+    secured: Secured, size: int
+) -> None:
+    await secured.start()
+    head = struct.pack(">ihhihi", size, 3, 1, 7, 0, 0)  # Metadata 1 of no topic
+    large = head + bytes(4 + size - len(head))
+    async with secured.connected() as client:
+        for _ in range(3):
+            await client.send(large + client.request(versions(), 0))
+        for _ in range(3):
+            assert (await client.frame())[:4] == struct.pack(">i", 7)
+            await client.frame()
 
 
 class Begun:
