@@ -103,11 +103,14 @@ class Cluster:
         *,
         bandwidth: int = 10_000_000_000,
         brokers: Sequence[int] = frames.BROKERS,
+        racks: Callable[[int], str] | None = None,
     ) -> None:
+        """`racks`: the rack of each broker."""
         self.zookeeper = f"{zookeeper}/{name}"
         self.directory = directory / name
         self.brokers = brokers
         self._bandwidth = bandwidth
+        self._racks = racks
         self._fleet = LoggedProcess(self.directory / "fleet.log")
         self._zk = ZooKeeper(self.zookeeper)
         self._started: list[LoggedProcess] = [self._fleet]
@@ -145,6 +148,8 @@ class Cluster:
         command = [*_CLI, "fleet", "--zookeeper-connect", self.zookeeper]
         command += ["--data-dir", str(self.directory / "data")]
         command += ["--broker-ids", ",".join(map(str, brokers)), "--bandwidth", str(self._bandwidth)]
+        if self._racks is not None:
+            command += [part for broker in brokers for part in ("--rack", f"{broker}:{self._racks(broker)}")]
         process.launch(command)
         await process.wait_for_line(_BROKERS, START_S)
 

@@ -1,6 +1,8 @@
-"""Compares plans with the stock tool's --generate on the same cluster: bytes to copy, and the balance afterwards.
+"""Compares plans with the stock tool's --generate on the same cluster: bytes to copy, time, and the balance afterwards.
 
 python -m benchmarks generate [--quick]
+
+The time is that of the planner's simulation, for both: moves start as others end, the most urgent first.
 """
 
 import asyncio
@@ -9,19 +11,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.cluster import Cluster, controlling, zipf
+from benchmarks.sooner import in_start_order
 from benchmarks.tables import show
 from kafka_reassign_rpc.client import ReassignmentClient
-from kafka_reassign_rpc.client.text_format import size
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
 from kafka_reassign_rpc.pipeline.spark_session import session
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
-from tests.stock.generate import Figures, Placement, figures, generated, planned
+from kafka_reassign_rpc.planner.copy_table import CopyTable
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.plan_result import PlannedMove
+from kafka_reassign_rpc.planner.plan_simulation import Caps, simulate
+from kafka_reassign_rpc.support.human_units import duration, size
+from tests.stock.generate import Figures, Placement, figures, generated, planned, planned_moves
 from tests.stock.jars import BROKER_VERSION
 from tests.stock.tools import Tools
 
-BROKERS, NEW, DRAINED = range(1, 28), (28, 29, 30), 7
+BROKERS, NEW, DRAINED = range(1, 31), (31, 32, 33), 7
+RACKS = 5
 PARTITIONS, QUICK = 20_000, 2_000
 
 
@@ -35,13 +43,15 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case("1 of 27 brokers leaves", (), Goal(GoalKind.DRAIN, (DRAINED,)), [b for b in BROKERS if b != DRAINED]),
-    Case("3 brokers come to 27", NEW, Goal(GoalKind.EXPAND, NEW), [*BROKERS, *NEW]),
+    Case("1 of 30 brokers leaves", (), Goal(GoalKind.DRAIN, (DRAINED,)), [b for b in BROKERS if b != DRAINED]),
+    Case("3 brokers come to 30", NEW, Goal(GoalKind.EXPAND, NEW), [*BROKERS, *NEW]),
 )
-HEADER = ("", "", "moves", "copied", "bytes", "replicas", "leaders")
+NETWORK = NetworkLimits(PlanOptions().bandwidth)
+HEADER = ("", "", "moves", "copied", "time", "racks", "bytes", "replicas", "leaders")
 NOTES = (
-    "bytes, replicas, leaders: the broker furthest from the mean of those that may hold replicas; plans are asked for",
-    "10 % or better.",
+    "time: simulated, at 100 MB/s for each broker; racks: partitions on fewer racks than they could be; bytes,",
+    "replicas, leaders: the broker furthest from the mean of those that may hold replicas; plans are asked for 10 % or",
+    "better.",
 )
 
 
@@ -50,7 +60,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
     topics = zipf(QUICK if quick else PARTITIONS, 1_000_000)
     counts = {name: count for name, (count, _) in topics.items()}
     asked: list[tuple[Case, Path, Placement]] = []
-    async with Cluster(zookeeper, "generate", directory, brokers=BROKERS) as cluster:
+    async with Cluster(zookeeper, "generate", directory, brokers=BROKERS, racks=_rack) as cluster:
         server = await cluster.server()
         await controlling(server.address)
         bootstrap = "{}:{}".format(*server.address)
@@ -69,17 +79,26 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
     with session("generate", master="local[2]") as spark:
         for case, snapshot, theirs in asked:
             out = snapshot.with_name(f"{snapshot.name}-plan")
-            await asyncio.to_thread(plan_job.run, spark, PlanJob(snapshot, out, case.goal))
-            rows.append(_row(case.name, "plan", figures(snapshot, planned(out), case.brokers)))
-            rows.append(_row("", "--generate", figures(snapshot, theirs, case.brokers)))
+            ours = await asyncio.to_thread(plan_job.run, spark, PlanJob(snapshot, out, case.goal))
+            took = ours.expected_seconds
+            rows.append(_row(case.name, "plan", took, figures(snapshot, planned(out), case.brokers)))
+            took = await asyncio.to_thread(_seconds, planned_moves(snapshot, theirs))
+            rows.append(_row("", "--generate", took, figures(snapshot, theirs, case.brokers)))
     return show(f"{sum(counts.values())} partitions, moved by a plan and by --generate", HEADER, rows, NOTES)
 
 
+def _rack(broker: int) -> str:
+    return f"r{broker % RACKS}"
+
+
 def _home(index: int, replicas: int) -> list[int]:
-    """The replicas that --generate's own rule assigns from broker 1 on (AdminUtils without racks)."""
-    first, turn = index % len(BROKERS), index // len(BROKERS)
-    others = [(first + 1 + (turn + place) % (len(BROKERS) - 1)) % len(BROKERS) for place in range(replicas - 1)]
-    return [BROKERS[place] for place in (first, *others)]
+    """Replicas in different racks; over all partitions, each broker has as many as the others."""
+    first, turn = index % len(BROKERS), index // len(BROKERS) % RACKS
+    return [BROKERS[(first + place * (1 + RACKS * turn)) % len(BROKERS)] for place in range(replicas)]
+
+
+def _seconds(moves: Sequence[PlannedMove]) -> float:
+    return simulate(CopyTable(in_start_order(moves, NETWORK)).arrays(), NETWORK, Caps()).seconds
 
 
 def _export(bootstrap: str, out: Path) -> None:
@@ -89,6 +108,6 @@ def _export(bootstrap: str, out: Path) -> None:
         raise RuntimeError(f"the snapshot is not whole: {found.warnings}")
 
 
-def _row(name: str, how: str, found: Figures) -> Sequence[str]:
+def _row(name: str, how: str, seconds: float, found: Figures) -> Sequence[str]:
     shares = (f"{share:.1%}" for share in (found.bytes, found.replicas, found.leaders))
-    return (name, how, f"{found.moves:,}", size(found.copied), *shares)
+    return (name, how, f"{found.moves:,}", size(found.copied), duration(seconds), f"{found.on_few_racks:,}", *shares)

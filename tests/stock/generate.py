@@ -1,4 +1,4 @@
-"""Compares the stock tool's --generate with our plan: the bytes to copy, and how even the brokers are afterwards."""
+"""Compares the stock tool's --generate with our plan: bytes to copy, time, and how even the brokers are afterwards."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import NamedTuple
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.planner.plan_result import PlannedMove
 
 from .tools import Tools
 
@@ -16,10 +17,16 @@ Placement = Mapping[tuple[str, int], Sequence[int]]
 
 
 class Figures(NamedTuple):
-    """Moves, bytes copied, and per measure the worst live broker's distance from the mean, as a share of the mean."""
+    """What placements cost, and what they come to.
+
+    copied                      bytes
+    on_few_racks                partitions that are on fewer racks than there are, or than they have replicas
+    bytes, replicas, leaders    the worst live broker's distance from the mean, as a share of the mean
+    """
 
     moves: int
     copied: int
+    on_few_racks: int
     bytes: float
     replicas: float
     leaders: float
@@ -55,19 +62,35 @@ def figures(path: Path, placed: Placement, brokers: Sequence[int] | None = None)
 
     brokers     those that may hold replicas; None: all live ones
     """
-    live = brokers or [row["broker"] for row in snapshot_files.read(path, "brokers").to_pylist() if row["live"]]
+    listed = snapshot_files.read(path, "brokers").to_pylist()
+    live = brokers or [row["broker"] for row in listed if row["live"]]
+    racks = {row["broker"]: row["rack"] for row in listed}
+    possible = len({racks[broker] for broker in live})
     loads = {name: dict.fromkeys(live, 0) for name in ("bytes", "replicas", "leaders")}
-    moves = copied = 0
+    moves = copied = on_few_racks = 0
     for row in snapshot_files.read(path, "partitions").to_pylist():
         stood, size = row["replicas"], row["bytes"]
         replicas = placed.get((row["topic"], row["partition"]), stood)
         moves += list(replicas) != stood
         copied += size * len(set(replicas) - set(stood))
+        on_few_racks += len({racks[broker] for broker in replicas}) < min(possible, len(replicas))
         loads["leaders"][replicas[0]] += 1
         for broker in replicas:
             loads["replicas"][broker] += 1
             loads["bytes"][broker] += size
-    return Figures(moves, copied, *(_furthest(list(load.values())) for load in loads.values()))
+    return Figures(moves, copied, on_few_racks, *(_furthest(list(load.values())) for load in loads.values()))
+
+
+def planned_moves(path: Path, placed: Placement) -> list[PlannedMove]:
+    """The moves of a snapshot to these placements, as the planner would describe them; each leader stays and sends."""
+    moves = []
+    for row in snapshot_files.read(path, "partitions").to_pylist():
+        name, stood = (row["topic"], row["partition"]), tuple(row["replicas"])
+        target = tuple(placed.get(name, stood))
+        if target != stood:
+            copied = row["bytes"] * len(set(target) - set(stood))
+            moves.append(PlannedMove(*name, stood, target, row["leader"], copied, 0, "", ""))
+    return moves
 
 
 def _furthest(values: list[int]) -> float:
