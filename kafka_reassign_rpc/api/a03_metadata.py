@@ -31,7 +31,7 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
     awaited,
 )
-from kafka_reassign_rpc.api.large_requests import SMALL, Steps, answer_with, at_once, handled, paced
+from kafka_reassign_rpc.api.large_requests import SMALL, AnswerSteps, Steps, answer_with, at_once, handled, paced
 from kafka_reassign_rpc.api.partition_metadata import PartitionMetadata, partition_metadata
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
 from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, with_topics
@@ -121,7 +121,7 @@ def _all(node: Node, known: Mapping[str, Topic], request: MetadataRequest, ctx: 
     if ctx.access.unlimited:
         return _message(node, visible, (), request, ctx)
 
-    def steps() -> Steps[Handled]:
+    def steps() -> AnswerSteps:
         found = []
         for topic, pause in paced(visible):
             if _may_describe(ctx.access, topic.name, told=False):

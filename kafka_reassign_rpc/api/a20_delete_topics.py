@@ -28,7 +28,7 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
     awaited,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, handled, paced
+from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, answer_with, freed, handled, paced
 from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
@@ -177,7 +177,7 @@ def _result(version: int, name: str | None, topic_id: UUID, error: KafkaError | 
 
 
 def fail(request: DeleteTopicsRequest, version: int, error: KafkaError) -> Handled:
-    def steps() -> Steps[Handled]:
+    def steps() -> AnswerSteps:
         asked = yield from _asked(request, version)
         return _message(version, ((*one, error) for one in asked), len(asked))
 

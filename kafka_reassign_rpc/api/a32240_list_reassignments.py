@@ -18,7 +18,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Handled,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, existing, handled, items_of, paced
+from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, answer_with, existing, handled, items_of, paced
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, UnknownTopicOrPartition
 from kafka_reassign_rpc.protocol.messages import ListReassignmentsRequest, ListReassignmentsResponse
@@ -39,7 +39,7 @@ def handle(node: Node, request: ListReassignmentsRequest, _ctx: RequestContext) 
     if asked is None:
         return _listed(controller, None, None)
 
-    def steps() -> Steps[Handled]:
+    def steps() -> AnswerSteps:
         wanted = yield from existing(node, ((topic.topic, topic.partition_ids) for topic in asked))
         unknown = yield from _unknown(((topic.topic, topic.partition_ids) for topic in asked), wanted)
         return _listed(controller, wanted, unknown)

@@ -20,7 +20,17 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
     awaited,
 )
-from kafka_reassign_rpc.api.large_requests import SMALL, Steps, answer_with, flat, freed, handled, items_of, paced
+from kafka_reassign_rpc.api.large_requests import (
+    SMALL,
+    AnswerSteps,
+    Steps,
+    answer_with,
+    flat,
+    freed,
+    handled,
+    items_of,
+    paced,
+)
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, LogDirNotFound
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -83,7 +93,7 @@ def _answer(version: int, topics: Mapping[str, Sequence[_Result]]) -> Handled:
 
 
 def fail(request: AlterReplicaLogDirsRequest, version: int, error: KafkaError) -> Handled:
-    def steps() -> Steps[Handled]:
+    def steps() -> AnswerSteps:
         moves = yield from _moves(request)
         return _answer(version, (yield from _by_topic(moves, repeat(error.code, len(moves)))))
 

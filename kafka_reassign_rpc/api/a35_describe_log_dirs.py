@@ -18,7 +18,15 @@ from kafka_reassign_rpc.api.api_definition import (
     Handled,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import ITEMS_PER_SLICE, Steps, answer_with, handled, items_of, paced
+from kafka_reassign_rpc.api.large_requests import (
+    ITEMS_PER_SLICE,
+    AnswerSteps,
+    Steps,
+    answer_with,
+    handled,
+    items_of,
+    paced,
+)
 from kafka_reassign_rpc.api.ports import LogDir, Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
@@ -37,7 +45,7 @@ def handle(node: Node, request: DescribeLogDirsRequest, ctx: RequestContext) -> 
     if node.log_dirs is None:
         return _describe(node, ctx.api_version, {})
 
-    def steps() -> Steps[Handled]:
+    def steps() -> AnswerSteps:
         return _describe(node, ctx.api_version, (yield from _wanted(asked)))
 
     return handled(steps(), items_of(len(topic.partitions) for topic in asked))
@@ -56,7 +64,7 @@ def _describe(node: Node, version: int, wanted: Mapping[str, frozenset[int]] | N
     dirs = NO_LOG_DIRS if node.log_dirs is None else node.log_dirs.describe(wanted)
     replicas = sum(len(each.replicas) for each in dirs)
 
-    def steps() -> Steps[Handled]:
+    def steps() -> AnswerSteps:
         found = []
         for each in dirs:
             topics = yield from _by_topic(each)

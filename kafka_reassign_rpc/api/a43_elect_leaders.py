@@ -22,7 +22,7 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
     awaited,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, flat, freed, handled, items_of, paced
+from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, answer_with, flat, freed, handled, items_of, paced
 from kafka_reassign_rpc.api.ports import ItemResult, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -105,7 +105,7 @@ def fail(request: ElectLeadersRequest, version: int, error: KafkaError) -> Handl
         return _answer(version, error.code, {})
     top = 0 if isinstance(error, NotController) else error.code
 
-    def steps() -> Steps[Handled]:
+    def steps() -> AnswerSteps:
         results = ((topic.topic, index, error) for topic in asked for index in topic.partitions)
         return _answer(version, top, (yield from _by_topic(results, everything=False)))
 

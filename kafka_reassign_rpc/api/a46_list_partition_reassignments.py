@@ -28,7 +28,16 @@ from kafka_reassign_rpc.api.api_definition import (
     Handled,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, at_once, existing, handled, in_pieces, items_of, paced
+from kafka_reassign_rpc.api.large_requests import (
+    AnswerSteps,
+    Steps,
+    at_once,
+    existing,
+    handled,
+    in_pieces,
+    items_of,
+    paced,
+)
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
@@ -43,6 +52,8 @@ _TAG_REASSIGNMENT_ID = b"\xf0\x01\x08"
 """A tagged field: number 240 as a varint, then its size, 8 bytes."""
 _HEAD = struct.pack(">ih", 0, 0) + b"\x01"
 """No throttle, no error, and an empty message, as a ZooKeeper-mode controller sends it."""
+
+_NO_TAGS = b"\x00"
 
 _WAITING = b"\xf1\x01\x08\x08waiting"
 """A tagged field: number 241, its size, a string of 7 bytes."""
@@ -65,7 +76,7 @@ def handle(node: Node, request: ListPartitionReassignmentsRequest, _ctx: Request
         return _answer(controller, None)
     asked = request.topics
 
-    def steps() -> Steps[Handled]:
+    def steps() -> AnswerSteps:
         wanted = yield from existing(node, ((topic.name, topic.partition_indexes) for topic in asked))
         return _answer(controller, wanted)
 
@@ -93,12 +104,20 @@ def _answer(controller: ControllerPort, wanted: Mapping[str, Collection[int]] | 
     if complete:
         _FRAGMENTS.keep(parts)
 
-    def steps() -> Steps[Handled]:
+    if not missing:
+        return _encoded(parts)
+
+    def steps() -> AnswerSteps:
         yield from _encode(parts, missing, complete=complete)
-        return Encoded([_HEAD + uvarint(len(parts) + 1), *in_pieces(parts.values()), b"\x00"])
+        return _encoded(parts)
 
     count = sum(len(moving[0]) + len(found) for _, _, moving, found in missing)
     return at_once(steps()) if count < AT_ONCE else handled(steps(), count)
+
+
+def _encoded(parts: Mapping[str, bytes]) -> Encoded:
+    head = _HEAD + uvarint(len(parts) + 1)
+    return Encoded([head, *in_pieces(parts.values()), _NO_TAGS] if parts else head + _NO_TAGS)
 
 
 def _encode(

@@ -24,7 +24,7 @@ from kafka_reassign_rpc.api.config_definitions import (
     validate_broker_configs,
     validate_topic_configs,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, handled, map_bounded, paced
+from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, answer_with, handled, map_bounded, paced
 from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, ConfigChange, Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -308,7 +308,7 @@ def _resources(request: AlterRequest[Config_co]) -> Steps[list[ConfigResource]]:
 def refuse_all(request: AlterRequest[object], response: type[Response], version: int, error: KafkaError) -> Handled:
     """The answer in which every resource has failed with `error`."""
 
-    def steps() -> Steps[Handled]:
+    def steps() -> AnswerSteps:
         resources = yield from _resources(request)
         return _answer(response, version, resources, [error] * len(resources))
 

@@ -38,6 +38,10 @@ T = TypeVar("T")
 U = TypeVar("U")
 Steps = Generator[None, None, T]
 """Work in slices, and its result."""
+AnswerSteps = Steps[Handled]
+"""The work of an answer. Functions within functions are annotated with this name: Python evaluates their annotations at
+each call, and `Steps[Handled]` takes 4 us."""
+NoSteps = Steps[None]
 
 
 def at_once(steps: Steps[T]) -> T:
@@ -50,7 +54,7 @@ def at_once(steps: Steps[T]) -> T:
         return result
 
 
-def handled(steps: Steps[Handled], items: int) -> Handled:
+def handled(steps: AnswerSteps, items: int) -> Handled:
     """The answer that `steps` makes of so many items: at once, or later, in turns with other requests."""
     return at_once(steps) if items <= SMALL else _later(steps)
 
@@ -81,7 +85,7 @@ def items_of(sizes: Iterable[int]) -> int:
     return total
 
 
-async def _later(steps: Steps[Handled]) -> Answer:
+async def _later(steps: AnswerSteps) -> Answer:
     answer = await in_turns(steps)
     return await awaited(answer)
 
@@ -158,7 +162,7 @@ def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
 async def freed(*collections: list[Any] | dict[Any, Any] | set[Any]) -> None:
     """Empties collections that nobody needs any more. To free a large one at once takes as long as to fill it."""
 
-    def steps() -> Steps[None]:
+    def steps() -> NoSteps:
         for items in collections:
             take: Callable[[], Any] = items.popitem if isinstance(items, dict) else items.pop
             while items:

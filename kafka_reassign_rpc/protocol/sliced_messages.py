@@ -149,7 +149,7 @@ def _compiled_tuple_encoder(field: StructField, version: int, flexible: bool) ->
     return encode
 
 
-def take_apart(message: ApiMessage) -> Iterator[None]:
+def take_apart(message: ApiMessage) -> Generator[None, None, None]:
     """Empties a large message that nobody needs any more: freeing it in one go takes as long as decoding it did."""
     for items, nested in _arrays(message._struct, message):
         yield from _emptied(items, nested)

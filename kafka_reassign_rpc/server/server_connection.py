@@ -33,7 +33,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
+from collections.abc import Awaitable, Callable, Coroutine
 from inspect import isawaitable
 from typing import Any, cast
 
@@ -59,8 +59,10 @@ PIECE_BYTES = 64 * 1024
 BURST_BYTES = 1024 * 1024
 """So much goes to the transport in one turn of the loop."""
 MUCH_BYTES = 128 * 1024
-"""After a piece of input of so many bytes the connection reads on in the next turn of the loop. Pieces have 256 KiB at
-most."""
+"""After a piece of input of so many bytes (256 KiB at most) the connection reads on in the next turn of the loop."""
+
+_READY = (bytes, list, ApiMessage)
+"""An answer, not an awaitable of one."""
 
 
 class ServerConnection(asyncio.Protocol):
@@ -310,7 +312,7 @@ class ServerConnection(asyncio.Protocol):
         try:
             result = self._shared.service.handle(request, self._peer)
             busy_ns = time.perf_counter_ns() - begun
-            if not isinstance(result, bytes) and isawaitable(result):
+            if not isinstance(result, _READY) and isawaitable(result):
                 return self._later(request, result, LoopTime(busy_ns))
             out += self._answered(request, result, busy_ns)
         except Exception:
@@ -375,7 +377,7 @@ class ServerConnection(asyncio.Protocol):
             try:
                 await self._later(request, self._handle(request), taken)
             finally:
-                await in_turns(_nothing(take_apart(request.body)))
+                await in_turns(take_apart(request.body))
 
     async def _later(self, request: DecodedRequest, result: Awaitable[Body], taken: LoopTime) -> None:
         """Waits for the answer and sends it. `taken`: the time that the request has taken so far."""
@@ -389,7 +391,7 @@ class ServerConnection(asyncio.Protocol):
 
     async def _handle(self, request: DecodedRequest) -> Body:
         result = self._shared.service.handle(request, self._peer)
-        return result if isinstance(result, ApiMessage | bytes | list) else await result
+        return result if isinstance(result, _READY) else await result
 
     async def _finish(self, waits: Coroutine[Any, Any, None], worked: Callable[[], None]) -> None:
         """Finishes a request that has to wait, calls `worked`, then continues with the next one, if any."""
@@ -493,7 +495,3 @@ class ServerConnection(asyncio.Protocol):
         """Closes at once, whatever is under way."""
         if self._transport is not None:
             self._transport.abort()
-
-
-def _nothing(steps: Iterator[None]) -> Generator[None, None, None]:
-    yield from steps

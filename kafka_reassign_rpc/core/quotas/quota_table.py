@@ -54,7 +54,7 @@ class QuotaTable:
 
     def sets(self, quota: str) -> bool:
         """Whether any entity sets this quota."""
-        return self._setting[quota] > 0
+        return self._setting.get(quota, 0) > 0
 
     def quota(self, quota: str, entity: QuotaEntity) -> float | None:
         """The quota that this very entity sets."""
