@@ -40,7 +40,8 @@ HERE = {
     "UnknownServerError": "The message says what happened; a line on the server's standard error says more. Try again",
     "UnknownTopicOrPartition": "Check the topic's name and the partition's number. A topic that is being deleted counts"
     " as gone",
-    "RequestTimedOut": "Raise the client's timeout, or send fewer partitions in one request",
+    "RequestTimedOut": "Raise the client's timeout, send fewer partitions in one request, or try again: the message"
+    " says which",
     "StaleControllerEpoch": "A broker answers it to a controller that was replaced. Nothing to do",
     "CoordinatorNotAvailable": "`__consumer_offsets` or `__transaction_state` has no leader for this group yet",
     "InvalidTopic": "Choose a legal topic name",

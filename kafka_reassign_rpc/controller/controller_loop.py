@@ -11,7 +11,8 @@ How a commit can fail, and what the loop does then:
     outcome unknown         the connection broke: the same, as soon as it is back
     too large               a topic znode exceeds ZooKeeper's packet limit: refuse its partitions, decide again without
                             the writes of this znode that nobody asked for
-    fails every time        ZooKeeper refuses what one of the commands wants: each command gets a round of its own
+    fails every time        ZooKeeper refuses what one of the commands wants: each command gets a round of its own; one
+                            that still fails answers REQUEST_TIMED_OUT
 """
 
 import asyncio
@@ -33,7 +34,13 @@ from kafka_reassign_rpc.controller.commit.throttle_configs import ThrottleConfig
 from kafka_reassign_rpc.controller.telemetry.event_recorder import COMMIT, ROUND, ObserveDuration, Record
 from kafka_reassign_rpc.core.events import catalogue, decided_events
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, PolicyViolation, UnknownServerError
+from kafka_reassign_rpc.core.kafka_errors import (
+    KafkaError,
+    NotController,
+    PolicyViolation,
+    RequestTimedOut,
+    UnknownServerError,
+)
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import RoundView
@@ -122,7 +129,7 @@ class ControllerLoop:
         while True:
             try:
                 return await self.submit(make())
-            except UnknownServerError as error:
+            except (RequestTimedOut, UnknownServerError) as error:
                 log.warning("tried once more: %s", error)
 
     async def run(self) -> None:
@@ -188,7 +195,7 @@ class ControllerLoop:
             return
         for command in commands:
             log.error("%s was given up after %d attempts", type(command).__name__, ATTEMPTS)
-            command.failed(UnknownServerError("ZooKeeper is being written by somebody else: try again"))
+            command.failed(RequestTimedOut("ZooKeeper is being written by somebody else: try again"))
         if commands:
             await self._round([])  # the cluster was read again: that must be decided about without this command too
         else:

@@ -28,7 +28,7 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import BY_REQUEST, Event
-from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
+from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut, UnknownServerError
 from kafka_reassign_rpc.core.round.round_view import RequestEnded
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -253,7 +253,7 @@ class RequestZnodes:
     async def _decide(self, together: Sequence[RequestZnode]) -> RequestsOutcome:
         try:
             outcome = await self._loop.submit(StartRequests(together))
-        except UnknownServerError:
+        except (RequestTimedOut, UnknownServerError):
             outcome = RequestsOutcome.READ_AGAIN
         if outcome is RequestsOutcome.READ_AGAIN:
             self._one_by_one = True

@@ -8,7 +8,7 @@ import pytest
 from kafka_reassign_rpc.controller import controller_loop
 from kafka_reassign_rpc.controller.commit.durable_store import Reloaded
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
-from kafka_reassign_rpc.core.kafka_errors import UnknownServerError
+from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -135,7 +135,7 @@ async def test_sv_3_a_reload_is_decided_about_although_the_command_that_met_it_i
                 return await really(known, view)
 
             controller.store.commit = commit  # type: ignore[assignment, method-assign]
-            with pytest.raises(UnknownServerError):
+            with pytest.raises(RequestTimedOut, match="written by somebody else: try again"):
                 await controller.alter({("t", 1): (3, 2)})
 
             await eventually(lambda: controller.partition("t").leader == 2)
