@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Coroutine, Hashable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
@@ -127,6 +127,8 @@ class OpenConnections:
         self._wheel: IdleWheel[OpenConnection] = IdleWheel(int(self._check_seconds / TICK_SECONDS) + 1)
         self._due: deque[OpenConnection] = deque()
         """To be checked in this tick."""
+        self._leaving: deque[Callable[[], None]] = deque()
+        """Each closes a connection whose client has gone."""
         self._unread: OrderedDict[OpenConnection, int] = OrderedDict()
         """Bytes of answers that are not read, the longest wait first."""
         self._waiting: deque[OpenConnection | _Turn] = deque()
@@ -281,6 +283,18 @@ class OpenConnections:
         self.stats.connections_now = len(self._connections)
         if not self._connections:
             self._empty.set()
+
+    def close_soon(self, close: Callable[[], None]) -> None:
+        """The client of a connection has gone. Each turn of the loop closes a few: a crowd can leave at once."""
+        if not self._leaving:
+            self.loop.call_soon(self._close_leaving)
+        self._leaving.append(close)
+
+    def _close_leaving(self) -> None:
+        for _ in range(min(len(self._leaving), CLOSED_IN_A_ROW)):
+            self._leaving.popleft()()
+        if self._leaving:
+            self.loop.call_soon(self._close_leaving)
 
     def _close(self, kind: str, connection: OpenConnection, why: str) -> None:
         """Closes a connection for a limit: counts and tells it."""

@@ -136,7 +136,7 @@ class ServerConnection(asyncio.Protocol):
         self._stream.end()
         self.frame_since = 0.0
         if self._stream.over:
-            self._close_now()
+            self._shared.close_soon(self._close_now)
 
     def pause_writing(self) -> None:
         self._full = True

@@ -8,11 +8,13 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from kafka_reassign_rpc.server import file_descriptors, open_connections
+from kafka_reassign_rpc.server.open_connections import CLOSED_IN_A_ROW
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_connection import MUCH_BYTES
 from tests.api.model_node import handler_service
@@ -36,6 +38,21 @@ async def accepted(server: Server, count: int) -> None:
 
 
 # -------------------------------------------------------------------------------------------------- room for others
+
+
+async def test_sv_6_a_crowd_that_leaves_at_once_is_closed_a_few_in_each_turn(start_server: StartServer) -> None:
+    server = await start_server()
+    crowd: list[socket.socket] = []
+    while len(crowd) < 8 * CLOSED_IN_A_ROW:
+        crowd += [socket.create_connection(address(server)) for _ in range(CLOSED_IN_A_ROW // 2)]
+        await accepted(server, len(crowd))
+    for one in crowd:
+        one.close()
+    left = [server.stats.connections_now]
+    while left[-1]:
+        await asyncio.sleep(0)
+        left.append(server.stats.connections_now)
+    assert max(before - after for before, after in pairwise(left)) <= CLOSED_IN_A_ROW
 
 
 async def test_sv_6_at_max_connections_the_oldest_without_a_request_makes_room(start_server: StartServer) -> None:
