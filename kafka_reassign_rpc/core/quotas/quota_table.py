@@ -52,6 +52,11 @@ class QuotaTable:
         for gone in self._quotas.keys() - entities:
             self.put(gone, {})
 
+    @property
+    def empty(self) -> bool:
+        """Whether no entity sets any quota."""
+        return not self._quotas
+
     def sets(self, quota: str) -> bool:
         """Whether any entity sets this quota."""
         return self._setting.get(quota, 0) > 0

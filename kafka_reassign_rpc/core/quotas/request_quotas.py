@@ -22,8 +22,13 @@ class RequestQuotas:
 
     @property
     def enabled(self) -> bool:
-        """Whether there is any quota."""
+        """Whether there is any of these quotas."""
         return self._table.sets(PERCENTAGE)
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether there is no quota of any kind."""
+        return self._table.empty
 
     def throttle_ms(self, user: str, client_id: str, busy_ns: int, now_ms: int) -> int:
         """Counts a request that has taken `busy_ns`. Returns how long its client has to wait."""
