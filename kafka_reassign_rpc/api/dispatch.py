@@ -91,15 +91,12 @@ class Dispatcher:
         header = request.header
         api = self._apis[header.api_key]
         ctx = RequestContext(
-            api_key=header.api_key,
-            api_version=header.api_version,
-            correlation_id=header.correlation_id,
-            client_id=header.client_id,
-            client_host=peer.host,
-            listener=peer.listener,
-            principal=peer.principal,
-            mechanism=peer.mechanism,
-            access=self._access(peer),
+            header.api_key,
+            header.api_version,
+            header.correlation_id,
+            header.client_id,
+            *peer,
+            self._access(peer),
         )
         try:
             _check_cluster(api, ctx.access)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 def uvarint(value: int) -> bytes:
     """An unsigned varint."""
+    if value <= 0x7F:
+        return value.to_bytes()
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

@@ -228,9 +228,14 @@ def encode_response(body: ApiMessage, *, version: int, correlation_id: int) -> b
 
 def response_prefix(key: int, version: int, correlation_id: int, body_size: int) -> bytes:
     """Length and header of an answer whose body of `body_size` bytes is encoded already."""
-    if key != ApiKey.API_VERSIONS and RESPONSES[key].flexible_version_q(version):
+    if _has_tags_in_its_header(key, version):
         return _ANSWER_HEAD.pack(body_size + 5, correlation_id) + b"\0"
     return _ANSWER_HEAD.pack(body_size + 4, correlation_id)
+
+
+@cache
+def _has_tags_in_its_header(key: int, version: int) -> bool:
+    return key != ApiKey.API_VERSIONS and bool(RESPONSES[key].flexible_version_q(version))
 
 
 def encode_body(body: ApiMessage, *, version: int) -> bytes:

@@ -61,10 +61,13 @@ class RequestThrottle:
     def __init__(self, quotas: RequestQuotas) -> None:
         self._quotas = quotas
 
+    @property
+    def unlimited(self) -> bool:
+        """Whether there is no quota of any kind: no client waits, and nothing is counted."""
+        return self._quotas.unlimited
+
     def answer(self, header: RequestHeader, peer: Peer, body: Body, busy_ns: int, now_ms: int) -> tuple[Body, int]:
         """The answer with the time that its client should wait, and that time."""
-        if self._quotas.unlimited:
-            return body, 0
         wanted = _asked(header, body)
         if not self._quotas.enabled or _is_exempt(header, body):
             return body, wanted
@@ -75,7 +78,7 @@ class RequestThrottle:
 
     def sent(self, header: RequestHeader, peer: Peer, busy_ns: int, now_ms: int) -> None:
         """An answer was made in `busy_ns`. (Those to exempt requests are small.)"""
-        if not self._quotas.unlimited and self._quotas.enabled and header.api_key not in EXEMPT:
+        if self._quotas.enabled and header.api_key not in EXEMPT:
             self._quotas.record(_user(peer), header.client_id or "", busy_ns, now_ms)
 
 

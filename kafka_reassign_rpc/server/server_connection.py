@@ -321,14 +321,17 @@ class ServerConnection(asyncio.Protocol):
 
     def _answered(self, request: DecodedRequest, body: Body, busy_ns: int) -> list[bytes]:
         """The bytes of the answer, in pieces. From now on the connection may be muted."""
-        begun, now_ms = time.perf_counter_ns(), int(self._loop.time() * 1000)
-        throttle = self._shared.throttle
-        body, throttle_ms = throttle.answer(request.header, self._peer, body, busy_ns, now_ms)
-        head = self._stream.answer(request, body)
-        throttle.sent(request.header, self._peer, time.perf_counter_ns() - begun, now_ms)
-        self._shared.stats.requests[request.header.api_key] += 1
-        if throttle_ms > 0:
-            self._mute(throttle_ms)
+        header, throttle = request.header, self._shared.throttle
+        self._shared.stats.requests[header.api_key] += 1
+        if throttle.unlimited:
+            head = self._stream.answer(request, body)
+        else:
+            begun, now_ms = time.perf_counter_ns(), int(self._loop.time() * 1000)
+            body, throttle_ms = throttle.answer(header, self._peer, body, busy_ns, now_ms)
+            head = self._stream.answer(request, body)
+            throttle.sent(header, self._peer, time.perf_counter_ns() - begun, now_ms)
+            if throttle_ms > 0:
+                self._mute(throttle_ms)
         return [head, *body] if isinstance(body, list) else [head]
 
     def _mute(self, throttle_ms: int) -> None:
