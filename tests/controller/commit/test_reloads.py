@@ -5,7 +5,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
+from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.controller import controller_loop
+from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.commit.durable_store import Reloaded
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut
@@ -142,6 +144,33 @@ async def test_sv_3_a_reload_is_decided_about_although_the_command_that_met_it_i
             state = await state_json(zk, ("t", 0))
             assert (state["leader"], state["isr"]) == (2, [2])
             await controller.check()
+
+
+async def test_sv_3_a_command_that_nobody_would_repeat_is_submitted_again_while_others_write(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller_loop, "ATTEMPTS", 2)
+    async with three_brokers(zk_connect):
+        await put_topic(zk, "t", {0: (1, 2), 1: (2, 3)})
+        async with elected_controller(zk_connect) as controller:
+            really = controller.store.commit
+            foreign = ["t"] * 3
+
+            async def commit(known: Cluster, view: RoundView) -> ReplayedChanges:
+                if ("t", 1) in view.partitions and foreign:
+                    await write(zk, foreign.pop())
+                return await really(known, view)
+
+            controller.store.commit = commit  # type: ignore[assignment, method-assign]
+            submitted = []
+
+            def make() -> AlterReassignmentsCommand:
+                submitted.append(True)
+                return AlterReassignmentsCommand(AlterReassignments([("t", [(1, (3, 2), None)])]))
+
+            assert await controller.loop.insist(make) == [("t", 1, None)]
+            assert (len(submitted), foreign) == (2, [])
+            assert (await state_json(zk, ("t", 1)))["isr"] == [2, 3]
 
 
 async def test_sv_3_a_broker_whose_bounce_is_seen_by_a_reload_alone_learns_its_replicas_and_joins_the_isr_again(
