@@ -23,11 +23,11 @@ from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
 from kafka_reassign_rpc.pipeline.spark_session import session
 from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
 from kafka_reassign_rpc.pipeline.submission.submit_settings import ProgressOutput
-from kafka_reassign_rpc.planner.copy_table import CopyTable, time_bound
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
-from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
-from kafka_reassign_rpc.planner.plan_simulation import Caps, simulate
+from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bound
+from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
 
 BROKERS, LOST, DRAINED = range(1, 30), 30, 7
 PARTITIONS, QUICK_PARTITIONS = 20_000, 2_000

@@ -18,11 +18,11 @@ from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
 from kafka_reassign_rpc.pipeline.spark_session import session
-from kafka_reassign_rpc.planner.copy_table import CopyTable
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
-from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
-from kafka_reassign_rpc.planner.plan_simulation import Caps, simulate
+from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
+from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
 from kafka_reassign_rpc.support.human_units import duration, size
 from tests.stock.generate import Figures, Placement, figures, generated, planned, planned_moves
 from tests.stock.jars import BROKER_VERSION

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.tables import show
-from kafka_reassign_rpc.planner.copy_table import CopyTable, time_bound
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
-from kafka_reassign_rpc.planner.move_batching import BatchLimits, into_batches
-from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
-from kafka_reassign_rpc.planner.plan_simulation import Caps, simulate, simulate_batches
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
-from kafka_reassign_rpc.planner.queue_order import QueueSums, StartKeys
+from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bound
+from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
+from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate, simulate_batches
+from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys
 from kafka_reassign_rpc.support.human_units import duration, size
 from tests.planner.shapes import SHAPES, shaped
 

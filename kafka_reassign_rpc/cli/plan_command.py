@@ -196,7 +196,7 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
     from kafka_reassign_rpc.pipeline.store_paths import store_path
     from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
-    from kafka_reassign_rpc.planner.move_batching import BatchLimits
+    from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 
     kind = GoalKind(arguments.goal)
     brokers = getattr(arguments, "brokers", None)

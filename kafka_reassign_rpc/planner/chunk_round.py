@@ -6,15 +6,15 @@ and acceptance depends on sums over all chunks. So the plan is the same however 
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kafka_reassign_rpc.planner.balance_proposals import best_change
-from kafka_reassign_rpc.planner.change_proposal import ChangeProposal, forced_bucket, load_changes
 from kafka_reassign_rpc.planner.deterministic_random import partition_key
-from kafka_reassign_rpc.planner.first_leaders import propose_leaders
-from kafka_reassign_rpc.planner.forced_proposals import NO_SOURCE, forced_change, is_forced
+from kafka_reassign_rpc.planner.placement.first_leaders import propose_leaders
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
-from kafka_reassign_rpc.planner.round_parameters import RoundParameters
-from kafka_reassign_rpc.planner.round_sums import ACCEPT_NOTHING, Thresholds
+from kafka_reassign_rpc.planner.proposals.balance_proposals import best_change
+from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal, forced_bucket, load_changes
+from kafka_reassign_rpc.planner.proposals.forced_proposals import NO_SOURCE, forced_change, is_forced
+from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
+from kafka_reassign_rpc.planner.proposals.round_sums import ACCEPT_NOTHING, Thresholds
 
 
 def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kafka_reassign_rpc.planner.change_proposal import ChangeProposal
 from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
-from kafka_reassign_rpc.planner.forced_proposals import may_move
 from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster, PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal
+from kafka_reassign_rpc.planner.proposals.forced_proposals import may_move
+from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Survey
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
-from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Survey
 
 _SLICE = 50
 """Partitions or proposals between two yields: each takes 50 µs."""

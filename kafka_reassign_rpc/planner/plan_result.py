@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.planner.broker_load import Load
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
 
 
 class PlannedMove(NamedTuple):

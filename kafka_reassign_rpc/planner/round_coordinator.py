@@ -15,27 +15,27 @@ import math
 from collections.abc import Generator, Iterable
 from functools import partial
 
-from kafka_reassign_rpc.planner.acceptance_thresholds import (
+from kafka_reassign_rpc.planner.brokers.broker_choice import BrokerChoice, WeightedBrokers
+from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
+from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, holdable_bytes, room_of
+from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
+from kafka_reassign_rpc.planner.brokers.lower_bound import lower_bound
+from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK, RackRule, racks_by_broker
+from kafka_reassign_rpc.planner.goal_check import check_goal
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.placement.acceptance_thresholds import (
     threshold_at_bytes,
     thresholds_at_least_cost,
 )
-from kafka_reassign_rpc.planner.broker_choice import BrokerChoice, WeightedBrokers
-from kafka_reassign_rpc.planner.broker_load import LEADER_MEASURES, MEASURES, Load
-from kafka_reassign_rpc.planner.broker_room import UNBOUNDED, holdable_bytes, room_of
-from kafka_reassign_rpc.planner.broker_targets import BrokerTargets
-from kafka_reassign_rpc.planner.change_proposal import ALL_BUCKETS, IN, OUT
-from kafka_reassign_rpc.planner.first_leaders import LeaderRounds
-from kafka_reassign_rpc.planner.forced_rounds import FORCED_ROUNDS, ForcedRounds
-from kafka_reassign_rpc.planner.goal_check import check_goal
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
-from kafka_reassign_rpc.planner.imbalance_cost import broker_cost, distance
-from kafka_reassign_rpc.planner.lower_bound import lower_bound
-from kafka_reassign_rpc.planner.piecewise import Collects
+from kafka_reassign_rpc.planner.placement.first_leaders import LeaderRounds
+from kafka_reassign_rpc.planner.placement.forced_rounds import FORCED_ROUNDS, ForcedRounds
 from kafka_reassign_rpc.planner.plan_result import PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
-from kafka_reassign_rpc.planner.rack_rule import NO_RACK, RackRule, racks_by_broker
-from kafka_reassign_rpc.planner.round_parameters import BalanceParameters, RoundParameters
-from kafka_reassign_rpc.planner.round_sums import TOTAL_COPIED, AcceptedSums, ProposedSums, Survey, Thresholds
+from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN, OUT
+from kafka_reassign_rpc.planner.proposals.imbalance_cost import broker_cost, distance
+from kafka_reassign_rpc.planner.proposals.piecewise import Collects
+from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
+from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, AcceptedSums, ProposedSums, Survey, Thresholds
 
 _IDLE_ROUNDS = 4
 """A balancing plan ends after this number of rounds without progress."""

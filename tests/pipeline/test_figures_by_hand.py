@@ -30,8 +30,8 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
-from kafka_reassign_rpc.planner.move_batching import BatchLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
+from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from tests.planner.clusters import partition, topic
 
 # -- a drain -----------------------------------------------------------------------------------------------------------

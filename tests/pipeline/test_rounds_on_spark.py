@@ -6,8 +6,8 @@ from kafka_reassign_rpc.pipeline.planning import snapshot_chunks
 from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import RoundsOnSpark, pack, unpack_topics
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
+from kafka_reassign_rpc.planner.proposals.round_sums import Survey
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
-from kafka_reassign_rpc.planner.round_sums import Survey
 from tests.planner.clusters import random_cluster
 
 

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
-from kafka_reassign_rpc.planner.forced_proposals import ON_ITS_WAY
+from kafka_reassign_rpc.planner.proposals.forced_proposals import ON_ITS_WAY
 from tests.pipeline.test_export import PartlySilentCluster, exported, run
 
 pytestmark = [pytest.mark.usefixtures("shared")]

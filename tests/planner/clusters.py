@@ -17,8 +17,8 @@ from kafka_reassign_rpc.planner.planner_cluster import (
     PlannerTopic,
     Volume,
 )
+from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Survey
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
-from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Survey
 
 MIB = 1 << 20
 

@@ -2,7 +2,13 @@
 
 import pytest
 
-from kafka_reassign_rpc.planner.log_dir_volumes import WRITTEN_BETWEEN, LogDirSpace, by_volume, known_apart, volumes
+from kafka_reassign_rpc.planner.brokers.log_dir_volumes import (
+    WRITTEN_BETWEEN,
+    LogDirSpace,
+    by_volume,
+    known_apart,
+    volumes,
+)
 from kafka_reassign_rpc.planner.planner_cluster import Volume
 
 TB, GB = 10**12, 10**9

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.planner.move_batching import BatchLimits, into_batches
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
+from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
 
 
 def move(

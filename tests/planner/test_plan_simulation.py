@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.planner import plan_simulation
-from kafka_reassign_rpc.planner.copy_table import CopyTable, time_bound
-from kafka_reassign_rpc.planner.fair_rates import Floats, fair_rates
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
-from kafka_reassign_rpc.planner.move_batching import BatchLimits, into_batches
-from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
-from kafka_reassign_rpc.planner.plan_simulation import Caps, simulate, simulate_batches
-from kafka_reassign_rpc.planner.queue_order import QueueSums, StartKeys
-from kafka_reassign_rpc.planner.simulated_timeline import Timeline
+from kafka_reassign_rpc.planner.scheduling import plan_simulation
+from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bound
+from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, fair_rates
+from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
+from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate, simulate_batches
+from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys
+from kafka_reassign_rpc.planner.scheduling.simulated_timeline import Timeline
 from tests.planner.shapes import SHAPES, roomy, shaped
 
 TEN = NetworkLimits(10)

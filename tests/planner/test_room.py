@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.planner.broker_room import UNBOUNDED, BrokerRoom, holdable_bytes, room_of
+from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, BrokerRoom, holdable_bytes, room_of
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import Plan

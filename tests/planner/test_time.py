@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from kafka_reassign_rpc.planner import first_leaders, forced_rounds
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
+from kafka_reassign_rpc.planner.placement import first_leaders, forced_rounds
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
 from tests.planner.clusters import MIB, broken_rules, brokers, partition, topic
 from tests.planner.placement_bound import least_received, least_sent, received_most, sent_most

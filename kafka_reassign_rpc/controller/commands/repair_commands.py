@@ -27,7 +27,7 @@ from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
-from kafka_reassign_rpc.planner.start_order import StartOrder, start_priority
+from kafka_reassign_rpc.planner.scheduling.start_order import StartOrder, start_priority
 from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 REASONS = 5

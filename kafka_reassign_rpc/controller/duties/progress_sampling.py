@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker, SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
-from kafka_reassign_rpc.planner.log_dir_volumes import LogDirSpace, volumes
+from kafka_reassign_rpc.planner.brokers.log_dir_volumes import LogDirSpace, volumes
 from kafka_reassign_rpc.planner.planner_cluster import Volume
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.log_dirs_reader import MAX_VERSION, LogDirsReader

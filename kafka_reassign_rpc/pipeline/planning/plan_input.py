@@ -13,9 +13,9 @@ from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
-from kafka_reassign_rpc.planner.move_batching import BatchLimits
-from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
+from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
+from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 
 
 class PlanJob(NamedTuple):

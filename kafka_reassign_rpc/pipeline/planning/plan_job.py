@@ -38,17 +38,17 @@ from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfalls
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-from kafka_reassign_rpc.planner.broker_load import MEASURES, Load
-from kafka_reassign_rpc.planner.copy_table import CopyTable
-from kafka_reassign_rpc.planner.forced_proposals import ON_ITS_WAY
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.goals_and_options import PlanError
-from kafka_reassign_rpc.planner.move_batching import into_batches
-from kafka_reassign_rpc.planner.plan_estimate import PlanEstimate, estimate
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove, PlannerSummary
-from kafka_reassign_rpc.planner.plan_simulation import Caps
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
-from kafka_reassign_rpc.planner.queue_order import StartKeys
+from kafka_reassign_rpc.planner.proposals.forced_proposals import ON_ITS_WAY
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
+from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
+from kafka_reassign_rpc.planner.scheduling.move_batching import into_batches
+from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps
+from kafka_reassign_rpc.planner.scheduling.queue_order import StartKeys
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 _MIN_ISR = "min.insync.replicas"

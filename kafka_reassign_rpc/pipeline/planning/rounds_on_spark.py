@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 import msgspec
 from pyspark import RDD, Broadcast, StorageLevel
 
-from kafka_reassign_rpc.planner.change_proposal import ChangeProposal
 from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
 from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerTopic
-from kafka_reassign_rpc.planner.queue_order import QueueSums, StartKeys
-from kafka_reassign_rpc.planner.round_parameters import RoundParameters
-from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Thresholds
+from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal
+from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
+from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Thresholds
+from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys
 
 _TASKS_FOR_ONE_LEVEL = 64
 """Up to this number of tasks the driver merges their results itself; beyond it, tasks merge them first."""

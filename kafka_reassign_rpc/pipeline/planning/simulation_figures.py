@@ -10,9 +10,9 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BrokerTraffic,
     TimelineFigures,
 )
-from kafka_reassign_rpc.planner.copy_table import Bound
-from kafka_reassign_rpc.planner.network_limits import NetworkLimits
-from kafka_reassign_rpc.planner.plan_simulation import Simulated
+from kafka_reassign_rpc.planner.scheduling.copy_table import Bound
+from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Simulated
 
 
 def with_times(batches: Sequence[BatchFigures], seconds: Sequence[float]) -> list[BatchFigures]:

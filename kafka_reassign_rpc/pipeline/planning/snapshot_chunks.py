@@ -11,10 +11,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import merge_chunks, pack
-from kafka_reassign_rpc.planner.forced_proposals import may_move
 from kafka_reassign_rpc.planner.goals_and_options import Goal
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition, PlannerTopic
-from kafka_reassign_rpc.planner.round_sums import Survey
+from kafka_reassign_rpc.planner.proposals.forced_proposals import may_move
+from kafka_reassign_rpc.planner.proposals.round_sums import Survey
 
 CHUNK_PARTITIONS = 5000
 """A chunk is closed after the topic with which it reaches this number of partitions."""

@@ -24,7 +24,7 @@ from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-from kafka_reassign_rpc.planner.log_dir_volumes import LogDirSpace, by_volume, known_apart, volumes
+from kafka_reassign_rpc.planner.brokers.log_dir_volumes import LogDirSpace, by_volume, known_apart, volumes
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, Volume
 
 PART_PARTITIONS = 20_000

@@ -7,7 +7,7 @@ from kafka_reassign_rpc.client import Progress, TopicPartition
 from kafka_reassign_rpc.client.text_format import size
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 from kafka_reassign_rpc.pipeline.submission.submit_settings import named
-from kafka_reassign_rpc.planner.rack_rule import known_racks
+from kafka_reassign_rpc.planner.brokers.rack_rule import known_racks
 
 LONG_ENOUGH_S = 60.0
 """After this long a move whose remaining bytes grow will not end by itself."""

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.planner.broker_load import LoadSums
-from kafka_reassign_rpc.planner.change_proposal import ALL_BUCKETS, IN, ChangeProposal, PartitionName
+from kafka_reassign_rpc.planner.brokers.broker_load import LoadSums
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
+from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN, ChangeProposal, PartitionName
 
 ACCEPT_NOTHING = (0, 0)
 TOTAL_COPIED = (-1, IN)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafka_reassign_rpc.planner.broker_load import Load, replica_load
+from kafka_reassign_rpc.planner.brokers.broker_load import Load, replica_load
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 
 OUT, IN = 0, 1

@@ -2,12 +2,12 @@
 
 import msgspec
 
-from kafka_reassign_rpc.planner.broker_choice import BrokerChoice, WeightedBrokers
-from kafka_reassign_rpc.planner.change_proposal import BUCKETS_PER_CLASS, PartitionName
+from kafka_reassign_rpc.planner.brokers.broker_choice import BrokerChoice, WeightedBrokers
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
 from kafka_reassign_rpc.planner.goals_and_options import GoalKind, GoalWeights
-from kafka_reassign_rpc.planner.piecewise import Collects
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
+from kafka_reassign_rpc.planner.proposals.change_proposal import BUCKETS_PER_CLASS, PartitionName
+from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 
 
 class BalanceParameters(msgspec.Struct, frozen=True):

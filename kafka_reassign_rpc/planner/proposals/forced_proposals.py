@@ -6,8 +6,8 @@ from typing import NamedTuple
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
-from kafka_reassign_rpc.planner.round_parameters import RoundParameters
-from kafka_reassign_rpc.planner.start_order import start_priority
+from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
+from kafka_reassign_rpc.planner.scheduling.start_order import start_priority
 
 NO_SOURCE = "no live replica is in sync: there is nothing to copy from"
 """Why a partition is left out of which no live broker has all data."""

@@ -13,16 +13,17 @@ import math
 from collections.abc import Callable, Generator, Iterable, Mapping
 from enum import Enum, auto
 
-from kafka_reassign_rpc.planner import fill_levels, piecewise, rack_weights
-from kafka_reassign_rpc.planner.acceptance_thresholds import BucketSums, threshold_at_level
-from kafka_reassign_rpc.planner.broker_choice import WeightedBrokers
-from kafka_reassign_rpc.planner.broker_load import Load, total
-from kafka_reassign_rpc.planner.broker_targets import BrokerTargets
-from kafka_reassign_rpc.planner.change_proposal import ALL_BUCKETS, IN
-from kafka_reassign_rpc.planner.filling_broker import FillingBroker
-from kafka_reassign_rpc.planner.piecewise import FEW, LARGE, Collects
-from kafka_reassign_rpc.planner.placing import Placing, copies_of
-from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Thresholds
+from kafka_reassign_rpc.planner.brokers.broker_choice import WeightedBrokers
+from kafka_reassign_rpc.planner.brokers.broker_load import Load, total
+from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
+from kafka_reassign_rpc.planner.placement import fill_levels, rack_weights
+from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSums, threshold_at_level
+from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
+from kafka_reassign_rpc.planner.placement.placing import Placing, copies_of
+from kafka_reassign_rpc.planner.proposals import piecewise
+from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN
+from kafka_reassign_rpc.planner.proposals.piecewise import FEW, LARGE, Collects
+from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Thresholds
 
 FORCED_ROUNDS = 20
 _SAMPLE = 2_000

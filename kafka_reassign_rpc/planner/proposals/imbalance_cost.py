@@ -7,8 +7,8 @@ weight times the square of the distance from the band.
 
 from collections.abc import Iterable, Mapping
 
-from kafka_reassign_rpc.planner.broker_load import Load
-from kafka_reassign_rpc.planner.round_parameters import BalanceParameters
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters
 
 
 def distance(share: float, low: float, high: float) -> float:

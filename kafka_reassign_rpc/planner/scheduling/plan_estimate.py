@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.planner.copy_table import Bound, CopyArrays, CopyTable, time_bound
-from kafka_reassign_rpc.planner.network_limits import NetworkLimits
-from kafka_reassign_rpc.planner.plan_simulation import Caps, Simulated, simulate, simulate_batches
+from kafka_reassign_rpc.planner.scheduling.copy_table import Bound, CopyArrays, CopyTable, time_bound
+from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, Simulated, simulate, simulate_batches
 
 _FEWER_TRIED_UP_TO = 50_000
 """Moves of a plan for which a lower cap is tried too: it matters on small clusters."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafka_reassign_rpc.planner.acceptance_thresholds import ROUNDING, BucketSums
-from kafka_reassign_rpc.planner.broker_load import Load
-from kafka_reassign_rpc.planner.change_proposal import IN
-from kafka_reassign_rpc.planner.filling_broker import FillingBroker
-from kafka_reassign_rpc.planner.rack_rule import NO_RACK
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK
+from kafka_reassign_rpc.planner.placement.acceptance_thresholds import ROUNDING, BucketSums
+from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
+from kafka_reassign_rpc.planner.proposals.change_proposal import IN
 
 
 def expected_arrivals(

@@ -7,10 +7,10 @@ get, or less.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafka_reassign_rpc.planner import fill_levels
-from kafka_reassign_rpc.planner.broker_load import Load, total
-from kafka_reassign_rpc.planner.filling_broker import FillingBroker
-from kafka_reassign_rpc.planner.placing import Copy
+from kafka_reassign_rpc.planner.brokers.broker_load import Load, total
+from kafka_reassign_rpc.planner.placement import fill_levels
+from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
+from kafka_reassign_rpc.planner.placement.placing import Copy
 
 _ROUNDS = 20
 _HASTE = 2.0

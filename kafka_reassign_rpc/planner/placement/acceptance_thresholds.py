@@ -5,9 +5,9 @@ Buckets come in ascending order; each threshold adds them up until a limit is re
 
 from collections.abc import Callable, Sequence
 
-from kafka_reassign_rpc.planner.broker_load import Load
-from kafka_reassign_rpc.planner.change_proposal import ALL_BUCKETS, GAIN_UNIT
-from kafka_reassign_rpc.planner.filling_broker import FillingBroker
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
+from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, GAIN_UNIT
 
 BucketSums = Sequence[tuple[int, Load, int]]
 """Buckets in ascending order, each with the sums of its proposals: the load that they bring or take, and their gain."""

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.planner.broker_load import Load
-from kafka_reassign_rpc.planner.change_proposal import IN, ChangeProposal, PartitionName
-from kafka_reassign_rpc.planner.filling_broker import FillingBroker
-from kafka_reassign_rpc.planner.piecewise import BetterPlace, even_out, lowest
-from kafka_reassign_rpc.planner.rack_rule import known_racks
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.brokers.rack_rule import known_racks
+from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
+from kafka_reassign_rpc.planner.proposals.change_proposal import IN, ChangeProposal, PartitionName
+from kafka_reassign_rpc.planner.proposals.piecewise import BetterPlace, even_out, lowest
 
 
 class Copy(NamedTuple):

@@ -9,9 +9,9 @@ processing time; Graham, Bounds on Multiprocessing Timing Anomalies, 1969.) What
 from collections.abc import Iterable, Iterator, Mapping
 from math import log2
 
-from kafka_reassign_rpc.planner.move_batching import sender_and_receivers
-from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
+from kafka_reassign_rpc.planner.scheduling.move_batching import sender_and_receivers
+from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 
 _CLASSES_PER_DOUBLING = 16
 

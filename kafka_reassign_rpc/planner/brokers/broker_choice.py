@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
+from kafka_reassign_rpc.planner.brokers.rack_rule import RackRule
 from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE, random_bits
-from kafka_reassign_rpc.planner.rack_rule import RackRule
 
 _DRAWS = 6
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
-from kafka_reassign_rpc.planner.change_proposal import IN, ChangeProposal
 from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
+from kafka_reassign_rpc.planner.proposals.change_proposal import IN, ChangeProposal
 
 FEW = 5_000
 """Proposals that the coordinator places one by one in a round."""

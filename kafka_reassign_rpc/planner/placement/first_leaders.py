@@ -14,11 +14,13 @@ import math
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping
 
-from kafka_reassign_rpc.planner import piecewise
-from kafka_reassign_rpc.planner.acceptance_thresholds import BucketSums
-from kafka_reassign_rpc.planner.broker_choice import WeightedBrokers
-from kafka_reassign_rpc.planner.broker_load import Load
-from kafka_reassign_rpc.planner.change_proposal import (
+from kafka_reassign_rpc.planner.brokers.broker_choice import WeightedBrokers
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
+from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSums
+from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.planner.proposals import piecewise
+from kafka_reassign_rpc.planner.proposals.change_proposal import (
     ALL_BUCKETS,
     IN,
     OUT,
@@ -27,11 +29,9 @@ from kafka_reassign_rpc.planner.change_proposal import (
     PartitionName,
     forced_bucket,
 )
-from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
-from kafka_reassign_rpc.planner.piecewise import FEW, BetterPlace, Collects, even_out
-from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
-from kafka_reassign_rpc.planner.round_parameters import LeadingParameters, RoundParameters
-from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Thresholds
+from kafka_reassign_rpc.planner.proposals.piecewise import FEW, BetterPlace, Collects, even_out
+from kafka_reassign_rpc.planner.proposals.round_parameters import LeadingParameters, RoundParameters
+from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Thresholds
 
 _ROUNDS = 5
 _LARGE = 32

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kafka_reassign_rpc.planner.broker_load import MEASURES, Load
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 

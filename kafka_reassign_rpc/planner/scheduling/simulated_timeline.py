@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kafka_reassign_rpc.planner.fair_rates import Floats, Ints
+from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints
 
 POINTS = 60
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from kafka_reassign_rpc.planner.broker_load import Load
-from kafka_reassign_rpc.planner.broker_targets import BrokerTargets
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from kafka_reassign_rpc.planner.broker_load import Load
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
 
 
 class FillingBroker(NamedTuple):

@@ -7,19 +7,19 @@ sees to it that many changes at once do not overshoot.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.planner.broker_load import MEASURES, Load, replica_load
-from kafka_reassign_rpc.planner.change_proposal import (
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load, replica_load
+from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE, random_bits
+from kafka_reassign_rpc.planner.goals_and_options import GoalKind
+from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
+from kafka_reassign_rpc.planner.proposals.change_proposal import (
     BUCKETS_PER_CLASS,
     CLASSES,
     GAIN_UNIT,
     LoadChange,
     load_changes,
 )
-from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE, random_bits
-from kafka_reassign_rpc.planner.goals_and_options import GoalKind
-from kafka_reassign_rpc.planner.imbalance_cost import cost_change, distance, topic_crowding_cost
-from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
-from kafka_reassign_rpc.planner.round_parameters import BalanceParameters, RoundParameters
+from kafka_reassign_rpc.planner.proposals.imbalance_cost import cost_change, distance, topic_crowding_cost
+from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
 
 _DRAWS = 4
 _LEAST_GAIN = 1e-12

@@ -1,0 +1,10 @@
+"""Which proposals the coordinator accepts, and where their replicas go.
+
+acceptance_thresholds.py  how many of the proposals each broker accepts
+forced_rounds.py          how a goal that forces changes places replicas: by time first, in a few rounds
+filling_broker.py         a broker that fills up
+fill_levels.py            how full brokers become while replicas are distributed over them
+rack_weights.py           how often each rack is drawn
+placing.py                places large replicas, and the few that are left, one by one
+first_leaders.py          which replica leads before a copy begins
+"""

@@ -1,0 +1,10 @@
+"""What chunks propose, and what they and the coordinator tell each other.
+
+change_proposal.py    a proposal, and the loads that it moves between brokers
+forced_proposals.py   hard rules: replicas must leave a broker, a replication factor or racks must change
+balance_proposals.py  soft goals: the best change of one partition for a more even cluster
+imbalance_cost.py     what a broker costs that is away from its targets
+round_parameters.py   what every chunk of topics gets to know before a round
+round_sums.py         what chunks send back: survey, sums of proposals, sums of accepted proposals
+piecewise.py          what the coordinator sees of single proposals; moves pieces from high brokers to low ones
+"""
