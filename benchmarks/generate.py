@@ -1,16 +1,18 @@
-"""Compares plans with the stock tool's --generate on the same cluster: bytes to copy, time, and the balance afterwards.
+"""Compares plans with the stock tool's --generate, and with DataDog's topicmappr, on the same cluster: bytes to copy,
+time, and the balance afterwards.
 
 python -m benchmarks generate [--quick]
+TOPICMAPPR=/path/of/topicmappr python -m benchmarks generate [--quick]
 
-The time is that of the planner's simulation, for both: moves start as others end, the most urgent first.
+The time is that of the planner's simulation, for all: moves start as others end, the most urgent first.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.cluster import Cluster, controlling, zipf
+from benchmarks.cluster import SERVER_ID, Cluster, controlling, zipf
 from benchmarks.sooner import in_start_order
 from benchmarks.tables import show
 from kafka_reassign_rpc.client import ReassignmentClient
@@ -24,6 +26,7 @@ from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
 from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
 from kafka_reassign_rpc.support.human_units import duration, size
+from tests.stock import topicmappr
 from tests.stock.generate import Figures, Placement, figures, generated, planned, planned_moves
 from tests.stock.jars import BROKER_VERSION
 from tests.stock.tools import Tools
@@ -34,18 +37,24 @@ PARTITIONS, QUICK = 20_000, 2_000
 
 
 class Case(NamedTuple):
-    """A task: the brokers that join before, the goal of our plan, and the brokers that --generate may use."""
+    """A task: the brokers that join before, the goal of our plan, the brokers that others may use, and the way in which
+    topicmappr is asked."""
 
     name: str
     coming: Sequence[int]
     goal: Goal
     brokers: Sequence[int]
+    asked: Sequence[str]
 
 
+LEFT, ALL = [broker for broker in BROKERS if broker != DRAINED], [*BROKERS, *NEW]
+ANY_SIZE = ("--partition-size-threshold", "0", "--partition-limit", str(PARTITIONS))
 CASES = (
-    Case("1 of 30 brokers leaves", (), Goal(GoalKind.DRAIN, (DRAINED,)), [b for b in BROKERS if b != DRAINED]),
-    Case("3 brokers come to 30", NEW, Goal(GoalKind.EXPAND, NEW), [*BROKERS, *NEW]),
+    Case("1 of 30 brokers leaves", (), Goal(GoalKind.DRAIN, (DRAINED,)), LEFT, ("rebuild", "--placement", "storage")),
+    Case("3 brokers come to 30", NEW, Goal(GoalKind.EXPAND, NEW), ALL, ("scale", *ANY_SIZE)),
+    Case("3 of 33 are empty", (), Goal(GoalKind.REBALANCE), ALL, ("rebalance", "--storage-threshold", "0", *ANY_SIZE)),
 )
+NAME = "generate"
 NETWORK = NetworkLimits(PlanOptions().bandwidth)
 HEADER = ("", "", "moves", "copied", "time", "racks", "bytes", "replicas", "leaders")
 NOTES = (
@@ -55,12 +64,20 @@ NOTES = (
 )
 
 
+class Found(NamedTuple):
+    """A case with the snapshot that it begins with, and where each of the others would put replicas, by its name."""
+
+    case: Case
+    snapshot: Path
+    others: Mapping[str, Placement]
+
+
 async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
     """Run the benchmark; returns its table."""
     topics = zipf(QUICK if quick else PARTITIONS, 1_000_000)
     counts = {name: count for name, (count, _) in topics.items()}
-    asked: list[tuple[Case, Path, Placement]] = []
-    async with Cluster(zookeeper, "generate", directory, brokers=BROKERS, racks=_rack) as cluster:
+    found: list[Found] = []
+    async with Cluster(zookeeper, NAME, directory, brokers=BROKERS, racks=_rack) as cluster:
         server = await cluster.server()
         await controlling(server.address)
         bootstrap = "{}:{}".format(*server.address)
@@ -73,18 +90,30 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
                     await cluster.shown(counts)
                 snapshot = directory / f"generate-snapshot-{number}"
                 await asyncio.to_thread(_export, bootstrap, snapshot)
-                theirs = await generated(tools, bootstrap, list(topics), case.brokers, directory / "topics.json")
-                asked.append((case, snapshot, theirs))
+                file = directory / "topics.json"
+                others = {"--generate": await generated(tools, bootstrap, list(topics), case.brokers, file)}
+                if topicmappr.program() is not None:
+                    others[f"topicmappr {case.asked[0]}"] = await _topicmappr(zookeeper, bootstrap, case, snapshot)
+                found.append(Found(case, snapshot, others))
     rows = []
     with session("generate", master="local[2]") as spark:
-        for case, snapshot, theirs in asked:
+        for case, snapshot, elsewhere in found:
             out = snapshot.with_name(f"{snapshot.name}-plan")
             ours = await asyncio.to_thread(plan_job.run, spark, PlanJob(snapshot, out, case.goal))
-            took = ours.expected_seconds
-            rows.append(_row(case.name, "plan", took, figures(snapshot, planned(out), case.brokers)))
-            took = await asyncio.to_thread(_seconds, planned_moves(snapshot, theirs))
-            rows.append(_row("", "--generate", took, figures(snapshot, theirs, case.brokers)))
-    return show(f"{sum(counts.values())} partitions, moved by a plan and by --generate", HEADER, rows, NOTES)
+            took, kind = ours.expected_seconds, f"plan {case.goal.kind}"
+            rows.append(_row(case.name, kind, took, figures(snapshot, planned(out), case.brokers)))
+            for name, placed in elsewhere.items():
+                took = await asyncio.to_thread(_seconds, planned_moves(snapshot, placed))
+                rows.append(_row("", name, took, figures(snapshot, placed, case.brokers)))
+    return show(f"{sum(counts.values())} partitions, moved by plans and by others", HEADER, rows, NOTES)
+
+
+async def _topicmappr(zookeeper: str, bootstrap: str, case: Case, snapshot: Path) -> Placement:
+    await topicmappr.tell_sizes(zookeeper, snapshot, SERVER_ID)
+    arguments = (*case.asked, "--brokers", ",".join(map(str, case.brokers)))
+    maps = snapshot.with_name(f"{snapshot.name}-map")
+    maps.mkdir()
+    return await topicmappr.mapped(zookeeper, NAME, bootstrap, arguments, maps)
 
 
 def _rack(broker: int) -> str:
