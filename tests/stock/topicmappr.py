@@ -15,7 +15,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 from .generate import Placement
 
-TIMEOUT_S = 600
+TIMEOUT_S = 1200
 METRICS = "topicmappr"
 
 
