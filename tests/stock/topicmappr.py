@@ -60,7 +60,12 @@ async def mapped(zookeeper: str, chroot: str, bootstrap: str, arguments: Sequenc
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    output, _ = await asyncio.wait_for(process.communicate(), TIMEOUT_S)
+    try:
+        output, _ = await asyncio.wait_for(process.communicate(), TIMEOUT_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        raise
     if process.returncode:
         raise RuntimeError(output.decode(errors="replace")[-4000:])
     if b"No partition reassignments" in output:
