@@ -1,8 +1,8 @@
 """Very many hostile connections at once, beside an honest client: `python -m tests.fuzz.hostile --connections 30000`.
 
-Prints how long the honest client has waited, and what the server has done. Exit code 1 where a request failed, `/ready`
-was not true, or the server no longer works. The processes of the crowd need as many file descriptors as they open
-connections: each opens at most CROWD.
+Prints how long the honest client has waited, also when all of them end at once, and what the server has done. Exit code
+1 where a request failed, `/ready` was not true, or the server no longer works. The processes of the crowd need as many
+file descriptors as they open connections: each opens at most CROWD.
 """
 
 import argparse
@@ -72,6 +72,7 @@ async def withstand(
                 print(f"hostile: {now_open} open, {opened} opened, {closed} closed by the server; {honest}", flush=True)
                 print(f"  resident memory {made.memory() / 2**20:.0f} MiB", flush=True)
             metrics = await made.connection_metrics()
+            print(f"while they are there: {honest}", flush=True)
         findings = [Finding("honest", text) for text in honest.errors]
         try:
             await made.moves_a_partition()
@@ -89,7 +90,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="hostile-") as directory:
         honest, findings, metrics = asyncio.run(withstand(given.connections, given.seconds, Path(directory)))
     print(metrics)
-    print(honest)
+    print(f"with their end, all at once: {honest}")
     for finding in findings:
         print(f"FINDING ({finding.kind}): {finding.text}")
     return 1 if findings else 0
