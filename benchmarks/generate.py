@@ -48,7 +48,7 @@ class Case(NamedTuple):
 
 
 LEFT, ALL = [broker for broker in BROKERS if broker != DRAINED], [*BROKERS, *NEW]
-ANY_SIZE = ("--partition-size-threshold", "0")
+ANY_SIZE = ("--partition-size-threshold", "0", "--tolerance", "0.1")
 CASES = (
     Case("1 of 30 brokers leaves", (), Goal(GoalKind.DRAIN, (DRAINED,)), LEFT, ("rebuild", "--placement", "storage")),
     Case("3 brokers come to 30", NEW, Goal(GoalKind.EXPAND, NEW), ALL, ("scale", *ANY_SIZE)),
