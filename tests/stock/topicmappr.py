@@ -1,6 +1,6 @@
 """DataDog's topicmappr (kafka-kit 4): where it would put replicas.
 
-It is built by `go install github.com/DataDog/kafka-kit/v4/cmd/topicmappr@v4.2.1`; TOPICMAPPR names the program.
+It is built by `go install github.com/DataDog/kafka-kit/v4/cmd/topicmappr@e8eb36f`; TOPICMAPPR names the program.
 """
 
 import asyncio
