@@ -15,6 +15,7 @@ from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bou
 from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, fair_rates
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
 from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate, simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys
 from kafka_reassign_rpc.planner.scheduling.simulated_timeline import Timeline
@@ -67,6 +68,15 @@ def test_dp_3_the_network_decides_the_time() -> None:
 def test_dp_3_the_caps_in_all_decide_the_time() -> None:
     moves = [move(0, 1, 2, size=100), move(1, 3, 4, size=100)]
     assert [seconds(moves, Caps(1, in_all)) for in_all in (-1, 2, 1)] == pytest.approx([10, 10, 20])
+
+
+def test_dp_3_an_estimate_doubles_the_cap_for_as_long_as_that_gains_something() -> None:
+    """Broker 1 sends 40 B/s, each receiver takes 10: one copy at a time takes 40 s, two 20 s, four and eight 10 s."""
+    moves = [move(n, 1, 2 + n, size=100) for n in range(4)]
+    found = estimate(CopyTable(moves), NetworkLimits(10, {1: 40}), Caps(1))
+    assert found.carried_out.seconds == pytest.approx(40)
+    assert [(gain.setting, gain.value) for gain in found.gains] == [("moves_per_broker", 4)]
+    assert found.gains[0].seconds == pytest.approx(10)
 
 
 def test_dp_3_a_batch_waits_for_the_last_move_of_the_one_before() -> None:

@@ -37,7 +37,7 @@ def test_dp_7_where_many_partitions_are_poured_the_busiest_receiver_gets_little_
     """As with a million partitions: the coordinator sees large ones and a sample of the others, and places the last."""
     monkeypatch.setattr(forced_rounds, "FEW", 100)
     monkeypatch.setattr(forced_rounds, "_SAMPLE", 200)
-    monkeypatch.setattr(first_leaders, "FEW", 100)
+    monkeypatch.setattr(first_leaders, "MOVES_IN_ROUND", 1000)
     goal, lost = GOALS[kind]
     cluster = roomy(shaped("plain", 12, 2500, lost=lost))
     made = make_plan(cluster, goal)
@@ -46,6 +46,24 @@ def test_dp_7_where_many_partitions_are_poured_the_busiest_receiver_gets_little_
     assert received_most(made.moves) <= 1.15 * least
     assert sent_most(made.moves) <= 1.15 * max(least, least_sent(cluster, made.moves))
     assert made.summary.rounds <= 9
+    assert broken_rules(cluster, goal, made, 0.05) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", GOALS)
+def test_dp_7_with_thousands_of_moves_no_broker_gets_or_sends_much_more_either(
+    kind: str, shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to 7,500 moves: placements are poured, and the senders of some at a time are chosen."""
+    monkeypatch.setattr(first_leaders, "MOVES_IN_ROUND", 2000)
+    goal, lost = GOALS[kind]
+    cluster = roomy(shaped(shape, 12, 15_000, lost=lost))
+    made = make_plan(cluster, goal)
+    places = [one.id for one in cluster.brokers if one.live and one.id not in goal.brokers]
+    least = least_received(cluster, made.moves, places)
+    assert received_most(made.moves) <= 1.15 * least
+    assert sent_most(made.moves) <= 1.15 * max(least, least_sent(cluster, made.moves))
     assert broken_rules(cluster, goal, made, 0.05) == []
 
 

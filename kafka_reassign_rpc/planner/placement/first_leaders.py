@@ -3,40 +3,27 @@
 A follower fetches from its leader. So a broker that leads much of what the plan copies sends all of it, and a drained
 broker most of what it holds. Leadership moves without a byte copied: any live replica in sync can lead first, and send.
 
-These rounds come after the last placement. The first one only measures what brokers send and get. Of few moves the
-coordinator chooses every sender itself. Of many it chooses those of the large ones; of the others those propose another
-sender that are led by a broker above the level. The level begins with what the busiest receiver gets, or what brokers
-send on average, and rises as long as some broker stays above it. A leader also sends to followers and consumers of its
-partitions as long as the plan takes: that counts as bytes, too.
+These rounds come after the last placement. The first one only measures what brokers send and get. In the next ones the
+coordinator chooses the senders of all moves, where there are many of a random part of them in each. A leader goes on
+sending as long as it stays below the level: what the busiest receiver gets, or what brokers send on average. A leader
+also sends to followers and consumers of its partitions as long as the plan takes: that counts as bytes, too.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping
 
-from kafka_reassign_rpc.planner.brokers.broker_choice import WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
-from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
+from kafka_reassign_rpc.planner.deterministic_random import partition_key
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSums
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
 from kafka_reassign_rpc.planner.proposals import piecewise
-from kafka_reassign_rpc.planner.proposals.change_proposal import (
-    ALL_BUCKETS,
-    IN,
-    OUT,
-    ChangeProposal,
-    LoadChange,
-    PartitionName,
-    forced_bucket,
-)
-from kafka_reassign_rpc.planner.proposals.piecewise import FEW, BetterPlace, Collects, even_out
+from kafka_reassign_rpc.planner.proposals.change_proposal import IN, OUT, ChangeProposal, LoadChange, PartitionName
+from kafka_reassign_rpc.planner.proposals.piecewise import BetterPlace, Collects, even_out
 from kafka_reassign_rpc.planner.proposals.round_parameters import LeadingParameters, RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Thresholds
 
-_ROUNDS = 5
-_LARGE = 32
-"""A move is large that sends at least a part, one divided by this, of the level: there are at most as many large ones
-as brokers, times this."""
+MOVES_IN_ROUND = 50_000
+"""About so many senders are chosen in a round."""
 _LEAST_FREE = 0.1
 _GOOD_ENOUGH = 1.02
 
@@ -72,31 +59,20 @@ def _proposal(
     if leading.measures:
         changes = [LoadChange(sender, OUT, Load(sent)), *(LoadChange(broker, IN, Load(size)) for broker in copies)]
         return ChangeProposal(position, partition.replicas, 0, changes, 0, "", "")
-    if sender not in leading.busy:  # the leader that the snapshot shows is lost: another one will send
+    key = partition_key(topic, partition.index)
+    name = params.collected_name(topic, partition.index, size, key)
+    if name is None or sender not in params.sources:  # the leader that the snapshot shows is lost: another will send
         return None
-    if not leading.from_all and leading.busy[sender] <= leading.level:
-        return None
-    load = Load(sent + int(partition.client_sends * leading.seconds), 1)
     others = [
         broker
         for broker in partition.original
         if broker != sender and broker in partition.isr and broker in params.sources
     ]
-    key = partition_key(topic, partition.index)
-    if params.collects is not None:
-        name = params.collected_name(topic, partition.index, load.bytes, key)
-        if name is None or not others:
-            return None
-        changes = [LoadChange(sender, OUT, load), *(LoadChange(broker, IN, load) for broker in others)]
-        return ChangeProposal(position, partition.replicas, 0, changes, 0, "", "", first_leader=others[0], name=name)
-    slack = {broker: leading.level - leading.busy.get(broker, 0.0) for broker in others}
-    roomy = {broker: room for broker, room in slack.items() if room >= load.bytes}
-    if not roomy:
+    if not others:
         return None
-    first = WeightedBrokers.of(roomy).draw(random_bits(key, 400 + params.round_number + params.seed))
-    bucket = forced_bucket(load.bytes, 0, leading.level, params.random_bits(key), urgent_first=False)
-    changes = [LoadChange(sender, OUT, load), LoadChange(first, IN, load)]
-    return ChangeProposal(position, partition.replicas, bucket, changes, 0, "", "", first_leader=first)
+    load = Load(sent + int(partition.client_sends * leading.seconds), 1)
+    changes = [LoadChange(sender, OUT, load), *(LoadChange(broker, IN, load) for broker in others)]
+    return ChangeProposal(position, partition.replicas, 0, changes, 0, "", "", first_leader=others[0], name=name)
 
 
 class LeaderRounds:
@@ -111,62 +87,37 @@ class LeaderRounds:
         self._level = 0.0
         self._seconds = 0.0
         self._seed = seed
-        self._rounds = self._moves = self._proposals = 0
+        self._rounds = self._parts = 0
         self.is_over = False
 
     def collects(self) -> Collects | None:
         """The moves whose senders `deciding` chooses in the next round."""
-        if self._rounds != 1:
-            return None
-        return Collects() if self._moves <= FEW else Collects(at_least=math.ceil(self._level / _LARGE))
+        return Collects(one_in=self._parts, part=self._rounds - 1) if self._rounds else None
 
     def parameters(self) -> LeadingParameters:
         """For the next round."""
-        return LeadingParameters(not self._rounds, dict(self._busy), self._level, self._seconds, self._rounds == 1)
+        return LeadingParameters(not self._rounds, self._seconds)
 
     def deciding(
         self, buckets: Mapping[tuple[int, int], BucketSums], proposed: ProposedSums
     ) -> Generator[None, None, Thresholds]:
         """What the round accepts, in slices."""
         self._rounds += 1
-        self._proposals = proposed.proposals
         if self._rounds == 1:
-            self._moves = proposed.proposals
+            self._parts = -(-proposed.proposals // MOVES_IN_ROUND)
             self._measure(buckets)
             return Thresholds()
-        if self._rounds == 2:
-            sent = {one: size - self._client_sends.get(one, 0) * self._seconds for one, size in self._busy.items()}
-            choosing = _Senders(sent, {one: self._free(one) for one in sent}, self._level, self._seed)
-            yield from choosing.steps(proposed.collected)
-            return Thresholds(placed=choosing.chosen)
-        return self._below_level(buckets)
-
-    def _below_level(self, buckets: Mapping[tuple[int, int], BucketSums]) -> Thresholds:
-        """What brokers above the level must give, as far as others stay below it."""
-        thresholds = {}
-        for (broker, side), sums in buckets.items():
-            if broker >= 0 and side == OUT:
-                end = _until_below(sums, self._busy[broker], self._level)
-                thresholds[broker, side] = (end, end)
-            elif broker >= 0:
-                thresholds[broker, side] = (0, _while_below(sums, self._busy.get(broker, 0.0), self._level))
-        return Thresholds(thresholds)
+        sent = {one: size - self._client_sends.get(one, 0) * self._seconds for one, size in self._busy.items()}
+        choosing = _Senders(sent, {one: self._free(one) for one in sent}, self._level, self._seed)
+        yield from choosing.steps(proposed.collected)
+        return Thresholds(placed=choosing.chosen)
 
     def settle(self, accepted: AcceptedSums) -> None:
         """Take what brokers send more and less."""
         for broker, load in accepted.loads.items():
             self._busy[broker] = self._busy.get(broker, 0.0) + load.bytes
         busiest = max(self._busy.values(), default=0.0)
-        self.is_over = busiest <= self._level * _GOOD_ENOUGH or self._rounds >= _ROUNDS
-        if self._rounds > 1:
-            self.is_over |= self._moves <= FEW or (self._rounds > 2 and not self._proposals)
-            self._raise_level((busiest - self._level) / 3)
-
-    def _raise_level(self, by: float) -> None:
-        self._level += by
-        self._seconds += by / self._bandwidth
-        for broker, sends in self._client_sends.items():
-            self._busy[broker] = self._busy.get(broker, 0.0) + sends * by / self._bandwidth
+        self.is_over = busiest <= self._level * _GOOD_ENOUGH or self._rounds > self._parts
 
     def _free(self, broker: int) -> float:
         """The part of its bandwidth that clients leave to a broker."""
@@ -238,21 +189,3 @@ class _Senders:
         self.chosen.pop(name, None)
         if sender != leader:
             self.chosen[name] = (sender,)
-
-
-def _until_below(sums: BucketSums, height: float, level: float) -> int:
-    """The bucket below which a broker gives as much as it must to come down to the level."""
-    for bucket, load, _ in sums:
-        if height <= level:
-            return bucket
-        height -= load.bytes
-    return ALL_BUCKETS
-
-
-def _while_below(sums: BucketSums, height: float, level: float) -> int:
-    """The bucket below which a broker stays at or below the level."""
-    for bucket, load, _ in sums:
-        height += load.bytes
-        if height > level:
-            return bucket
-    return ALL_BUCKETS

@@ -23,10 +23,12 @@ class Collects(NamedTuple):
 
     at_least    bytes of one copy
     one_in      a random part of them: one in this number
+    part        which of these parts: 0 is the first
     """
 
     at_least: int = 0
     one_in: int = 1
+    part: int = 0
 
 
 class BetterPlace(NamedTuple):

@@ -34,17 +34,11 @@ class LeadingParameters(msgspec.Struct, frozen=True):
     """What proposals of first leaders need (see `first_leaders.py`).
 
     measures    the round only measures what brokers send and get
-    busy        by broker: the bytes that it sends while the plan takes
-    level       brokers above it give leaderships away, others take them up to it
-    seconds     how long the plan takes at this level
-    from_all    whichever broker leads, whether above the level or not
+    seconds     how long the plan takes where no broker sends more than the level
     """
 
     measures: bool
-    busy: dict[int, float]
-    level: float
     seconds: float
-    from_all: bool = False
 
 
 class RoundParameters(msgspec.Struct, frozen=True):
@@ -90,7 +84,9 @@ class RoundParameters(msgspec.Struct, frozen=True):
     def collected_name(self, topic: str, index: int, size: int, key: int) -> PartitionName | None:
         """The name of a partition with copies of this size, where the coordinator gets to see what it proposes."""
         collects = self.collects
-        if collects is None or size < collects.at_least or random_bits(key, self.seed + 600) % collects.one_in:
+        if collects is None or size < collects.at_least:
+            return None
+        if random_bits(key, self.seed + 600) % collects.one_in != collects.part:
             return None
         return topic, index
 

@@ -8,8 +8,10 @@ from kafka_reassign_rpc.planner.scheduling.copy_table import Bound, CopyArrays, 
 from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, Simulated, simulate, simulate_batches
 
-_FEWER_TRIED_UP_TO = 50_000
-"""Moves of a plan for which a lower cap is tried too: it matters on small clusters."""
+_MORE_TRIED_UP_TO = 50_000
+"""Moves of a plan for which more than one other cap is tried: caps matter on small clusters."""
+_WORTH = 0.98
+"""A cap is worth while that brings the time below this share."""
 
 
 class Gain(NamedTuple):
@@ -39,21 +41,33 @@ class PlanEstimate(NamedTuple):
 
 
 def estimate(table: CopyTable, network: NetworkLimits, caps: Caps) -> PlanEstimate:
-    """Simulate a plan as `submit` carries it out, in batches, and with other caps and throttles."""
+    """Simulate a plan as `submit` carries it out, in batches, and with other caps and throttles.
+
+    A higher cap is doubled for as long as that is worth while.
+    """
     copies = table.arrays()
-    return PlanEstimate(
-        simulate(copies, network, caps), simulate_batches(table, network), time_bound(copies, network),
-        tuple(_gains(copies, network, caps)),
-    )  # fmt: skip
+    carried_out = simulate(copies, network, caps)
+    gains = _gains(copies, network, caps, carried_out.seconds)
+    return PlanEstimate(carried_out, simulate_batches(table, network), time_bound(copies, network), tuple(gains))
 
 
-def _gains(copies: CopyArrays, network: NetworkLimits, caps: Caps) -> list[Gain]:
-    tried = [2 * caps.per_broker] if caps.per_broker > 0 else []
-    if caps.per_broker > 1 and len(copies.sizes) <= _FEWER_TRIED_UP_TO:
-        tried.append(caps.per_broker // 2)
-    found = [
-        Gain("moves_per_broker", cap, simulate(copies, network, caps._replace(per_broker=cap)).seconds) for cap in tried
-    ]
+def _gains(copies: CopyArrays, network: NetworkLimits, caps: Caps, seconds: float) -> list[Gain]:
+    """seconds: the time with these caps."""
+
+    def with_cap(cap: int) -> Gain:
+        return Gain("moves_per_broker", cap, simulate(copies, network, caps._replace(per_broker=cap)).seconds)
+
+    is_small, found = len(copies.sizes) <= _MORE_TRIED_UP_TO, list[Gain]()
+    if caps.per_broker > 0:
+        best = with_cap(2 * caps.per_broker)
+        while is_small and best.seconds < _WORTH * seconds:
+            more = with_cap(2 * best.value)
+            if more.seconds >= _WORTH * best.seconds:
+                break
+            best, seconds = more, best.seconds
+        found.append(best)
+    if caps.per_broker > 1 and is_small:
+        found.append(with_cap(caps.per_broker // 2))
     if network.throttle >= 0:
         twice = msgspec.structs.replace(network, throttle=2 * network.throttle)
         found.append(Gain("throttle", twice.throttle, simulate(copies, twice, caps).seconds))
