@@ -31,7 +31,8 @@ from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
 
 BROKERS, LOST, DRAINED = range(1, 30), 30, 7
 PARTITIONS, QUICK_PARTITIONS = 20_000, 2_000
-BANDWIDTH, QUICK_BANDWIDTH = 5_000_000, 1_000_000
+BANDWIDTH, QUICK_BANDWIDTH = 500_000, 1_000_000
+"""So low that a move takes seconds, as moves do: what a move takes beside its bytes would be most of it otherwise."""
 SMALLEST = 100_000
 """Bytes of the smallest partitions; the largest have 13 times as many."""
 GOALS = (Goal(GoalKind.REBALANCE), Goal(GoalKind.DRAIN, (DRAINED,)), Goal(GoalKind.HEAL, (LOST,)))
