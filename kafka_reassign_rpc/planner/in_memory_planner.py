@@ -56,6 +56,8 @@ class InMemoryPlanner:
             yield
             accepted = AcceptedSums()
             while proposals:  # one by one: to free thousands at once would take long
+                if proposed.collected:
+                    proposed.collected.pop()
                 proposal = accept(proposals.pop(), thresholds)
                 if proposal is not None:
                     accepted.add(proposal)

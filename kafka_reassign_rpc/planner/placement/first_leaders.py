@@ -158,6 +158,7 @@ class _Senders:
         in_order = yield from piecewise.in_order(proposals, self._seed)
         for one in in_order:
             self._heights[one.load_changes[0].broker] -= self._rise(one, one.load_changes[0].broker)
+            yield
         for one in in_order:
             leader = one.load_changes[0].broker
             best = BetterPlace(self._heights[leader] + self._rise(one, leader), leader)

@@ -1,11 +1,11 @@
 """Evens out pieces of work over brokers, piece by piece: where they are few, or large."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from heapq import heappop, heappush
 from typing import NamedTuple, TypeVar
 
 from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
-from kafka_reassign_rpc.planner.proposals.change_proposal import IN, ChangeProposal
+from kafka_reassign_rpc.planner.proposals.change_proposal import IN, ChangeProposal, PartitionName
 
 FEW = 5_000
 """Proposals that the coordinator places one by one in a round."""
@@ -76,15 +76,18 @@ def in_order(
 
     Large ones come first, so that small ones fill the gaps. Those of about the same size come in a random order.
     """
-    keyed = []
+    keyed: list[tuple[int, int, int, PartitionName, ChangeProposal]] = []
     for one in proposals:
         assert one.name is not None
         size = max(change.load.bytes for change in one.load_changes if change.side == IN)
         chance = random_bits(partition_key(*one.name), seed + 700)
-        keyed.append((one.priority if urgent_first else 0, -_roughly(size), chance, one.name, one))
+        heappush(keyed, (one.priority if urgent_first else 0, -_roughly(size), chance, one.name, one))
         yield
-    keyed.sort(key=itemgetter(slice(4)))
-    return [one for *_, one in keyed]
+    found = []
+    while keyed:  # a heap is sorted in slices
+        found.append(heappop(keyed)[-1])
+        yield
+    return found
 
 
 def _roughly(size: int) -> int:
