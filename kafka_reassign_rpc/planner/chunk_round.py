@@ -19,8 +19,8 @@ from kafka_reassign_rpc.planner.proposals.round_sums import ACCEPT_NOTHING, Thre
 
 def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
     """The chunk's proposals. None now and then where nothing is proposed: a caller inside a loop can let others run."""
-    if params.leading is not None:
-        yield from propose_leaders(chunk, params, params.leading)
+    if params.leading_seconds is not None:
+        yield from propose_leaders(chunk, params, params.leading_seconds)
         return
     for at, topic in enumerate(chunk):
         if not params.concerns(topic.name):

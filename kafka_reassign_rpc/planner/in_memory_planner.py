@@ -56,7 +56,7 @@ class InMemoryPlanner:
             yield
             accepted = AcceptedSums()
             while proposals:  # one by one: to free thousands at once would take long
-                if proposed.collected:
+                if proposed.collected:  # some of the same: they are not freed before both have gone
                     proposed.collected.pop()
                 proposal = accept(proposals.pop(), thresholds)
                 if proposal is not None:

@@ -206,7 +206,7 @@ class RoundCoordinator:
             mends_racks=self.goal.mends_racks,
             collects=self._collects(),
             balance=self._balance_parameters() if self._balances else None,
-            leading=None if self._leading is None else self._leading.parameters(),
+            leading_seconds=None if self._leading is None else self._leading.seconds,
         )
 
     def _weighted(self, brokers: list[int]) -> WeightedBrokers:

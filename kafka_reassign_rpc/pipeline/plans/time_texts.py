@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 
 from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
+from kafka_reassign_rpc.planner.scheduling.plan_estimate import WORTH
 from kafka_reassign_rpc.support.human_units import duration, size
-
-_WORTH = 0.98
-"""A gain is named where it takes the plan below this share of its time."""
 
 
 def network_text(summary: PlanSummary) -> str:
@@ -30,7 +28,7 @@ def time_lines(summary: PlanSummary) -> Iterator[tuple[str, str]]:
     if len(summary.batches) > 1:
         yield "batches", f"{duration(summary.batches_seconds)} one after the other"
     for gain in summary.gains:
-        if gain.seconds < _WORTH * summary.expected_seconds:
+        if gain.seconds < WORTH * summary.expected_seconds:
             other = (
                 f"{size(gain.value)}/s of throttle"
                 if gain.setting == "throttle"

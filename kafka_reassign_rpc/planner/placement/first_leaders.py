@@ -19,7 +19,7 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, Planner
 from kafka_reassign_rpc.planner.proposals import piecewise
 from kafka_reassign_rpc.planner.proposals.change_proposal import IN, OUT, ChangeProposal, LoadChange, PartitionName
 from kafka_reassign_rpc.planner.proposals.piecewise import BetterPlace, Collects, even_out
-from kafka_reassign_rpc.planner.proposals.round_parameters import LeadingParameters, RoundParameters
+from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Thresholds
 
 MOVES_IN_ROUND = 50_000
@@ -29,15 +29,18 @@ _GOOD_ENOUGH = 1.02
 
 
 def propose_leaders(
-    chunk: list[PlannerTopic], params: RoundParameters, leading: LeadingParameters
+    chunk: list[PlannerTopic], params: RoundParameters, seconds: float
 ) -> Iterator[ChangeProposal | None]:
-    """The chunk's proposals of a round; None now and then."""
+    """The chunk's proposals of a round; None now and then. Where the coordinator collects none, it measures.
+
+    seconds    how long the copies take, as far as known: so long a leader sends to clients, too
+    """
     for at, topic in enumerate(chunk):
         yield None
         for place, partition in enumerate(topic.partitions):
             made = None
             if partition.original and partition.original != partition.replicas:
-                made = _proposal((at, place), topic.name, partition, params, leading)
+                made = _proposal((at, place), topic.name, partition, params, seconds)
             if made is not None:
                 yield made
             elif not place % 256:
@@ -49,14 +52,14 @@ def _proposal(
     topic: str,
     partition: PlannerPartition,
     params: RoundParameters,
-    leading: LeadingParameters,
+    seconds: float,
 ) -> ChangeProposal | None:
     copies = [broker for broker in partition.replicas if broker not in partition.original]
-    size, sender = params.size(partition), partition.leader if partition.first_leader < 0 else partition.first_leader
+    size, sender = params.size(partition), partition.leader
     sent = size * len(copies)
     if not sent or sender < 0:
         return None
-    if leading.measures:
+    if params.collects is None:
         changes = [LoadChange(sender, OUT, Load(sent)), *(LoadChange(broker, IN, Load(size)) for broker in copies)]
         return ChangeProposal(position, partition.replicas, 0, changes, 0, "", "")
     key = partition_key(topic, partition.index)
@@ -70,7 +73,7 @@ def _proposal(
     ]
     if not others:
         return None
-    load = Load(sent + int(partition.client_sends * leading.seconds), 1)
+    load = Load(sent + int(partition.client_sends * seconds), 1)
     changes = [LoadChange(sender, OUT, load), *(LoadChange(broker, IN, load) for broker in others)]
     return ChangeProposal(position, partition.replicas, 0, changes, 0, "", "", first_leader=others[0], name=name)
 
@@ -85,18 +88,15 @@ class LeaderRounds:
         self._bandwidth = bandwidth
         self._busy: dict[int, float] = {}
         self._level = 0.0
-        self._seconds = 0.0
         self._seed = seed
         self._rounds = self._parts = 0
+        self.seconds = 0.0
+        """How long the copies take, where no broker sends more than the level; 0.0 before it is measured."""
         self.is_over = False
 
     def collects(self) -> Collects | None:
         """The moves whose senders `deciding` chooses in the next round."""
         return Collects(one_in=self._parts, part=self._rounds - 1) if self._rounds else None
-
-    def parameters(self) -> LeadingParameters:
-        """For the next round."""
-        return LeadingParameters(not self._rounds, self._seconds)
 
     def deciding(
         self, buckets: Mapping[tuple[int, int], BucketSums], proposed: ProposedSums
@@ -107,7 +107,7 @@ class LeaderRounds:
             self._parts = -(-proposed.proposals // MOVES_IN_ROUND)
             self._measure(buckets)
             return Thresholds()
-        sent = {one: size - self._client_sends.get(one, 0) * self._seconds for one, size in self._busy.items()}
+        sent = {one: size - self._client_sends.get(one, 0) * self.seconds for one, size in self._busy.items()}
         choosing = _Senders(sent, {one: self._free(one) for one in sent}, self._level, self._seed)
         yield from choosing.steps(proposed.collected)
         return Thresholds(placed=choosing.chosen)
@@ -128,9 +128,9 @@ class LeaderRounds:
         received = max((size for (_, side), size in moved.items() if side == IN), default=0)
         sent = {broker: size for (broker, side), size in moved.items() if side == OUT}
         self._level = max(received, sum(sent.values()) / sum(map(self._free, self._live)))
-        self._seconds = self._level / self._bandwidth
+        self.seconds = self._level / self._bandwidth
         self._busy = {
-            broker: sent.get(broker, 0) + self._client_sends.get(broker, 0) * self._seconds for broker in self._live
+            broker: sent.get(broker, 0) + self._client_sends.get(broker, 0) * self.seconds for broker in self._live
         }
 
 

@@ -30,17 +30,6 @@ class BalanceParameters(msgspec.Struct, frozen=True):
     best_gain_per_byte: float
 
 
-class LeadingParameters(msgspec.Struct, frozen=True):
-    """What proposals of first leaders need (see `first_leaders.py`).
-
-    measures    the round only measures what brokers send and get
-    seconds     how long the plan takes where no broker sends more than the level
-    """
-
-    measures: bool
-    seconds: float
-
-
 class RoundParameters(msgspec.Struct, frozen=True):
     """The parameters of a round; on Spark they are its broadcast.
 
@@ -53,7 +42,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     even_bytes       what forced changes copy to each broker at best; 0.0: not known yet
     mends_racks      partitions must move that are on fewer racks than possible
     collects         the proposals that the coordinator gets to see; None: none
-    leading          None until all replicas have their places
+    leading_seconds  how long the copies take, as far as known, in the rounds that choose first leaders; None before
     balance          None where the goal forces changes
     """
 
@@ -73,7 +62,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     mends_racks: bool = False
     collects: Collects | None = None
     balance: BalanceParameters | None = None
-    leading: LeadingParameters | None = None
+    leading_seconds: float | None = None
 
     def size(self, partition: PlannerPartition) -> int:
         return self.typical_size if partition.bytes == UNKNOWN else partition.bytes

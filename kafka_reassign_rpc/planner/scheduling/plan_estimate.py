@@ -10,8 +10,8 @@ from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, Simulate
 
 _MORE_TRIED_UP_TO = 50_000
 """Moves of a plan for which more than one other cap is tried: caps matter on small clusters."""
-_WORTH = 0.98
-"""A cap is worth while that brings the time below this share."""
+WORTH = 0.98
+"""A gain is worth while that brings the time below this share."""
 
 
 class Gain(NamedTuple):
@@ -59,12 +59,10 @@ def _gains(copies: CopyArrays, network: NetworkLimits, caps: Caps, seconds: floa
 
     is_small, found = len(copies.sizes) <= _MORE_TRIED_UP_TO, list[Gain]()
     if caps.per_broker > 0:
-        best = with_cap(2 * caps.per_broker)
-        while is_small and best.seconds < _WORTH * seconds:
-            more = with_cap(2 * best.value)
-            if more.seconds >= _WORTH * best.seconds:
-                break
-            best, seconds = more, best.seconds
+        best = tried = with_cap(2 * caps.per_broker)
+        while is_small and tried.seconds < WORTH * seconds:
+            best, seconds = tried, tried.seconds
+            tried = with_cap(2 * tried.value)
         found.append(best)
     if caps.per_broker > 1 and is_small:
         found.append(with_cap(caps.per_broker // 2))
