@@ -10,7 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStorageError
-from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.protocol.frame_errors import Truncated
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
 from kafka_reassign_rpc.support.slices import SliceCounter
@@ -87,8 +87,8 @@ def may_be_replaced(replica: HostedReplica, broker: int, cluster: Cluster, elect
 
     It is of a deleted topic: the replica was dropped while the broker was away. (Kafka's controller leaves it, and the
     broker refuses the new replica for ever.) A replica in sync is replaced only where the topic was created in this
-    term and its znode never changed since: that log was never one of this topic. In other topics the id may have
-    changed and the log be the right one: somebody restored ZooKeeper, or wrote the znode without the id.
+    term and has the id since then: that log was never one of this topic. In other topics the id may have changed and
+    the log be the right one: somebody restored ZooKeeper, or wrote the znode without the id.
 
     elected  the zxid of this controller's election
     """
@@ -100,9 +100,13 @@ def may_be_replaced(replica: HostedReplica, broker: int, cluster: Cluster, elect
         and replica.topic_id is not None
         and topic.id == replica.topic_id
         and broker in value.replicas
-        and (broker not in (*value.isr, value.leader) or (topic.created > elected and topic.version == 0))
+        and (broker not in (*value.isr, value.leader) or _has_its_first_id(topic, elected))
         and cluster.broker_settings.delete_topic_enable is not False
     )
+
+
+def _has_its_first_id(topic: Topic, elected: int) -> bool:
+    return topic.id == topic.created_with or (topic.created > elected and topic.version == 0)
 
 
 def _count(body: bytes, at: int) -> tuple[int, int]:

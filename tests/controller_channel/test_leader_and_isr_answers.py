@@ -94,10 +94,12 @@ def test_sv_5_an_answer_about_many_replicas_is_read_in_slices() -> None:
     assert pauses == 5
 
 
-def hosted(isr: tuple[int, ...], *, created: int, version: int, leader: int = 1) -> Cluster:
+def hosted(
+    isr: tuple[int, ...], *, created: int, version: int, leader: int = 1, created_with: UUID | None = None
+) -> Cluster:
     """Topic `one` with partition 0 on brokers 1 and 3."""
     value = Partition(replicas=(1, 3), leader=leader, isr=isr, leader_epoch=0, partition_epoch=0)
-    topic = Topic("one", UUID(int=1), {0: value}, version=version, created=created)
+    topic = Topic("one", UUID(int=1), {0: value}, version=version, created=created, created_with=created_with)
     return Cluster(topics={"one": topic}, topic_names=dict(NAMES))
 
 
@@ -108,12 +110,15 @@ def hosted(isr: tuple[int, ...], *, created: int, version: int, leader: int = 1)
         (hosted((1, 3), created=11, version=0), True),
         (hosted((1, 3), created=11, version=0, leader=3), True),
         (hosted((1, 3), created=11, version=1), False),
+        (hosted((1, 3), created=11, version=9, leader=3, created_with=UUID(int=1)), True),
+        (hosted((1, 3), created=11, version=9, leader=3, created_with=UUID(int=2)), False),
         (hosted((1, 3), created=10, version=0), False),
         (hosted((1, 3), created=9, version=0), False),
         (hosted((1,), created=11, version=1, leader=3), False),
     ],
     ids=[
         "not in sync", "created in this term", "created in this term, to lead", "changed since its creation",
+        "changed and has its first id", "has another id than at its creation",
         "created by the election's transaction", "created before", "leader outside of the ISR",
     ],
 )  # fmt: skip

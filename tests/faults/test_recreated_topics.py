@@ -72,6 +72,24 @@ async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_plac
     await cluster.rests_at({("t", 0): [2, 3]})
 
 
+@pytest.mark.parametrize("replicas", [(1, 3), (3, 1)], ids=["follows", "leads"])
+async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_place_although_the_next_one_moved_at_once(
+    cluster: Cluster, replicas: tuple[int, int]
+) -> None:
+    """The topic znode has changed when the broker answers that its log is of another topic."""
+    server = await cluster.server("a")
+    await log_left_on_a_broker_that_is_away(cluster)
+    broker = await cluster.fleet("3")
+    await eventually(lambda: _is_back(cluster))
+
+    broker.freeze()
+    await create(cluster, "t", *replicas)
+    assert await cluster.alter("a", {("t", 0): [*replicas, 2]}) == {("t", 0): 0}
+    broker.thaw()
+    await eventually(lambda: "has the log of an earlier topic for t-0: it is deleted" in server.log)
+    await cluster.rests_at({("t", 0): [*replicas, 2]})
+
+
 async def _has_a_log(cluster: Cluster, broker: int) -> bool:
     """A follower is told of a topic after its leader: the ISR names it before it has a log."""
     return (broker, ("t", 0)) in await cluster.held()

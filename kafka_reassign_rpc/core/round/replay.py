@@ -114,7 +114,7 @@ def _put_topics(
         match change:
             case TopicCreated():
                 version, created = durable.topics.get(topic, (-1, -1))
-                _add_topic(cluster, Topic(topic, change.id, {}, version, created=created))
+                _add_topic(cluster, Topic(topic, change.id, {}, version, created=created, created_with=change.id))
                 cluster.topic_configs[topic] = dict(change.configs)
                 applied.created.append(topic)
             case TopicDeletionStarted() if topic in cluster.topics:
@@ -280,6 +280,7 @@ def put_topic(
     created: int = -1,
 ) -> Topic:
     """Put in a topic as read from ZooKeeper, in place of its earlier state."""
+    before = cluster.topics.get(name)
     remove_topic(cluster, name, configs=False)
     topic = Topic(
         name=name,
@@ -291,6 +292,7 @@ def put_topic(
         unreadable=unreadable,
         deleting=deleting,
         created=created,
+        created_with=before.created_with if before is not None and before.created == created else None,
     )
     _add_topic(cluster, topic)
     cluster.unreadable.pop(name, None)

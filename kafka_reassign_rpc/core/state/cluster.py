@@ -145,6 +145,8 @@ class Topic(msgspec.Struct):
     created: int = -1
     """The czxid of the topic znode. It distinguishes this topic from all others of its name, also where topics have no
     ids. Topics of other names share it: one transaction creates many."""
+    created_with: UUID | None = None
+    """The id that this controller gave it when it created it in this term; None: it was created otherwise."""
 
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

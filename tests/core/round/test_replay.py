@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round import replay
@@ -65,6 +66,19 @@ def test_240_6_every_change_of_a_topic_and_its_recreation_give_a_new_revision() 
         revisions.append(topic.revision)
     revisions.append(replay.put_topic(here, TOPIC, None, topic.partitions, version=1).revision)
     assert revisions == sorted(set(revisions))
+
+
+@pytest.mark.parametrize(("id_", "created", "known"), [(2, 30, 2), (7, 30, 2), (2, 31, None)])
+def test_sv_10_a_topic_that_was_created_here_keeps_its_first_id_when_it_is_read_again(
+    id_: int, created: int, known: int | None
+) -> None:
+    here = cluster()
+    view = RoundView(here)
+    view.add(TopicCreated("new", UUID(int=2), {0: not_moving(1)}, {}))
+    replayed(here, view, Durable({"new": (0, 30)}, {TopicPartition("new", 0): 0}, {}))
+    replay.put_topic(here, "new", UUID(int=id_), {0: not_moving(1)}, version=4, created=created)
+    assert here.topics["new"].created_with == (None if known is None else UUID(int=known))
+    assert here.topics[TOPIC].created_with is None
 
 
 def test_sv_4_a_topics_life() -> None:
