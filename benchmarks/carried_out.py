@@ -89,7 +89,7 @@ def _plan(bootstrap: str, snapshot: Path, job: PlanJob) -> None:
 
 
 def _planned(plan: Path, bandwidth: int) -> _Planned:
-    caps, network, table = read_plan(plan).info.requested, NetworkLimits(bandwidth), CopyTable()
+    info, network, table = read_plan(plan).info, NetworkLimits(bandwidth), CopyTable()
     rows = parquet_files.read(plan / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     for row in rows:
         first = -1 if row["first_leader"] is None else row["first_leader"]
@@ -97,7 +97,7 @@ def _planned(plan: Path, bandwidth: int) -> _Planned:
         where = (row["topic"], row["partition"], original, target, row["leader"], row["bytes"])
         table.add(PlannedMove(*where, row["priority"], row["reason"], row["rule"], first))
     copies = table.arrays()
-    found = simulate(copies, network, Caps(caps.moves_per_broker, caps.moves_per_batch))
+    found = simulate(copies, network, Caps(info.moves_per_broker, info.requested.moves_per_batch))
     return _Planned(len(rows), sum(row["bytes"] for row in rows), time_bound(copies, network).seconds, found.seconds)
 
 

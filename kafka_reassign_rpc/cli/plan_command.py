@@ -145,9 +145,9 @@ def _add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-moves-per-broker",
-        default=10,
         metavar="N",
-        help="the most moves at a time, and of a batch, that copy to one broker or from it (default: %(default)s)",
+        help="the most moves at a time, and of a batch, that copy to one broker or from it (default: 10; at a time "
+        "more than that, where the plan is done sooner)",
     )
     parser.add_argument(
         "--max-moves-per-batch", default=1000, metavar="N", help="the most moves of a batch (default: %(default)s)"
@@ -222,8 +222,9 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
         bandwidth=bandwidth,
         lead_first=not arguments.leaders_stay,
     )
+    cap = arguments.max_moves_per_broker
     caps = BatchLimits(
-        _checked("--max-moves-per-broker", whole(1), arguments.max_moves_per_broker),
+        BatchLimits().moves_per_broker if cap is None else _checked("--max-moves-per-broker", whole(1), cap),
         _limit("--max-bytes-per-broker", arguments.max_bytes_per_broker),
         _limit("--max-bytes-per-batch", arguments.max_bytes_per_batch),
         _checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
@@ -231,7 +232,7 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
     of_brokers = dict(_broker_bandwidth(one) for one in arguments.broker_bandwidth)
     throttle = -1 if arguments.throttle is None else _checked("--throttle", byte_count(1), arguments.throttle)
     paths = store_path(arguments.snapshot), store_path(arguments.out)
-    return PlanJob(*paths, goal, options, caps, bandwidth, of_brokers, throttle)
+    return PlanJob(*paths, goal, options, caps, bandwidth, of_brokers, throttle, raises_cap=cap is None)
 
 
 def _broker_bandwidth(text: str) -> tuple[int, int]:
@@ -310,7 +311,7 @@ def summary_text(summary: "PlanSummary", out: "StorePath") -> str:
 def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
     from kafka_reassign_rpc.client.text_format import duration, size
     from kafka_reassign_rpc.pipeline.plans.plan_summary import known_imbalance
-    from kafka_reassign_rpc.pipeline.plans.time_texts import network_text, time_lines
+    from kafka_reassign_rpc.pipeline.plans.time_texts import pace_text, time_lines
     from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines
 
     if not summary.moves:
@@ -318,7 +319,7 @@ def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
     lines = [
         f"{out}: {summary.moves} of {summary.partitions} partitions move in {len(summary.batches)} batches",
         f"  copied    {size(summary.bytes)}; at least {size(summary.lower_bound)} would have to be",
-        f"  takes     {duration(summary.expected_seconds)} at {network_text(summary)}",
+        f"  takes     {duration(summary.expected_seconds)} at {pace_text(summary)}",
         *(f"  {name:9} {text}" for name, text in time_lines(summary)),
     ]
     for name, before in known_imbalance(summary).items():

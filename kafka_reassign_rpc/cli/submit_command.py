@@ -114,9 +114,7 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
     status = Status()
     output = ProgressOutput(status.show, status.say)
     with connected(arguments) as client:
-        caps = WindowCaps(
-            per_broker or plan.info.requested.moves_per_broker, in_all or plan.info.requested.moves_per_batch
-        )
+        caps = WindowCaps(per_broker or plan.info.moves_per_broker, in_all or plan.info.requested.moves_per_batch)
         submission = Submission(
             client,
             path,

@@ -15,10 +15,11 @@ from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans import plan_summary, plan_writer
+from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_series
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
 from tests.pipeline.test_plan_job import written
-from tests.planner.clusters import partition, random_cluster, topic
+from tests.planner.clusters import brokers, partition, random_cluster, topic
 from tests.planner.shapes import roomy, shaped
 from tests.waiting import eventually
 
@@ -173,6 +174,24 @@ def test_dp_2_the_command_plans_and_verifies_every_goal_and_the_plan_reaches_it(
         assert main(["plan", "verify", *where, "--plan", str(out)]) == 1
         assert capsys.readouterr().err == f"max-bytes: plan: copies {summary.bytes} bytes\n"
     assert sum(one.moves for one in summary.batches) == summary.moves == len(moved)
+    assert summary.moves_at_a_time == summary.requested.moves_per_broker == 4
+
+
+@pytest.mark.usefixtures("shared")
+def test_dp_7_a_plan_is_carried_out_with_as_many_moves_at_a_time_as_make_it_done_sooner(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broker 1 can send to forty others at a time: each of these takes two partitions of 1 MiB at 1 MiB/s."""
+    cluster = PlannerCluster(brokers([None] * 41), [topic("t", *(partition(index, 1) for index in range(80)))])
+    where = ("--snapshot", str(written(tmp_path / "snapshot", cluster)), "--out", str(tmp_path / "plan"))
+    rates = ("--bandwidth", "1MiB", "--broker-bandwidth", "1=40MiB")
+    assert main(["plan", "drain", "--brokers", "1", *where, *rates]) == 0
+    summary = plan_summary.read_summary(tmp_path / "plan")
+    assert (summary.requested.moves_per_broker, summary.moves_at_a_time) == (10, 80)
+    assert (summary.expected_seconds, summary.bound_seconds) == pytest.approx((2, 2))
+    assert summary.batches_seconds >= 8, "a batch has ten moves of broker 1"
+    assert ", 80 moves of a broker at a time\n" in capsys.readouterr().out
+    assert read_plan(tmp_path / "plan").info.moves_per_broker == 80
 
 
 GIVEN = ("--snapshot", "nowhere", "--out", "out")

@@ -88,7 +88,7 @@ def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None)
         figures = coordinator.summary(written.moves, written.bytes, sum(one.partitions for one in written.left_out))
         show_status("simulating the plan")
         caps = Caps(job.limits.moves_per_broker, job.limits.moves_per_batch)
-        simulated = estimate(written.copies, job.network, caps)
+        simulated = estimate(written.copies, job.network, caps, raises_cap=job.raises_cap)
         summary = _summary(job, meta, brokers, found, figures, written, simulated)
         writer.write_summary(summary)
         show_status("verifying")
@@ -281,6 +281,7 @@ def _summary(
         bandwidth=job.bandwidth,
         broker_bandwidth=dict(job.broker_bandwidth),
         throttle=None if job.throttle < 0 else job.throttle,
+        moves_at_a_time=simulated.caps.per_broker,
         expected_seconds=simulated.carried_out.seconds,
         batches_seconds=simulated.in_batches.seconds,
         bound_seconds=simulated.bound.seconds,

@@ -55,6 +55,7 @@ class PlannedTimeline(msgspec.Struct, frozen=True):
 class PlanInfo(msgspec.Struct, frozen=True):
     """The fields of summary.json that submit needs.
 
+    moves_at_a_time     of each broker; None: as many as a batch has of it
     at                  when the snapshot was taken, ms since the epoch (UTC)
     expected_seconds    how long the plan takes, by its own estimate; 0: not said
     timeline            what is copied when, by that estimate; None: not said
@@ -67,6 +68,12 @@ class PlanInfo(msgspec.Struct, frozen=True):
     batches: list[PlannedBatch] = []
     expected_seconds: float = 0.0
     timeline: PlannedTimeline | None = None
+    moves_at_a_time: int | None = None
+
+    @property
+    def moves_per_broker(self) -> int:
+        """The moves of a broker that submit has in flight at a time."""
+        return self.moves_at_a_time or self.requested.moves_per_broker
 
     def bytes_of_a_move(self, batch: int) -> float:
         """The bytes that a move of this batch copies on average; 0 where the plan does not say it."""

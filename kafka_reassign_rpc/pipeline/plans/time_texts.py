@@ -16,6 +16,14 @@ def network_text(summary: PlanSummary) -> str:
     return text + (f", throttled to {size(summary.throttle)}/s" if summary.throttle is not None else "")
 
 
+def pace_text(summary: PlanSummary) -> str:
+    """100.0 MB/s for each broker, 40 moves of a broker at a time: where submit has more in flight than a batch."""
+    at_a_time = summary.moves_at_a_time
+    if at_a_time is None or at_a_time == summary.requested.moves_per_broker:
+        return network_text(summary)
+    return f"{network_text(summary)}, {at_a_time} moves of a broker at a time"
+
+
 def time_lines(summary: PlanSummary) -> Iterator[tuple[str, str]]:
     """What stands behind the expected time, each with a word that names it: least, batches, gain."""
     held = summary.bottleneck

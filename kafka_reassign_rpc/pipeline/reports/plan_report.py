@@ -16,7 +16,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     incomplete_text,
     known_imbalance,
 )
-from kafka_reassign_rpc.pipeline.plans.time_texts import network_text, time_lines
+from kafka_reassign_rpc.pipeline.plans.time_texts import network_text, pace_text, time_lines
 from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage, TableFilter
@@ -86,7 +86,7 @@ def _add_time(page: HtmlPage, summary: PlanSummary) -> None:
     timeline = summary.timeline
     if timeline is None:
         return
-    page.heading("Time", f"At {network_text(summary)}: moves start as others end.")
+    page.heading("Time", f"At {pace_text(summary)}: moves start as others end.")
     page.notes([f"{name}: {text}" for name, text in time_lines(summary)])
     spans = len(timeline.brokers[0].sent)
 

@@ -162,7 +162,7 @@ class Submission:
 
 
 def _planned_caps(plan: SubmittablePlan) -> WindowCaps:
-    return WindowCaps(plan.info.requested.moves_per_broker, plan.info.requested.moves_per_batch)
+    return WindowCaps(plan.info.moves_per_broker, plan.info.requested.moves_per_batch)
 
 
 def write_under_way(submission: Submission) -> StorePath:

@@ -1,5 +1,6 @@
 """How long a plan takes, why, and what another cap or throttle would gain."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -10,6 +11,8 @@ from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, Simulate
 
 _MORE_TRIED_UP_TO = 50_000
 """Moves of a plan for which more than one other cap is tried: caps matter on small clusters."""
+MOST_AT_A_TIME = 80
+"""The cap is not raised above this number of moves per broker."""
 WORTH = 0.98
 """A gain is worth while that brings the time below this share."""
 
@@ -29,44 +32,67 @@ class Gain(NamedTuple):
 class PlanEstimate(NamedTuple):
     """What the simulation of a plan tells.
 
-    carried_out    the moves start as others end
+    caps           those that were given, or raised
+    carried_out    the moves start as others end, with these caps
     in_batches     each batch waits for the one before
     bound          no order takes less
     """
 
+    caps: Caps
     carried_out: Simulated
     in_batches: Simulated
     bound: Bound
     gains: tuple[Gain, ...]
 
 
-def estimate(table: CopyTable, network: NetworkLimits, caps: Caps) -> PlanEstimate:
+def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, raises_cap: bool = False) -> PlanEstimate:
     """Simulate a plan as `submit` carries it out, in batches, and with other caps and throttles.
 
-    A higher cap is doubled for as long as that is worth while.
+    raises_cap    the cap per broker is doubled up to `MOST_AT_A_TIME` for as long as that is worth while
     """
     copies = table.arrays()
-    carried_out = simulate(copies, network, caps)
-    gains = _gains(copies, network, caps, carried_out.seconds)
-    return PlanEstimate(carried_out, simulate_batches(table, network), time_bound(copies, network), tuple(gains))
+    tries = _Tries(copies, network, caps)
+    cap = tries.best_cap(caps.per_broker, MOST_AT_A_TIME) if raises_cap else caps.per_broker
+    return PlanEstimate(
+        caps._replace(per_broker=cap),
+        tries.with_cap(cap),
+        simulate_batches(table, network),
+        time_bound(copies, network),
+        tuple(tries.gains(cap)),
+    )
 
 
-def _gains(copies: CopyArrays, network: NetworkLimits, caps: Caps, seconds: float) -> list[Gain]:
-    """seconds: the time with these caps."""
+class _Tries:
+    """Simulates a plan with one cap per broker and another, each of them once."""
 
-    def with_cap(cap: int) -> Gain:
-        return Gain("moves_per_broker", cap, simulate(copies, network, caps._replace(per_broker=cap)).seconds)
+    def __init__(self, copies: CopyArrays, network: NetworkLimits, caps: Caps) -> None:
+        self._copies, self._network, self._caps = copies, network, caps
+        self._found: dict[int, Simulated] = {}
+        self._is_small = len(copies.sizes) <= _MORE_TRIED_UP_TO
 
-    is_small, found = len(copies.sizes) <= _MORE_TRIED_UP_TO, list[Gain]()
-    if caps.per_broker > 0:
-        best = tried = with_cap(2 * caps.per_broker)
-        while is_small and tried.seconds < WORTH * seconds:
-            best, seconds = tried, tried.seconds
-            tried = with_cap(2 * tried.value)
-        found.append(best)
-    if caps.per_broker > 1 and is_small:
-        found.append(with_cap(caps.per_broker // 2))
-    if network.throttle >= 0:
-        twice = msgspec.structs.replace(network, throttle=2 * network.throttle)
-        found.append(Gain("throttle", twice.throttle, simulate(copies, twice, caps).seconds))
-    return found
+    def with_cap(self, cap: int) -> Simulated:
+        if cap not in self._found:
+            self._found[cap] = simulate(self._copies, self._network, self._caps._replace(per_broker=cap))
+        return self._found[cap]
+
+    def best_cap(self, cap: int, most: int | None = None) -> int:
+        """This cap, doubled for as long as that is worth while; a large plan has no other tried."""
+        while self._is_small and cap > 0 and (most is None or 2 * cap <= most):
+            if self.with_cap(2 * cap).seconds >= WORTH * self.with_cap(cap).seconds:
+                break
+            cap *= 2
+        return cap
+
+    def gains(self, cap: int) -> Iterator[Gain]:
+        """With more moves at a time, with half as many, with twice the throttle."""
+        if cap > 0:
+            yield self._with_cap(max(2 * cap, self.best_cap(cap)))
+        if cap > 1 and self._is_small:
+            yield self._with_cap(cap // 2)
+        if self._network.throttle >= 0:
+            twice = msgspec.structs.replace(self._network, throttle=2 * self._network.throttle)
+            caps = self._caps._replace(per_broker=cap)
+            yield Gain("throttle", twice.throttle, simulate(self._copies, twice, caps).seconds)
+
+    def _with_cap(self, cap: int) -> Gain:
+        return Gain("moves_per_broker", cap, self.with_cap(cap).seconds)
