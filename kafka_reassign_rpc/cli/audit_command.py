@@ -2,7 +2,7 @@
 
 import argparse
 
-from kafka_reassign_rpc.cli.pipeline_jobs import run_job
+from kafka_reassign_rpc.cli.pipeline_jobs import import_meanwhile, run_job
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 
@@ -59,9 +59,10 @@ def _audit(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         require_free(store_path(arguments.out))
     status.show("starting Spark")
+    import_meanwhile("kafka_reassign_rpc.pipeline.reports.audit_report")
     from kafka_reassign_rpc.pipeline.auditing import audit_job
     from kafka_reassign_rpc.pipeline.executor_probe import require_executors
-    from kafka_reassign_rpc.pipeline.reports import audit_report, result_directory, result_tables
+    from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables
 
     rows = sum(snapshot_files.count_partitions(one.path) for one in taken)
     with spark_session("audit", arguments, rows) as spark:
@@ -74,6 +75,8 @@ def _audit(arguments: argparse.Namespace) -> int:
             with result_directory.ResultDirectory(store_path(arguments.out)) as writer:
                 frames = writer.write_tables(frames)
                 shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}
+                from kafka_reassign_rpc.pipeline.reports import audit_report
+
                 writer.write_page(
                     result_directory.REPORT, audit_report.audit_page([one.meta for one in taken], frames, shown)
                 )

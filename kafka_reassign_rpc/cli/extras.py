@@ -24,6 +24,7 @@ EXTRA_OF_COMMAND: dict[str, str] = {
     "submit": "pipeline",
     "audit": "pipeline",
     "history": "pipeline",
+    "prepare": "pipeline",
 }
 """The commands, in the order of the help, and the extra that each needs."""
 

@@ -3,10 +3,11 @@
 import argparse
 import shlex
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_reassign_rpc.cli import plan_show_command
-from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say
+from kafka_reassign_rpc.cli.pipeline_jobs import import_meanwhile, run_job, say
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
@@ -277,16 +278,19 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
 
     plan_input.check(job)  # what is wrong is told before PySpark is imported, which takes seconds
     from kafka_reassign_rpc.pipeline.planning import plan_job
-    from kafka_reassign_rpc.pipeline.reports import plan_report
 
     status = Status()
     try:
         status.show("starting Spark")
+        import_meanwhile("kafka_reassign_rpc.pipeline.reports.plan_report")
         rows = snapshot_files.count_partitions(job.snapshot)
-        with spark_session(f"plan {job.goal.kind}", arguments, rows) as spark:
+        with (
+            ThreadPoolExecutor(1) as drawing,
+            spark_session(f"plan {job.goal.kind}", arguments, rows, runs_python=True) as spark,
+        ):
             summary = plan_job.run(spark, job, status.show)
-        status.show("drawing the report")
-        page = plan_report.write(job.out)
+            status.show("drawing the report")
+            page = drawing.submit(_draw, job.out)  # while Spark ends
     finally:
         status.clear()
     for note in summary.notes:
@@ -294,10 +298,16 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     for left in summary.left_out:
         named = ", ".join(left.first[:5]) + (", …" if left.partitions > 5 else "")
         say(f"left out: {left.partitions} partitions: {left.reason} ({named})")
-    print("\n".join([summary_text(summary, job.out), *_first_moves(summary, job.out), f"  report    {page}"]))  # noqa: T201
+    print("\n".join([summary_text(summary, job.out), *_first_moves(summary, job.out), f"  report    {page.result()}"]))  # noqa: T201
     if not summary.complete:
         return INCOMPLETE
     return 0 if summary.moves else NOTHING_TO_MOVE
+
+
+def _draw(plan: "StorePath") -> "StorePath":
+    from kafka_reassign_rpc.pipeline.reports import plan_report
+
+    return plan_report.write(plan)
 
 
 def summary_text(summary: "PlanSummary", out: "StorePath") -> str:
@@ -349,7 +359,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 
-    with spark_session("verify", arguments, snapshot_files.count_partitions(path)) as spark:
+    with spark_session("verify", arguments, snapshot_files.count_partitions(path), runs_python=True) as spark:
         require_executors(spark, path, plan)
         broken = verify(spark, path, plan)
     for one in broken:

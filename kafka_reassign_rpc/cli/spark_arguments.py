@@ -69,7 +69,7 @@ def _properties(arguments: argparse.Namespace) -> Mapping[str, str]:
 
 
 def spark_session(
-    name: str, arguments: argparse.Namespace, rows: int | None = None
+    name: str, arguments: argparse.Namespace, rows: int | None = None, *, runs_python: bool = False
 ) -> "AbstractContextManager[SparkSession]":
     """A session with the arguments for Spark, which are checked already; rows: partitions that the job reads."""
     from kafka_reassign_rpc.pipeline.spark_session import session
@@ -81,4 +81,5 @@ def spark_session(
         settings=_properties(arguments),
         send_packages=arguments.executor_packages == "sent",
         rows=rows,
+        runs_python=runs_python,
     )

@@ -9,6 +9,8 @@
     move_history/    `history`: how long moves waited and took, from the event logs
     reports/         HTML pages, SVG plots, tables as text
     executor_probe.py, executor_look.py, executor_packages.py    what executors of a remote Spark master get, and lack
+    class_archive.py, prepare_spark.py    the classes that Spark loads, kept in a file: jobs start sooner
+    worker_daemon.py    Spark's daemon for Python, for the many short tasks of jobs on this machine
     store_paths.py   where jobs read and write: local paths and URIs
     parquet_files.py, output_directory.py, spark_session.py, server_nodes.py, job_errors.py    what several of them use
 

@@ -9,18 +9,20 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline import executor_packages
+from kafka_reassign_rpc.pipeline import class_archive, executor_packages
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.store_paths import s3_endpoint
 
@@ -29,6 +31,8 @@ PACKAGES_SENT = "spark.kafkaReassignRpc.packagesSent"
 """The setting that says whether executors get the packages from the driver."""
 _PYTHON = "PYSPARK_PYTHON"
 _JVM_EXIT_SECONDS = 20.0
+_ARCHIVE_SECONDS = 600.0
+"""How long a JVM may take to write the archive of classes."""
 _JVM_OPTIONS = "-XX:-UsePerfData -XX:+ExitOnOutOfMemoryError"
 """Out of memory, a JVM neither ends by itself nor reports anything useful: so it exits at once."""
 _SETTINGS = {
@@ -59,6 +63,9 @@ _SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    "spark.python.daemon.module": "kafka_reassign_rpc.pipeline.worker_daemon",
+    # Java looks for each of Spark's own classes in the jars, of which there are 280, in their order
+    "spark.driver.extraClassPath": str(next((Path(pyspark.__file__).parent / "jars").glob("spark-core_*.jar"), "")),
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
 }
 
@@ -73,19 +80,28 @@ def session(
     java: str = "",
     send_packages: bool = True,
     rows: int | None = None,
+    runs_python: bool = False,
+    classes_to: Path | None = None,
 ) -> Iterator[SparkSession]:
     """The only session of this process.
 
     memory          the driver's heap; java: more options of its JVM
     settings        Spark's properties; they go before those that are set here
     rows            partitions that the job reads; None: not known. Few of them need less with a local master
+    runs_python     a small job has steps in Python: the process for them starts while the session does
+    classes_to      the JVM writes the archive of classes to this file when it ends
     send_packages   executors of a remote master get this package and msgspec from here, else they must have them
 
     Raises JobFailed where Java is missing or the master cannot be reached.
     """
     given = dict(settings or {})
     is_small = is_local(master) and rows is not None and rows <= SMALL_ROWS
-    options = " ".join(filter(None, [_JVM_OPTIONS, _SMALL_JVM if is_small else "", java]))
+    classes = (
+        class_archive.options_to_use(class_archive.archive_path())
+        if classes_to is None
+        else class_archive.options_to_make(classes_to)
+    )
+    options = " ".join(filter(None, [_JVM_OPTIONS, _SMALL_JVM if is_small else "", classes, java]))
     with tempfile.TemporaryDirectory(prefix="spark-") as scratch, tempfile.TemporaryFile() as log:
         chosen = {
             "spark.master": master,
@@ -106,7 +122,7 @@ def session(
         try:
             with _python_of_executors(master, given.get("spark.pyspark.python")):
                 context = _context(chosen, gateway)
-            with spark_errors_as_job_failed():
+            with _worker_started(context, is_small and runs_python), spark_errors_as_job_failed():
                 yield SparkSession(context)
         except (JobFailed, ConnectionError):
             if not _has_ended(gateway):
@@ -115,7 +131,26 @@ def session(
         finally:
             if context is not None:
                 _stop_context(context, gateway)
-            _end_jvm(gateway)
+            _end_jvm(gateway, _JVM_EXIT_SECONDS if classes_to is None else _ARCHIVE_SECONDS)
+
+
+@contextmanager
+def _worker_started(context: SparkContext, is_wanted: bool) -> Iterator[None]:
+    """Spark's daemon for Python starts in the background, and imports what planning needs."""
+
+    def start() -> None:
+        with suppress(Exception):  # the job itself fails for the same reason, and says it
+            context.parallelize([0], 1).count()
+
+    if not is_wanted:
+        yield
+        return
+    starting = threading.Thread(target=start, name="start of a Python worker")
+    starting.start()
+    try:
+        yield
+    finally:
+        starting.join()
 
 
 def is_local(master: str) -> bool:
@@ -232,12 +267,12 @@ def _stop_context(context: SparkContext, gateway: Any) -> None:
     SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
-def _end_jvm(gateway: Any) -> None:
+def _end_jvm(gateway: Any, seconds: float) -> None:
     """The JVM ends when its standard input is closed."""
     gateway.shutdown()
     gateway.proc.stdin.close()
     try:
-        gateway.proc.wait(_JVM_EXIT_SECONDS)
+        gateway.proc.wait(seconds)
     except subprocess.TimeoutExpired:
         gateway.proc.kill()
         gateway.proc.wait()

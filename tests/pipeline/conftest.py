@@ -3,9 +3,7 @@ behind, and one cluster: a kafka-reassign-rpc server with six simulated brokers 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -26,8 +24,6 @@ def spark() -> Iterator[SparkSession]:
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.python.daemon.module": "tests.pipeline.quick_daemon",
-        "spark.driver.extraClassPath": str(next(Path(pyspark.__file__).parent.glob("jars/spark-core_*.jar"))),
     }
     with session("tests", master="local[2]", memory="768m", settings=settings, java=" ".join(QUICK)) as started:
         jvm = started.sparkContext._gateway.proc.pid

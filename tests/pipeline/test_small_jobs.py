@@ -1,5 +1,6 @@
 """Jobs of small snapshots: what they leave away, and wrong paths that are told at once."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -8,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import spark_session
+from kafka_reassign_rpc.pipeline.class_archive import PATH_VARIABLE
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.spark_session import SMALL_ROWS
 from tests.pipeline.test_plan_room import write_snapshot
@@ -51,6 +54,64 @@ def test_dp_6_a_small_job_here_has_one_task_for_each_step_and_compiles_little(
 def test_dp_6_what_the_user_sets_goes_before_the_settings_of_a_small_job(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = settings_of(monkeypatch, rows=42, settings={"spark.default.parallelism": "3"})
     assert chosen["spark.default.parallelism"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("directory", "is_there", "is_used"), [("d", True, True), ("d", False, False), ("a d", True, False)]
+)
+def test_dp_6_the_classes_of_spark_come_from_an_archive_where_there_is_one(
+    directory: str, is_there: bool, is_used: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / directory / "classes.jsa"
+    monkeypatch.setenv(PATH_VARIABLE, str(archive))
+    archive.parent.mkdir()
+    if is_there:
+        archive.write_bytes(b"classes")
+    options = settings_of(monkeypatch, rows=42)["spark.driver.extraJavaOptions"].split()
+    assert (f"-XX:SharedArchiveFile={archive}" in options) == is_used
+
+
+def count_in_a_session(archive: Path, java: str) -> str:
+    """What a job prints that counts five rows, with these options for its JVM."""
+    job = (
+        "from kafka_reassign_rpc.pipeline.spark_session import session\n"
+        f"with session('count', rows=42, java={java!r}) as spark: print(spark.range(5).count())"
+    )
+    environment = {**os.environ, PATH_VARIABLE: str(archive)}
+    done = subprocess.run([sys.executable, "-c", job], check=False, capture_output=True, text=True, env=environment)
+    return done.stdout or done.stderr
+
+
+@pytest.mark.in_ci
+@pytest.mark.timeout(500)  # a JVM writes 200 MB
+def test_dp_6_prepare_writes_an_archive_that_jobs_use_and_one_that_does_not_fit_does_no_harm(tmp_path: Path) -> None:
+    archive = tmp_path / "share" / "classes.jsa"
+    command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", "prepare"]
+    environment = {**os.environ, PATH_VARIABLE: str(archive)}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"{archive}: {archive.stat().st_size / 1e6:.0f} MB: jobs start sooner from now on\n",
+    )
+    assert [file.name for file in archive.parent.iterdir()] == ["classes.jsa"], "what the jobs wrote is gone"
+
+    assert count_in_a_session(archive, "-Xshare:on") == "5\n", "-Xshare:on: a JVM that cannot use it does not start"
+    archive.chmod(0o600)
+    archive.write_bytes(b"no classes")
+    assert count_in_a_session(archive, "") == "5\n"
+    assert "5" not in count_in_a_session(archive, "-Xshare:on")
+
+
+def test_dp_6_prepare_says_where_it_cannot_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv(PATH_VARIABLE, str(tmp_path / "file" / "classes.jsa"))
+    assert main(["prepare"]) == 1
+    assert str(tmp_path / "file") in capsys.readouterr().err
+    monkeypatch.setenv(PATH_VARIABLE, str(tmp_path / "a b.jsa"))
+    assert main(["prepare"]) == 2
+    assert "the path must not have one" in capsys.readouterr().err
 
 
 HEAL = "plan heal --snapshot {0}/snapshot --out {0}/plan"

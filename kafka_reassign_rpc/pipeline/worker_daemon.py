@@ -1,0 +1,17 @@
+"""PySpark's daemon of Python workers, for the many short tasks of jobs on this machine.
+
+After each task a worker looks for garbage among the objects of all its modules, which takes longer than most tasks of a
+small job. And each worker imports the planner anew. This daemon imports it once, and the workers that it forks leave
+all that out of their search.
+"""
+
+import gc
+
+from pyspark import daemon, worker  # noqa: F401 (each worker needs it)
+
+from kafka_reassign_rpc.pipeline.planning import rounds_on_spark, snapshot_chunks  # noqa: F401 (so do the tasks)
+
+if __name__ == "__main__":
+    gc.collect()
+    gc.freeze()
+    daemon.manager()
