@@ -9,10 +9,10 @@ from kafka_reassign_rpc.planner.scheduling.copy_table import Bound, CopyArrays, 
 from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, Simulated, simulate, simulate_batches
 
-_MORE_TRIED_UP_TO = 50_000
+_MORE_TRIED_UP_TO = 20_000
 """Moves of a plan for which more than one other cap is tried: caps matter on small clusters."""
-MOST_AT_A_TIME = 80
-"""The cap is not raised above this number of moves per broker."""
+_DOUBLINGS = 3
+"""A cap is raised to eight times itself at most."""
 WORTH = 0.98
 """A gain is worth while that brings the time below this share."""
 
@@ -48,11 +48,11 @@ class PlanEstimate(NamedTuple):
 def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, raises_cap: bool = False) -> PlanEstimate:
     """Simulate a plan as `submit` carries it out, in batches, and with other caps and throttles.
 
-    raises_cap    the cap per broker is doubled up to `MOST_AT_A_TIME` for as long as that is worth while
+    raises_cap    the cap per broker is doubled once, twice or three times where that is worth while
     """
     copies = table.arrays()
     tries = _Tries(copies, network, caps)
-    cap = tries.best_cap(caps.per_broker, MOST_AT_A_TIME) if raises_cap else caps.per_broker
+    cap = tries.best_cap(caps.per_broker) if raises_cap else caps.per_broker
     return PlanEstimate(
         caps._replace(per_broker=cap),
         tries.with_cap(cap),
@@ -75,18 +75,18 @@ class _Tries:
             self._found[cap] = simulate(self._copies, self._network, self._caps._replace(per_broker=cap))
         return self._found[cap]
 
-    def best_cap(self, cap: int, most: int | None = None) -> int:
-        """This cap, doubled for as long as that is worth while; a large plan has no other tried."""
-        while self._is_small and cap > 0 and (most is None or 2 * cap <= most):
-            if self.with_cap(2 * cap).seconds >= WORTH * self.with_cap(cap).seconds:
-                break
-            cap *= 2
-        return cap
+    def best_cap(self, cap: int) -> int:
+        """This cap, or as many times the double as is worth while. A large plan has no other tried."""
+        if not self._is_small or cap <= 0:
+            return cap
+        caps = [cap << times for times in range(_DOUBLINGS + 1)]
+        least = min(self.with_cap(one).seconds for one in caps)
+        return next(one for one in caps if WORTH * self.with_cap(one).seconds <= least)
 
     def gains(self, cap: int) -> Iterator[Gain]:
         """With more moves at a time, with half as many, with twice the throttle."""
         if cap > 0:
-            yield self._with_cap(max(2 * cap, self.best_cap(cap)))
+            yield self._with_cap(self.best_cap(2 * cap))
         if cap > 1 and self._is_small:
             yield self._with_cap(cap // 2)
         if self._network.throttle >= 0:
