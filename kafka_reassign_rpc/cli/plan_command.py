@@ -326,8 +326,9 @@ def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
 
     if not summary.moves:
         return [f"{out}: nothing to move among {summary.partitions} partitions"]
+    batches = "1 batch" if len(summary.batches) == 1 else f"{len(summary.batches)} batches"
     lines = [
-        f"{out}: {summary.moves} of {summary.partitions} partitions move in {len(summary.batches)} batches",
+        f"{out}: {summary.moves} of {summary.partitions} partitions move in {batches}",
         f"  copied    {size(summary.bytes)}; at least {size(summary.lower_bound)} would have to be",
         f"  takes     {duration(summary.expected_seconds)} at {pace_text(summary)}",
         *(f"  {name:9} {text}" for name, text in time_lines(summary)),
