@@ -58,8 +58,8 @@ def _audit(arguments: argparse.Namespace) -> int:
         event_files.check(events)
     if arguments.out is not None:
         require_free(store_path(arguments.out))
+        import_meanwhile("kafka_reassign_rpc.pipeline.reports.audit_report")
     status.show("starting Spark")
-    import_meanwhile("kafka_reassign_rpc.pipeline.reports.audit_report")
     from kafka_reassign_rpc.pipeline.auditing import audit_job
     from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables
@@ -72,11 +72,11 @@ def _audit(arguments: argparse.Namespace) -> int:
         if arguments.out is None:
             shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}
         else:
+            from kafka_reassign_rpc.pipeline.reports import audit_report
+
             with result_directory.ResultDirectory(store_path(arguments.out)) as writer:
                 frames = writer.write_tables(frames)
                 shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}
-                from kafka_reassign_rpc.pipeline.reports import audit_report
-
                 writer.write_page(
                     result_directory.REPORT, audit_report.audit_page([one.meta for one in taken], frames, shown)
                 )

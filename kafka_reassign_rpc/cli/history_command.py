@@ -5,7 +5,7 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import run_job
+from kafka_reassign_rpc.cli.pipeline_jobs import import_meanwhile, run_job
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
@@ -73,6 +73,8 @@ def _history(arguments: argparse.Namespace) -> int:
         snapshot_files.check(store_path(arguments.snapshot))
     if out is not None and not (arguments.follow and checkpoint_directory(out).exists()):
         require_free(out)
+    if out is not None:
+        import_meanwhile("kafka_reassign_rpc.pipeline.reports.history_report")
     status = Status()
     status.show("starting Spark")
     from kafka_reassign_rpc.pipeline.executor_probe import require_executors
@@ -109,13 +111,15 @@ def _tables(spark: "SparkSession", arguments: argparse.Namespace, out: "StorePat
     """Make the tables, and put them in place."""
     from kafka_reassign_rpc.pipeline.event_logs import event_files
     from kafka_reassign_rpc.pipeline.move_history import history_job
-    from kafka_reassign_rpc.pipeline.reports import history_report, result_directory, result_tables
+    from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     sizes = None if arguments.snapshot is None else history_job.partition_sizes(spark, store_path(arguments.snapshot))
     frames = history_job.history_tables(event_files.data_frame(spark, store_path(arguments.events)), sizes)
     if out is None:
         return {name: result_tables.excerpt(frames[name]) for name in EMPTY}
+    from kafka_reassign_rpc.pipeline.reports import history_report
+
     with result_directory.ResultDirectory(out) as writer:
         frames = writer.write_tables(frames)
         shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}

@@ -108,13 +108,13 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
     plan = read_plan(path)
     from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
     from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
-    from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
+    from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission, planned_caps
     from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, ProgressOutput
 
     status = Status()
     output = ProgressOutput(status.show, status.say)
     with connected(arguments) as client:
-        caps = WindowCaps(per_broker or plan.info.moves_per_broker, in_all or plan.info.requested.moves_per_batch)
+        planned = planned_caps(plan)
         submission = Submission(
             client,
             path,
@@ -123,7 +123,7 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
             throttle=throttle,
             reason=arguments.reason,
             by_batch=arguments.by_batch,
-            caps=caps,
+            caps=WindowCaps(per_broker or planned.per_broker, in_all or planned.in_all),
         )
         try:
             if arguments.execute:

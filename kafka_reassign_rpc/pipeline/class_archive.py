@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+
 PATH_VARIABLE = "KAFKA_REASSIGN_SPARK_CLASSES"
 
 
@@ -17,15 +19,16 @@ def archive_path() -> Path:
     return Path(named) if named else Path(sys.prefix) / "share" / "kafka-reassign-rpc" / "spark-classes.jsa"
 
 
-def options_to_use(archive: Path) -> str:
+def options_to_use() -> str:
     """What a JVM is told so that it takes the classes from the archive; "" where there is none."""
+    archive = archive_path()
     return f"-XX:SharedArchiveFile={archive} -Xlog:cds*=off" if archive.is_file() and _is_one_word(archive) else ""
 
 
 def options_to_make(archive: Path) -> str:
-    """What a JVM is told so that it writes the classes that it has loaded when it ends. Raises ValueError."""
+    """What a JVM is told so that it writes the classes that it has loaded when it ends. Raises BadInput."""
     if not _is_one_word(archive):
-        raise ValueError(f"{archive}: Spark divides the options of Java at spaces, so the path must not have one")
+        raise BadInput(f"{archive}: Spark divides the options of Java at spaces, so the path must not have one")
     return f"-XX:ArchiveClassesAtExit={archive}"
 
 

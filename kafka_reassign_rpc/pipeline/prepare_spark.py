@@ -5,9 +5,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from kafka_reassign_rpc.pipeline import class_archive
 from kafka_reassign_rpc.pipeline.auditing import audit_job
-from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
+from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.reports import result_tables
@@ -18,7 +17,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.spark_session import session
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 
-_BROKERS, _LOST, _PARTITIONS, _FACTOR = 6, 5, 40, 3
+_BROKERS, _EMPTY, _LOST, _PARTITIONS = 6, 4, 5, 40
 _BYTES = 1 << 20
 
 
@@ -28,10 +27,6 @@ def prepare(show_status: Callable[[str], None], archive: Path) -> None:
     Raises BadInput for a path with a space, JobFailed where Java is missing or does not write the archive, OSError
     where its directory cannot be written.
     """
-    try:
-        class_archive.options_to_make(archive)
-    except ValueError as error:
-        raise BadInput(str(error)) from None
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent) as directory:
         made, snapshot = Path(directory) / archive.name, Path(directory) / "snapshot"
@@ -53,7 +48,7 @@ def prepare(show_status: Callable[[str], None], archive: Path) -> None:
 
 
 def _write_snapshot(path: Path) -> None:
-    """A lost broker, and sizes that are not even."""
+    """A broker is lost, and one holds nothing."""
     with SnapshotWriter(path) as writer:
         for broker in range(_BROKERS):
             space = 1000 * _BYTES
@@ -62,8 +57,7 @@ def _write_snapshot(path: Path) -> None:
         writer.topics.add(("topic", "id"))
         writer.configs.add(("topic", "topic", "min.insync.replicas", "1"))
         for index in range(_PARTITIONS):
-            replicas = [(index // (1 + turn) + turn) % _BROKERS for turn in range(_FACTOR)]
-            replicas = replicas if len(set(replicas)) == _FACTOR else [0, 1, _LOST]
+            replicas = [index % _EMPTY, (index + 1) % _EMPTY, _LOST if index % 3 == 0 else (index + 2) % _EMPTY]
             isr = [broker for broker in replicas if broker != _LOST]
             size = index * _BYTES
             writer.partitions.add(("topic", index, replicas, isr[0], isr, [], [], size, 1.0, 1.0, False))

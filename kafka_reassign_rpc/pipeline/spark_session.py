@@ -11,14 +11,14 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any
 
-import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -64,8 +64,6 @@ _LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.python.daemon.module": "kafka_reassign_rpc.pipeline.worker_daemon",
-    # Java looks for each of Spark's own classes in the jars, of which there are 280, in their order
-    "spark.driver.extraClassPath": str(next((Path(pyspark.__file__).parent / "jars").glob("spark-core_*.jar"), "")),
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
 }
 
@@ -96,11 +94,7 @@ def session(
     """
     given = dict(settings or {})
     is_small = is_local(master) and rows is not None and rows <= SMALL_ROWS
-    classes = (
-        class_archive.options_to_use(class_archive.archive_path())
-        if classes_to is None
-        else class_archive.options_to_make(classes_to)
-    )
+    classes = class_archive.options_to_use() if classes_to is None else class_archive.options_to_make(classes_to)
     options = " ".join(filter(None, [_JVM_OPTIONS, _SMALL_JVM if is_small else "", classes, java]))
     with tempfile.TemporaryDirectory(prefix="spark-") as scratch, tempfile.TemporaryFile() as log:
         chosen = {
@@ -111,7 +105,7 @@ def session(
             "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} {options}",
             **_SETTINGS,
             **_s3_settings(),
-            **({"spark.local.dir": f"{scratch}/local", **_LOCAL_SETTINGS} if is_local(master) else {}),
+            **(_local_settings(scratch) if is_local(master) else {}),
             **(_SMALL_SETTINGS if is_small else {}),
             **given,
         }
@@ -122,7 +116,8 @@ def session(
         try:
             with _python_of_executors(master, given.get("spark.pyspark.python")):
                 context = _context(chosen, gateway)
-            with _worker_started(context, is_small and runs_python), spark_errors_as_job_failed():
+            starting = _worker_started(context) if is_small and runs_python else nullcontext()
+            with starting, spark_errors_as_job_failed():
                 yield SparkSession(context)
         except (JobFailed, ConnectionError):
             if not _has_ended(gateway):
@@ -135,16 +130,13 @@ def session(
 
 
 @contextmanager
-def _worker_started(context: SparkContext, is_wanted: bool) -> Iterator[None]:
+def _worker_started(context: SparkContext) -> Iterator[None]:
     """Spark's daemon for Python starts in the background, and imports what planning needs."""
 
     def start() -> None:
         with suppress(Exception):  # the job itself fails for the same reason, and says it
             context.parallelize([0], 1).count()
 
-    if not is_wanted:
-        yield
-        return
     starting = threading.Thread(target=start, name="start of a Python worker")
     starting.start()
     try:
@@ -156,6 +148,12 @@ def _worker_started(context: SparkContext, is_wanted: bool) -> Iterator[None]:
 def is_local(master: str) -> bool:
     """Whether the driver is the only executor (local-cluster, for Spark's own tests, has others)."""
     return master == "local" or master.startswith("local[")
+
+
+def _local_settings(scratch: str) -> dict[str, str]:
+    """Java looks for Spark's own classes in one jar after the other, of which there are 280: their jar comes first."""
+    core = next((Path(_find_spark_home()) / "jars").glob("spark-core_*.jar"), "")
+    return _LOCAL_SETTINGS | {"spark.local.dir": f"{scratch}/local", "spark.driver.extraClassPath": str(core)}
 
 
 def _s3_settings() -> dict[str, str]:

@@ -5,6 +5,7 @@ import pytest
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DeleteTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.faults.cluster import Cluster, ask
+from tests.processes import Process
 from tests.waiting import eventually
 
 
@@ -41,6 +42,14 @@ async def log_left_on_a_broker_that_is_away(cluster: Cluster) -> None:
     await delete(cluster, "t")
 
 
+async def log_left_on_a_broker_that_is_back(cluster: Cluster) -> Process:
+    """As above, but broker 3 has returned; gives its process."""
+    await log_left_on_a_broker_that_is_away(cluster)
+    broker = await cluster.fleet("3")
+    await eventually(lambda: _is_back(cluster))
+    return broker
+
+
 async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_gets_the_replica_of_the_next_one(
     cluster: Cluster,
 ) -> None:
@@ -60,9 +69,7 @@ async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_plac
 ) -> None:
     """It is back when the next topic is created, so that it counts as in sync before it has refused the replica."""
     server = await cluster.server("a")
-    await log_left_on_a_broker_that_is_away(cluster)
-    await cluster.fleet("3")
-    await eventually(lambda: _is_back(cluster))
+    await log_left_on_a_broker_that_is_back(cluster)
 
     await create(cluster, "t", *replicas)
     await eventually(lambda: "has the log of an earlier topic for t-0: it is deleted" in server.log)
@@ -78,9 +85,7 @@ async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_plac
 ) -> None:
     """The topic znode has changed when the broker answers that its log is of another topic."""
     server = await cluster.server("a")
-    await log_left_on_a_broker_that_is_away(cluster)
-    broker = await cluster.fleet("3")
-    await eventually(lambda: _is_back(cluster))
+    broker = await log_left_on_a_broker_that_is_back(cluster)
 
     broker.freeze()
     await create(cluster, "t", *replicas)

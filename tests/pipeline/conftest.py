@@ -16,16 +16,9 @@ from tests.processes import exists
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    # Tables are tiny here. Time goes into compiling Java and generated code, so these settings avoid it. It also goes
-    # into each task's search for garbage, and into the search for Spark's own classes among 280 jars.
-    settings = {
-        "spark.sql.shuffle.partitions": "1",
-        "spark.default.parallelism": "2",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    }
-    with session("tests", master="local[2]", memory="768m", settings=settings, java=" ".join(QUICK)) as started:
+    # Tables are tiny here: the session is that of a small job, but for its tasks, of which there are two at a time.
+    settings, java = {"spark.default.parallelism": "2"}, " ".join(QUICK)
+    with session("tests", master="local[2]", memory="768m", settings=settings, java=java, rows=1) as started:
         jvm = started.sparkContext._gateway.proc.pid
         yield started
     assert not exists(jvm)

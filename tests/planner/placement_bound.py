@@ -46,6 +46,19 @@ def least_received(cluster: PlannerCluster, moves: Iterable[PlannedMove], places
     return work.least()
 
 
+def least_received_for_balance(moves: Iterable[PlannedMove]) -> int:
+    """The least that `received_most` can be where each broker holds as many bytes afterwards: it gets what it gains."""
+    gained = Counter[int]()
+    largest = 0
+    for move in moves:
+        copies = set(move.target) - set(move.original)
+        each = move.bytes // max(1, len(copies))
+        largest = max(largest, each)
+        gained.update(dict.fromkeys(copies, each))
+        gained.subtract(dict.fromkeys(set(move.original) - set(move.target), each))
+    return max(largest, *gained.values())
+
+
 def least_sent(cluster: PlannerCluster, moves: Iterable[PlannedMove]) -> float:
     """The least that `sent_most` can be, whichever live replicas in sync send what these moves copy."""
     held = {(one.name, part.index): part for one in cluster.topics for part in one.partitions}

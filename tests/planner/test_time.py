@@ -1,18 +1,22 @@
 """Plans know the time: the most loaded broker gets and sends little more than in the best of all placements."""
 
 from collections import Counter
-from collections.abc import Iterable
 
 import pytest
 
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.placement import first_leaders, forced_rounds
-from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
+from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
-from kafka_reassign_rpc.planner.scheduling.move_batching import sender_and_receivers
 from tests.planner.clusters import MIB, broken_rules, brokers, partition, topic
-from tests.planner.placement_bound import least_received, least_sent, received_most, sent_most
+from tests.planner.placement_bound import (
+    least_received,
+    least_received_for_balance,
+    least_sent,
+    received_most,
+    sent_most,
+)
 from tests.planner.shapes import SHAPES, roomy, shaped
 
 GOALS = {"heal": (Goal(GoalKind.HEAL), 1), "drain": (Goal(GoalKind.DRAIN, (1, 2)), 0)}
@@ -66,25 +70,13 @@ def test_dp_7_with_thousands_of_moves_no_broker_gets_or_sends_much_more_either(
     assert_near_the_best_placement(cluster, goal, made)
 
 
-def least_received_for(moves: Iterable[PlannedMove]) -> int:
-    """No plan with the same bytes on each broker afterwards has the busiest receive less than it gains."""
-    gained = Counter[int]()
-    largest = 0
-    for one in moves:
-        _, receivers, each = sender_and_receivers(one)
-        largest = max(largest, each)
-        gained.update(dict.fromkeys(receivers, each))
-        gained.subtract(dict.fromkeys(set(one.original) - set(one.target), each))
-    return max(largest, *gained.values())
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("goal", [Goal(GoalKind.EXPAND, (18, 19)), Goal(GoalKind.REBALANCE)], ids=lambda one: one.kind)
 def test_dp_7_a_balancing_plan_brings_no_broker_much_more_than_its_balance_asks_for(goal: Goal, shape: str) -> None:
     """Other receivers would gain no time, unless brokers may stay further from their targets."""
     cluster = shaped(shape, 20, 800, fresh=2 if goal.kind is GoalKind.EXPAND else 0)
     made = make_plan(cluster, goal)
-    least = least_received_for(made.moves)
+    least = least_received_for_balance(made.moves)
     assert received_most(made.moves) <= 1.15 * least
     assert sent_most(made.moves) <= 1.15 * max(least, least_sent(cluster, made.moves))
 

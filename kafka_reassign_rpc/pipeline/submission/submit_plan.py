@@ -108,7 +108,7 @@ class Submission:
             )
         watch = HealthWatch(self._cluster, stop_conditions, health.live)
 
-        caps = self.caps or _planned_caps(self.plan)
+        caps = self.caps or planned_caps(self.plan)
         queues = not self.by_batch and self._cluster.ask(self.client.can_queue)
 
         disabled = self._cluster.ask(self.client.why_disabled) if queues else None
@@ -161,7 +161,8 @@ class Submission:
         return f"{self.reason}; {plan}" if self.reason else plan
 
 
-def _planned_caps(plan: SubmittablePlan) -> WindowCaps:
+def planned_caps(plan: SubmittablePlan) -> WindowCaps:
+    """The moves in flight at a time with which the plan's estimate counts."""
     return WindowCaps(plan.info.moves_per_broker, plan.info.requested.moves_per_batch)
 
 

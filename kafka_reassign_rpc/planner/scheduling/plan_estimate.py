@@ -76,7 +76,7 @@ class _Tries:
         return self._found[cap]
 
     def best_cap(self, cap: int) -> int:
-        """This cap, or as many times the double as is worth while. A large plan has no other tried."""
+        """This cap, doubled up to three times where that is worth while. A large plan has no other tried."""
         if not self._is_small or cap <= 0:
             return cap
         caps = [cap << times for times in range(_DOUBLINGS + 1)]
@@ -86,13 +86,13 @@ class _Tries:
     def gains(self, cap: int) -> Iterator[Gain]:
         """With more moves at a time, with half as many, with twice the throttle."""
         if cap > 0:
-            yield self._with_cap(self.best_cap(2 * cap))
+            yield self._gain_of(self.best_cap(2 * cap))
         if cap > 1 and self._is_small:
-            yield self._with_cap(cap // 2)
+            yield self._gain_of(cap // 2)
         if self._network.throttle >= 0:
             twice = msgspec.structs.replace(self._network, throttle=2 * self._network.throttle)
             caps = self._caps._replace(per_broker=cap)
             yield Gain("throttle", twice.throttle, simulate(self._copies, twice, caps).seconds)
 
-    def _with_cap(self, cap: int) -> Gain:
+    def _gain_of(self, cap: int) -> Gain:
         return Gain("moves_per_broker", cap, self.with_cap(cap).seconds)
