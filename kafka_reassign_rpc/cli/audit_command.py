@@ -2,7 +2,7 @@
 
 import argparse
 
-from kafka_reassign_rpc.cli.pipeline_jobs import import_meanwhile, run_job
+from kafka_reassign_rpc.cli.pipeline_jobs import run_job
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 
@@ -58,14 +58,14 @@ def _audit(arguments: argparse.Namespace) -> int:
         event_files.check(events)
     if arguments.out is not None:
         require_free(store_path(arguments.out))
-        import_meanwhile("kafka_reassign_rpc.pipeline.reports.audit_report")
     status.show("starting Spark")
     from kafka_reassign_rpc.pipeline.auditing import audit_job
     from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables
 
     rows = sum(snapshot_files.count_partitions(one.path) for one in taken)
-    with spark_session("audit", arguments, rows) as spark:
+    page = None if arguments.out is None else "kafka_reassign_rpc.pipeline.reports.audit_report"
+    with spark_session("audit", arguments, rows, imports=page) as spark:
         status.show(f"reading {len(taken)} snapshots")
         require_executors(spark, *(one.path for one in taken), *([] if events is None else [events]))
         frames = audit_job.audit_tables(spark, taken, events)

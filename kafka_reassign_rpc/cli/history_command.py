@@ -5,7 +5,7 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import import_meanwhile, run_job
+from kafka_reassign_rpc.cli.pipeline_jobs import run_job
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
@@ -73,15 +73,14 @@ def _history(arguments: argparse.Namespace) -> int:
         snapshot_files.check(store_path(arguments.snapshot))
     if out is not None and not (arguments.follow and checkpoint_directory(out).exists()):
         require_free(out)
-    if out is not None:
-        import_meanwhile("kafka_reassign_rpc.pipeline.reports.history_report")
     status = Status()
     status.show("starting Spark")
     from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream
 
     stop = threading.Event()
-    with spark_session("history", arguments) as spark:
+    page = None if out is None else "kafka_reassign_rpc.pipeline.reports.history_report"
+    with spark_session("history", arguments, imports=page) as spark:
         snapshots = [] if arguments.snapshot is None else [store_path(arguments.snapshot)]
         require_executors(spark, events, *snapshots)
         if not arguments.follow:

@@ -9,8 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -55,16 +54,6 @@ def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
         raise UsageError(str(error)) from None
     with client:
         yield client
-
-
-def import_meanwhile(module: str) -> None:
-    """Import a module in the background, while Spark starts. An import statement for it waits until that is done."""
-
-    def load() -> None:
-        with suppress(ImportError):  # the statement raises it again
-            import_module(module)
-
-    threading.Thread(target=load, name=f"import of {module}").start()
 
 
 def run_job(name: str, job: Callable[[], int]) -> int:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_reassign_rpc.cli import plan_show_command
-from kafka_reassign_rpc.cli.pipeline_jobs import import_meanwhile, run_job, say
+from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
@@ -282,15 +282,15 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     status = Status()
     try:
         status.show("starting Spark")
-        import_meanwhile("kafka_reassign_rpc.pipeline.reports.plan_report")
         rows = snapshot_files.count_partitions(job.snapshot)
+        page = "kafka_reassign_rpc.pipeline.reports.plan_report"
         with (
             ThreadPoolExecutor(1) as drawing,
-            spark_session(f"plan {job.goal.kind}", arguments, rows, runs_python=True) as spark,
+            spark_session(f"plan {job.goal.kind}", arguments, rows, runs_python=True, imports=page) as spark,
         ):
             summary = plan_job.run(spark, job, status.show)
             status.show("drawing the report")
-            page = drawing.submit(_draw, job.out)  # while Spark ends
+            drawn = drawing.submit(_draw, job.out)  # while Spark ends
     finally:
         status.clear()
     for note in summary.notes:
@@ -298,7 +298,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     for left in summary.left_out:
         named = ", ".join(left.first[:5]) + (", …" if left.partitions > 5 else "")
         say(f"left out: {left.partitions} partitions: {left.reason} ({named})")
-    print("\n".join([summary_text(summary, job.out), *_first_moves(summary, job.out), f"  report    {page.result()}"]))  # noqa: T201
+    print("\n".join([summary_text(summary, job.out), *_first_moves(summary, job.out), f"  report    {drawn.result()}"]))  # noqa: T201
     if not summary.complete:
         return INCOMPLETE
     return 0 if summary.moves else NOTHING_TO_MOVE

@@ -69,9 +69,14 @@ def _properties(arguments: argparse.Namespace) -> Mapping[str, str]:
 
 
 def spark_session(
-    name: str, arguments: argparse.Namespace, rows: int | None = None, *, runs_python: bool = False
+    name: str,
+    arguments: argparse.Namespace,
+    rows: int | None = None,
+    *,
+    runs_python: bool = False,
+    imports: str | None = None,
 ) -> "AbstractContextManager[SparkSession]":
-    """A session with the arguments for Spark, which are checked already; rows: partitions that the job reads."""
+    """A session with the arguments for Spark, which are checked already. For the others see `spark_session.session`."""
     from kafka_reassign_rpc.pipeline.spark_session import session
 
     return session(
@@ -82,4 +87,5 @@ def spark_session(
         send_packages=arguments.executor_packages == "sent",
         rows=rows,
         runs_python=runs_python,
+        imports=imports,
     )

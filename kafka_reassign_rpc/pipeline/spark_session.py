@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
@@ -80,6 +81,7 @@ def session(
     rows: int | None = None,
     runs_python: bool = False,
     classes_to: Path | None = None,
+    imports: str | None = None,
 ) -> Iterator[SparkSession]:
     """The only session of this process.
 
@@ -88,6 +90,7 @@ def session(
     rows            partitions that the job reads; None: not known. Few of them need less with a local master
     runs_python     a small job has steps in Python: the process for them starts while the session does
     classes_to      the JVM writes the archive of classes to this file when it ends
+    imports         a module that the job imports later: here, while the JVM starts
     send_packages   executors of a remote master get this package and msgspec from here, else they must have them
 
     Raises JobFailed where Java is missing or the master cannot be reached.
@@ -111,7 +114,8 @@ def session(
         }
         if send_packages and not is_local(master):
             chosen |= _sent_packages(Path(scratch), given)
-        gateway = _launch(chosen, log)
+        with _imported(imports):
+            gateway = _launch(chosen, log)
         context = None
         try:
             with _python_of_executors(master, given.get("spark.pyspark.python")):
@@ -127,6 +131,29 @@ def session(
             if context is not None:
                 _stop_context(context, gateway)
             _end_jvm(gateway, _JVM_EXIT_SECONDS if classes_to is None else _ARCHIVE_SECONDS)
+
+
+@contextmanager
+def _imported(module: str | None) -> Iterator[None]:
+    """The module is imported beside the block, which must import nothing itself.
+
+    Modules of PySpark import each other in circles. Two threads that import parts of a circle meet modules that are
+    half made.
+    """
+
+    def load(name: str) -> None:
+        with suppress(ImportError):  # the job's own import statement raises it again
+            import_module(name)
+
+    if module is None:
+        yield
+        return
+    importing = threading.Thread(target=load, args=[module], name=f"import of {module}")
+    importing.start()
+    try:
+        yield
+    finally:
+        importing.join()
 
 
 @contextmanager

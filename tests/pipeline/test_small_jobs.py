@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,17 @@ def test_dp_6_the_classes_of_spark_come_from_an_archive_where_there_is_one(
         archive.write_bytes(b"classes")
     options = settings_of(monkeypatch, rows=42)["spark.driver.extraJavaOptions"].split()
     assert (f"-XX:SharedArchiveFile={archive}" in options) == is_used
+
+
+def test_dp_6_what_a_job_imports_beside_the_start_of_its_jvm_is_there_when_the_jvm_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else two threads import parts of PySpark at once. Its modules import each other in circles: one thread fails."""
+    module = "kafka_reassign_rpc.pipeline.reports.svg_plots"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    settings_of(monkeypatch, imports=module)
+    assert module in sys.modules
+    assert not [thread for thread in threading.enumerate() if module in thread.name]
 
 
 def count_in_a_session(archive: Path, java: str) -> str:
