@@ -17,7 +17,7 @@ from .security import OPEN, Security, secured
 from .site import OLD_VERSION, Site, site
 from .steps import Step
 from .verdict import CheckFailed, judge
-from .watch import Watch
+from .watch import Registrations, Watch
 
 WATCH_EVERY_S = 1.0
 KILLS = ("kill_broker", "kill_two_brokers", "kill_server", "kill_zookeeper")
@@ -103,7 +103,7 @@ async def _outcome(
 
 async def _watch(made: Site) -> None:
     """Raises CheckFailed."""
-    watch = Watch()
+    watch, registrations = Watch(), Registrations()
     while True:
         try:
             if await made.controller() is None:
@@ -112,6 +112,7 @@ async def _watch(made: Site) -> None:
         except ZkError:
             watch.interrupted()
         else:
+            made.absences += registrations.absences(time.time(), facts)
             if found := watch.seen(time.monotonic(), facts, disturbed=frozenset(made.disturbed)):
                 raise CheckFailed("at every moment", found)
         await asyncio.sleep(WATCH_EVERY_S)

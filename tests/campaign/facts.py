@@ -70,7 +70,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Absence:
-    """A time in which a broker could not be reached by the controller, or was not registered."""
+    """A time in which a broker could not be reached by the controller, or was not registered: seconds of the epoch."""
 
     broker: int
     begin: float
@@ -98,6 +98,7 @@ class View:
 @dataclass(frozen=True)
 class Facts:
     """
+    registered  by live broker: since when, seconds of the epoch
     deleting  topics whose deletion is asked for
     states    a partition whose state is not written is not in it
     leftovers znodes that are gone when nothing is left to be done
@@ -106,6 +107,7 @@ class Facts:
     """
 
     live: frozenset[int] = frozenset()
+    registered: Mapping[int, float] = field(default_factory=dict)
     topics: Mapping[str, Topic] = field(default_factory=dict)
     deleting: frozenset[str] = frozenset()
     states: Mapping[Name, State] = field(default_factory=dict)
@@ -119,7 +121,7 @@ class Facts:
 
 async def read_states(zk: ZooKeeper) -> Facts:
     """The facts that ZooKeeper holds about brokers, topics and partitions."""
-    live = frozenset(int(name) for name in await zk.children(znode_paths.BROKER_IDS))
+    registered = await _registered(zk)
     deleting = frozenset(await zk.children(znode_paths.DELETE_TOPICS))
     topics = await _topics(zk)
     partitions = [(name, index) for name, topic in topics.items() for index in topic.replicas]
@@ -133,7 +135,13 @@ async def read_states(zk: ZooKeeper) -> Facts:
     after = await _topics(zk)
     topics = {name: topic for name, topic in topics.items() if name in after and after[name].id == topic.id}
     states = {name: state for name, state in states.items() if name[0] in topics}
-    return Facts(live=live, topics=topics, deleting=deleting, states=states)
+    return Facts(frozenset(registered), registered, topics, deleting, states)
+
+
+async def _registered(zk: ZooKeeper) -> dict[int, float]:
+    brokers = sorted(map(int, await zk.children(znode_paths.BROKER_IDS)))
+    read = await zk.multi_get([znode_paths.broker(broker) for broker in brokers])
+    return {broker: one[1].ctime / 1000 for broker, one in zip(brokers, read, strict=True) if one is not None}
 
 
 async def _topics(zk: ZooKeeper) -> dict[str, Topic]:

@@ -8,7 +8,7 @@ import pytest
 from . import checks
 from .facts import Absence, Facts, Held, Settled, State, Topic, View
 from .verdict import cluster_checks
-from .watch import PATIENCE_S, Watch
+from .watch import PATIENCE_S, Registrations, Watch
 
 ID, OLD_ID = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
 SHOWN = f"id {ID} error 0 leader 1 epoch 4 replicas [1, 2] isr [1, 2] offline []"
@@ -168,3 +168,14 @@ def test_sv_4_the_epochs_of_a_topic_that_is_created_again_begin_anew() -> None:
     watch.seen(0, WELL)
     again = replace(WELL, topics={"t": Topic(OLD_ID, {0: (1, 2)})}, states={("t", 0): State(1, (1, 2))})
     assert watch.seen(1, again) == []
+
+
+def test_sv_4_a_broker_that_registers_anew_was_away_since_it_was_last_seen() -> None:
+    registrations = Registrations()
+    assert registrations.absences(100, Facts(registered={1: 10.0, 2: 10.0})) == []
+    assert registrations.absences(101, Facts(registered={1: 10.0, 2: 10.0})) == []
+    assert registrations.absences(108, Facts(registered={2: 10.0})) == []
+    assert registrations.absences(109, Facts(registered={1: 108.5, 2: 108.7})) == [
+        Absence(1, 101, 108.5),
+        Absence(2, 108, 108.7),
+    ]

@@ -1,7 +1,7 @@
 """What has to hold at every moment of a campaign."""
 
 from .checks import needlessly_leaderless
-from .facts import Facts, Name
+from .facts import Absence, Facts, Name
 
 PATIENCE_S = 45.0
 """How long a partition may have no leader: the sessions of a controller and of a broker have to expire first, and the
@@ -42,3 +42,21 @@ class Watch:
     def interrupted(self) -> None:
         """Nobody can elect now: ZooKeeper or every controller is away. The waiting begins anew."""
         self._since.clear()
+
+
+class Registrations:
+    """Brokers that register anew although no step has taken them away: on a busy machine a session ends by itself."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[float, float]] = {}
+        """By broker: since when it was registered, and when that was last seen."""
+
+    def absences(self, now: float, facts: Facts) -> list[Absence]:
+        """Those that have ended since the moment before. now: seconds of the epoch"""
+        found = []
+        for broker, since in facts.registered.items():
+            before, last = self._seen.get(broker, (since, now))
+            if since != before:
+                found.append(Absence(broker, last, since))
+            self._seen[broker] = since, now
+        return found
