@@ -109,7 +109,10 @@ class RpcClient:
         if self._repeat is not None and asyncio.get_running_loop().time() >= self._repeat[0]:
             (_, login), self._repeat = self._repeat, None
             await login()
-        self._writer.write(self._connection.send(request_class, body, version, raw=raw))
+        request = self._connection.send(request_class, body, version, raw=raw)
+        if self._writer.is_closing():  # uvloop's transport would raise RuntimeError
+            raise ConnectionResetError("the connection was reset")
+        self._writer.write(request)
         async with asyncio.timeout(self._timeout_s):
             await self._writer.drain()
             while True:

@@ -125,7 +125,8 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
         self.pinging = False
 
     def _flush(self) -> None:
-        if self.lost is None:
+        # The transport may have closed after a reset of which `pump` has yet to hear: uvloop's raises RuntimeError then
+        if self.lost is None and not self.writer.is_closing():
             self.writer.write(b"".join(self._unwritten))
         self._unwritten.clear()
 

@@ -1,6 +1,8 @@
 """The client of one broker, against the protocol's own server side and against servers that fail it."""
 
 import asyncio
+import socket
+import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -103,6 +105,21 @@ async def test_455_4_a_request_gets_its_answer_whether_encoded_already_or_not() 
         answer = await client.call(ControlledShutdownRequest, encode_body(shutdown(3), version=2), 2)
         assert answer.error_code == 3
     assert [(request.header.client_id, request.body.broker_epoch) for request in asked] == [("someone", 5)] * 3
+
+
+@pytest.mark.both_loops
+async def test_sv_4_a_request_on_a_connection_that_was_reset_while_it_was_idle_says_so() -> None:
+    """The channel connects again: with uvloop such a request was taken for a defect of the server."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        host, port = listener.getsockname()
+        client = await RpcClient.open(host, port, "someone", 10.0)
+        peer, _ = listener.accept()
+        with peer:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset at the end
+        await eventually(client._writer.is_closing)
+        with pytest.raises(ConnectionResetError, match="was reset"):
+            await client.call(ControlledShutdownRequest, shutdown(1), 2)
+        client.close()
 
 
 async def test_455_4_after_a_missing_answer_the_connection_refuses_another_request() -> None:
