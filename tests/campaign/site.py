@@ -122,17 +122,12 @@ class Site:
             self.absences += [Absence(broker, begin, end) for broker in brokers]
 
     async def serve(self, name: str) -> None:
-        """Start a server of ours. One that loses ZooKeeper while it starts ends; it is started again, as by an init."""
-        for left in reversed(range(STARTS)):
-            with suppress(NotReady) if left else nullcontext():
-                await self.cluster.server(
-                    name,
-                    *SERVER_OPTIONS,
-                    *self.security.servers,
-                    connect=self.proxies[name].address + CHROOT,
-                    broker_id=SERVER_IDS[name],
-                )
-                return
+        """Start a server of ours."""
+        options = (*SERVER_OPTIONS, *self.security.servers)
+        connect = self.proxies[name].address + CHROOT
+        await as_by_an_init(
+            lambda: self.cluster.server(name, *options, connect=connect, broker_id=SERVER_IDS[name]), NotReady
+        )
 
     async def take_over(self) -> None:
         """A server of ours becomes the controller.
@@ -203,6 +198,14 @@ class Site:
                 if time.monotonic() > deadline:
                     raise
             await asyncio.sleep(EVERY_S)
+
+
+async def as_by_an_init(start: Callable[[], Awaitable[object]], not_started: type[Exception]) -> None:
+    """Start a process. One that loses ZooKeeper while it starts ends, with `not_started`, and is started again."""
+    for left in reversed(range(STARTS)):
+        with suppress(not_started) if left else nullcontext():
+            await start()
+            return
 
 
 @asynccontextmanager
