@@ -11,6 +11,8 @@ from .producers import Configs
 
 GROUP = "readers"
 COMMIT_EVERY_S = 1.0
+CLOSE_S = 30.0
+"""For a consumer to leave the group. librdkafka's close can wait for ever; the group then drops the member by itself."""
 
 
 class Reader:
@@ -36,9 +38,9 @@ class Reader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Leave the group. Blocks for some seconds at most."""
+        """Leave the group. Blocks for CLOSE_S at most."""
         self._end.set()
-        self._thread.join()
+        self._thread.join(CLOSE_S)
 
     def _work(self) -> None:
         consumer = Consumer(self._config)
