@@ -66,7 +66,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
                 await fragile.kill()
                 await asyncio.to_thread(_until_gone, bootstrap, LOST)
             snapshot, plan = (directory / f"{goal.kind}-{what}" for what in ("snapshot", "plan"))
-            job = PlanJob(snapshot, plan, goal, bandwidth=bandwidth, raises_cap=True)
+            job = PlanJob(snapshot, plan, goal, bandwidth=bandwidth, chooses_cap=True)
             await asyncio.to_thread(_plan, bootstrap, snapshot, job)
             planned = _planned(plan, bandwidth)
             actual = await asyncio.to_thread(_carry_out, bootstrap, plan)

@@ -15,10 +15,11 @@ from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
-from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bound
+from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
 from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate, simulate_batches
+from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys
 from kafka_reassign_rpc.support.human_units import duration, size
 from tests.planner.shapes import SHAPES, shaped
@@ -27,12 +28,13 @@ BROKERS, PARTITIONS = 30, 2_000
 QUICK_BROKERS, QUICK_PARTITIONS = 12, 300
 NETWORK = NetworkLimits(100_000)
 """A thousandth of what is usual: so are the partitions of these clusters (1 MiB in the middle)."""
-HEADER = ("", "", "moves", "copied", "least", "now", "batches", "before", "bytes", "racks")
+HEADER = ("", "", "moves", "copied", "least", "now", "batches", "before", "at a time", "bytes", "racks")
 NOTES = (
     "least: no order of these moves takes less; now: moves start as others end, in the order of the plan; batches: the",
     "same moves, each batch after the one before; before: batches of the moves in random order, as plans were made",
-    "until now. All at 100 kB/s for each broker, over the least. bytes: the broker furthest from its target after it;",
-    "racks: partitions that moved and are on fewer racks than they could be.",
+    "until now. All at 100 kB/s for each broker, over the least. at a time: moves of a broker, as the plan chooses.",
+    "bytes: the broker furthest from its target after it; racks: partitions that moved and are on fewer racks than",
+    "they could be",
 )
 
 
@@ -58,17 +60,17 @@ async def run(_zookeeper: str, _directory: Path, *, quick: bool) -> str:
 def _figures(cluster: PlannerCluster, plan: Plan) -> Sequence[str]:
     in_order = _batched(in_start_order(plan.moves, NETWORK))
     at_random = _batched(sorted(plan.moves, key=lambda move: (move.priority, _chance(move))))
-    copies = in_order.arrays()
-    least = time_bound(copies, NETWORK).seconds
+    found = estimate(in_order, NETWORK, Caps(), chooses_cap=True)
+    least = found.bound.seconds
     if not least:
-        return f"{len(plan.moves):,}", "-", "-", "-", "-", "-", "-", "-"
-    now = simulate(copies, NETWORK, Caps()).seconds
-    of_batches = (simulate_batches(table, NETWORK).seconds for table in (in_order, at_random))
+        return f"{len(plan.moves):,}", "-", "-", "-", "-", "-", "-", "-", "-"
+    before = simulate_batches(at_random, NETWORK)
     return (
         f"{len(plan.moves):,}",
         size(plan.summary.bytes),
         duration(least),
-        *(f"{seconds / least:.2f}" for seconds in (now, *of_batches)),
+        *(f"{one.seconds / least:.2f}" for one in (found.carried_out, found.in_batches, before)),
+        str(found.caps.per_broker),
         f"{plan.summary.imbalance_after['bytes']:.1%}",
         f"{_on_few_racks(cluster, plan.moves):,}",
     )

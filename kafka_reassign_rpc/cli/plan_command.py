@@ -148,7 +148,7 @@ def _add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-moves-per-broker",
         metavar="N",
         help="the most moves at a time, and of a batch, that copy to one broker or from it (default: 10; at a time "
-        "more than that, where the plan is done sooner)",
+        "more or fewer, where the plan is done sooner)",
     )
     parser.add_argument(
         "--max-moves-per-batch", default=1000, metavar="N", help="the most moves of a batch (default: %(default)s)"
@@ -233,7 +233,7 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
     of_brokers = dict(_broker_bandwidth(one) for one in arguments.broker_bandwidth)
     throttle = -1 if arguments.throttle is None else _checked("--throttle", byte_count(1), arguments.throttle)
     paths = store_path(arguments.snapshot), store_path(arguments.out)
-    return PlanJob(*paths, goal, options, caps, bandwidth, of_brokers, throttle, raises_cap=cap is None)
+    return PlanJob(*paths, goal, options, caps, bandwidth, of_brokers, throttle, chooses_cap=cap is None)
 
 
 def _broker_bandwidth(text: str) -> tuple[int, int]:

@@ -23,8 +23,8 @@ class PlanJob(NamedTuple):
 
     bandwidth, broker_bandwidth    bytes/s that each broker sends and receives; those of brokers that differ
     throttle                       bytes/s of moves on each broker; -1: none
-    raises_cap                     submit carries more moves of a broker at a time than `limits.moves_per_broker` where
-                                   the plan is done sooner by that; batches keep to it
+    chooses_cap                    submit carries more or fewer moves of a broker at a time than
+                                   `limits.moves_per_broker` where the plan is done sooner by that; batches keep to it
     """
 
     snapshot: StorePath
@@ -35,7 +35,7 @@ class PlanJob(NamedTuple):
     bandwidth: int = 100_000_000
     broker_bandwidth: Mapping[int, int] = {}
     throttle: int = -1
-    raises_cap: bool = False
+    chooses_cap: bool = False
 
     @property
     def network(self) -> NetworkLimits:

@@ -1,6 +1,6 @@
 """How long a plan takes, why, and what another cap or throttle would gain."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -11,8 +11,11 @@ from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, Simulate
 
 _MORE_TRIED_UP_TO = 20_000
 """Moves of a plan for which more than one other cap is tried: caps matter on small clusters."""
-_DOUBLINGS = 3
-"""A cap is raised to eight times itself at most."""
+_RAISED = (1.0, 2.0, 4.0, 8.0)
+"""A cap, and up to eight times itself: more moves at a time keep more brokers busy."""
+_LOWERED = (0.5, 0.4)
+"""With fewer at a time a large move has more of the network, in plans where the end waits for it alone. They come last:
+where bytes are few, moves take their start and end, which the simulation does not count."""
 WORTH = 0.98
 """A gain is worth while that brings the time below this share."""
 
@@ -32,7 +35,7 @@ class Gain(NamedTuple):
 class PlanEstimate(NamedTuple):
     """What the simulation of a plan tells.
 
-    caps           those that were given, or raised
+    caps           those that were given, or others that are better
     carried_out    the moves start as others end, with these caps
     in_batches     each batch waits for the one before
     bound          no order takes less
@@ -45,19 +48,19 @@ class PlanEstimate(NamedTuple):
     gains: tuple[Gain, ...]
 
 
-def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, raises_cap: bool = False) -> PlanEstimate:
+def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_cap: bool = False) -> PlanEstimate:
     """Simulate a plan as `submit` carries it out, in batches, and with other caps and throttles.
 
-    raises_cap    the cap per broker is doubled once, twice or three times where that is worth while
+    chooses_cap    another cap per broker than the given one is taken where that is worth while
     """
     copies = table.arrays()
     tries = _Tries(copies, network, caps)
-    cap = tries.best_cap(caps.per_broker) if raises_cap else caps.per_broker
+    cap = tries.best_cap(caps.per_broker, (*_RAISED, *_LOWERED)) if chooses_cap else caps.per_broker
     return PlanEstimate(
         caps._replace(per_broker=cap),
         tries.with_cap(cap),
         simulate_batches(table, network),
-        time_bound(copies, network),
+        tries.bound,
         tuple(tries.gains(cap)),
     )
 
@@ -67,6 +70,7 @@ class _Tries:
 
     def __init__(self, copies: CopyArrays, network: NetworkLimits, caps: Caps) -> None:
         self._copies, self._network, self._caps = copies, network, caps
+        self.bound = time_bound(copies, network)
         self._found: dict[int, Simulated] = {}
         self._is_small = len(copies.sizes) <= _MORE_TRIED_UP_TO
 
@@ -75,18 +79,25 @@ class _Tries:
             self._found[cap] = simulate(self._copies, self._network, self._caps._replace(per_broker=cap))
         return self._found[cap]
 
-    def best_cap(self, cap: int) -> int:
-        """This cap, doubled up to three times where that is worth while. A large plan has no other tried."""
+    def best_cap(self, cap: int, times: Sequence[float]) -> int:
+        """The first of these multiples of the cap with which the plan is about as soon done as with the best of them.
+
+        A large plan has no other than the cap itself tried.
+        """
         if not self._is_small or cap <= 0:
             return cap
-        caps = [cap << times for times in range(_DOUBLINGS + 1)]
+        caps = [max(1, int(cap * one)) for one in times]
+        least = self.bound.seconds
+        for one in caps:
+            if WORTH * self.with_cap(one).seconds <= least:
+                return one
         least = min(self.with_cap(one).seconds for one in caps)
         return next(one for one in caps if WORTH * self.with_cap(one).seconds <= least)
 
     def gains(self, cap: int) -> Iterator[Gain]:
         """With more moves at a time, with half as many, with twice the throttle."""
         if cap > 0:
-            yield self._gain_of(self.best_cap(2 * cap))
+            yield self._gain_of(self.best_cap(2 * cap, _RAISED))
         if cap > 1 and self._is_small:
             yield self._gain_of(cap // 2)
         if self._network.throttle >= 0:
