@@ -106,7 +106,8 @@ def directories(facts: Facts) -> list[str]:
     """Each replica has one directory, with its topic's id; no other directory of a replica is in any log dir.
 
     Tolerated: a directory to which nothing was written since its broker came back, and one whose replica a move of ours
-    took away in that time. A broker that was frozen goes on with what it led: its coordinator writes to its log.
+    took away in that time. A broker that was frozen goes on with what it led: its coordinator writes to its log. Also
+    one that a stock controller took away without a word.
     """
     wanted: dict[tuple[int, str], str] = {}
     for name, topic in facts.topics.items():
@@ -116,7 +117,7 @@ def directories(facts: Facts) -> list[str]:
     found = []
     for held in facts.held:
         expected = wanted.get((held.broker, held.name))
-        if held.topic_id != expected and "strays" in TOLERATED and _is_stray_of_an_absence(held, facts):
+        if held.topic_id != expected and "strays" in TOLERATED and _is_stray(held, facts):
             continue
         places[held.broker, held.name].append(held.log_dir)
         where = f"broker {held.broker} has {held.log_dir}/{held.name}"
@@ -127,6 +128,11 @@ def directories(facts: Facts) -> list[str]:
     found += [f"broker {b} has no directory {name}" for b, name in sorted(wanted.keys() - places.keys())]
     found += [f"broker {b} has {name} in {dirs}" for (b, name), dirs in sorted(places.items()) if len(dirs) > 1]
     return found
+
+
+def _is_stray(held: Held, facts: Facts) -> bool:
+    untold = any(name == held.name and held.broker not in replicas for name, replicas in facts.untold)
+    return untold or _is_stray_of_an_absence(held, facts)
 
 
 def _is_stray_of_an_absence(held: Held, facts: Facts) -> bool:

@@ -16,6 +16,8 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.faults.cluster import Address, ask
 
+from .stock_controllers import untold_ends
+
 METADATA_VERSION = 10
 """The first one with topic ids; brokers of 2.8 know it."""
 
@@ -104,6 +106,7 @@ class Facts:
     leftovers znodes that are gone when nothing is left to be done
     throttles by entity: the throttle configs
     views     by node
+    untold    the ends of moves of which a stock controller told no broker, and the replicas that were left
     """
 
     live: frozenset[int] = frozenset()
@@ -117,6 +120,7 @@ class Facts:
     held: tuple[Held, ...] = ()
     absences: tuple[Absence, ...] = ()
     settled: tuple[Settled, ...] = ()
+    untold: tuple[tuple[str, frozenset[int]], ...] = ()
 
 
 async def read_states(zk: ZooKeeper) -> Facts:
@@ -156,6 +160,7 @@ async def read_all(
     log_dirs: Mapping[int, Iterable[Path]],
     absences: Iterable[Absence] = (),
     events: Iterable[Path] = (),
+    broker_logs: Iterable[Path] = (),
 ) -> Facts:
     """All facts. Raises OSError for a node that does not answer, ZkError."""
     seen = await read_states(zk)
@@ -168,6 +173,7 @@ async def read_all(
         held=await asyncio.to_thread(held_in, log_dirs),
         absences=tuple(absences),
         settled=await asyncio.to_thread(settled_in, events),
+        untold=await asyncio.to_thread(untold_ends, broker_logs),
     )
 
 

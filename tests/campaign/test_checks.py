@@ -112,6 +112,13 @@ def test_sv_4_a_directory_that_was_dropped_while_its_broker_was_away_is_tolerate
     assert checks.directories(replace(with_held(WELL.held[1]), absences=away)) == ["broker 1 has no directory t-0"]
 
 
+def test_sv_4_a_directory_that_a_stock_controller_dropped_without_a_word_is_tolerated() -> None:
+    facts = with_held(*WELL.held, Held(3, "data-0", "t-0", OLD_ID, written=100))
+    assert checks.directories(replace(facts, untold=(("t-0", frozenset({1, 2})),))) == []
+    for untold in (("t-1", frozenset({1, 2})), ("t-0", frozenset({1, 3}))):
+        assert checks.directories(replace(facts, untold=(untold,))) != []
+
+
 def test_sv_4_a_traceback_in_a_servers_log_is_found_by_its_error() -> None:
     log = "ready\nTraceback (most recent call last):\n  File x, line 1\n    y()\nValueError: bad\n12:00 INFO next\n"
     assert checks.server_logs({"a": log * 2, "b": "ready\n"}) == ["2 times in a: ValueError: bad"]

@@ -8,6 +8,7 @@ from uuid import UUID
 from kafka_reassign_rpc.protocol.messages import MetadataResponse
 
 from .facts import Held, Topic, View, held_in, topic_of, view_of
+from .stock_controllers import untold_ends
 
 ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
@@ -75,3 +76,18 @@ def test_sv_4_two_answers_are_alike_exactly_where_they_show_the_same() -> None:
     for changed in different:
         assert shown(**changed) != shown(), changed
     assert shown(offline_replicas=[2]) != shown()
+
+
+def test_sv_4_the_moves_are_found_whose_end_a_stock_controller_told_no_broker(tmp_path: Path) -> None:
+    def ended(name: str, adding: str = "") -> str:
+        assignment = f"ReplicaAssignment(replicas=3,2, addingReplicas={adding}, removingReplicas=)"
+        return f"INFO [Controller id=2] Successfully updated assignment of partition {name} to {assignment} (k)\n"
+
+    stuck = (
+        "java.lang.IllegalStateException: Controller to broker state change requests batch is not empty while creating"
+    )
+    resigned = "INFO [Controller id=2] Resigned (kafka.controller.KafkaController)\n"
+    lines = [ended("a-0"), f"{stuck} a new one.\n", ended("b-1"), ended("b-2", adding="2"), resigned, ended("c-0")]
+    log = tmp_path / "broker.log"
+    log.write_text("".join(lines))
+    assert untold_ends([log]) == (("b-1", frozenset({2, 3})),)

@@ -96,7 +96,9 @@ async def _facts(site: Site) -> Facts:
     nodes = {broker.id: address_of(broker.address) for broker in site.brokers.values()}
     nodes |= {SERVER_IDS[name]: site.cluster.address(name) for name in SERVER_IDS}
     log_dirs = {broker: site.log_dirs(broker) for broker in site.brokers}
-    return await read_all(site.zk, nodes, log_dirs, site.absences, site.directory.glob("events-*/events-*.jsonl"))
+    events = site.directory.glob("events-*/events-*.jsonl")
+    logs = [broker.log for broker in site.brokers.values()]
+    return await read_all(site.zk, nodes, log_dirs, site.absences, events, logs)
 
 
 async def _unthrottle(site: Site) -> None:
