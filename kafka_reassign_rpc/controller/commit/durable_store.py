@@ -113,6 +113,8 @@ class DurableStore:
             fresh.batch = replace(cluster.batch, occupied=fresh.batch.occupied)
         for field in cluster.__struct_fields__:
             setattr(cluster, field, getattr(fresh, field))
+        for name in lost:
+            cluster.queue.orphan(name)
         return Reloaded(gone, changed)
 
     async def reading(self, read: Awaitable[T]) -> T:

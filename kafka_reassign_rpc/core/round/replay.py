@@ -369,6 +369,7 @@ def remove_topic(cluster: Cluster, name: str, *, configs: bool = True) -> None:
     cluster.leases.remove(name)
     cluster.unreadable.pop(name, None)
     if configs:
+        cluster.queue.orphan(name)
         cluster.topic_configs.pop(name, None)
         for index in topic.partitions if topic is not None and cluster.sizes else ():
             cluster.sizes.pop(TopicPartition(name, index), None)
@@ -382,6 +383,7 @@ def begin_deletion(cluster: Cluster, name: str) -> None:
     if topic is not None:
         topic.deleting = True
         cluster.leases.remove(name)
+        cluster.queue.orphan(name)
 
 
 def put_stale_marks(cluster: Cluster, names: Iterable[str]) -> None:

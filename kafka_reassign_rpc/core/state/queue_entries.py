@@ -109,6 +109,7 @@ class Queue:
                 `fresh` hold numbers of moves that have left, too
     down        brokers that moves wait for and that were not alive
     more        the next round has something to decide even if nothing happens
+    orphans     numbers of moves whose topic was deleted; may hold numbers of moves that have left, too
     reported    what events have reported: brokers that moves wait for, and `DISABLED`
     """
 
@@ -126,6 +127,7 @@ class Queue:
         self.blocked: dict[int, dict[int, list[int]]] = {}
         self.down: set[int] = set()
         self.more = False
+        self.orphans: dict[int, None] = {}
         self.reported: set[int] = set()
         self._serials = count()
 
@@ -233,6 +235,12 @@ class Queue:
         for place in self.topics.get(topic, {}).values():
             heappush(self.fresh, place.serial)
 
+    def orphan(self, topic: str) -> None:
+        """The topic is deleted: its waiting moves leave next time, so that none gets to another topic of its name."""
+        for place in self.topics.get(topic, {}).values():
+            self.orphans[place.serial] = None
+            self.more = True
+
     def _enter(self, name: StoredName, path: str, move: WaitingMove, known: QueuePlace | None) -> None:
         if known is not None and known.path != path:
             self.superseded.setdefault(known.path, {})[name] = None
@@ -264,7 +272,7 @@ class Queue:
         if not of_topic:
             del self.topics[name[0]]
         if not self.names:  # the heaps hold nothing but numbers of moves that left
-            self.fresh, self.blocked, self.reported = [], {}, set()
+            self.fresh, self.blocked, self.orphans, self.reported = [], {}, {}, set()
 
 
 class QueueChanges:

@@ -5,6 +5,7 @@ present state of the cluster, so repeating it is safe.
 
     partition                          the waiting move
     does not exist                     leaves, with a report
+    its topic was deleted              leaves, with a report, although there may be another one of its name by now
     at rest, with the target           leaves: it is done
     moving to the target               leaves: it is in flight
     other, reassignments disabled      waits
@@ -61,6 +62,8 @@ MAX_PART_BYTES = 32 << 10
 
 MAX_MOVE_CHARACTERS = 6000
 """Characters of one move in a part."""
+
+TOPIC_DELETED = "The topic was deleted."
 
 FRESH = (-4, NO_CAP)
 """In place of a line: the moves in `Queue.fresh`."""
@@ -222,6 +225,7 @@ def start_waiting_moves(
             queue.more = True
     if not queue or changes.split:
         return
+    yield from _end_orphans(view)
     reported = set(queue.reported) if changes.reported is None else changes.reported
     changes.reported = reported
     disabled = restrictions.reassignments_disabled(view.cluster)
@@ -237,6 +241,35 @@ def start_waiting_moves(
     line = _Line(queue, in_flight)
     yield from line.open()
     yield from _start_in_order(view, line, settings, in_flight, refused, most)
+
+
+def _end_orphans(view: RoundView) -> Iterator[None]:
+    """Moves whose topic was deleted leave, yielding every `SLICE` moves: no cap and no restriction keeps them."""
+    queue, topics = view.cluster.queue, view.cluster.topics
+    for topic, pause in in_slices(list(queue.topics), LINES_SLICE):
+        known = topics.get(topic)
+        if known is not None and known.deleting:
+            queue.orphan(topic)
+        if pause:
+            yield
+    for serial, pause in in_slices(list(queue.orphans), SLICE):
+        stored = queue.names.get(serial)
+        if stored is None:
+            del queue.orphans[serial]
+        else:
+            name, place = TopicPartition(*stored), queue.topics[stored[0]][stored[1]]
+            if not view.queue.gone(name, place.path):
+                _leave(view, name, place, TOPIC_DELETED)
+        if pause:
+            yield
+
+
+def _leave(view: RoundView, name: TopicPartition, place: QueuePlace, report: str | None) -> None:
+    """The waiting move leaves the queue at the end of the round."""
+    view.queue.ended.setdefault(place.path, {})[name] = None
+    if report is not None:
+        route, target = place.move.route, place.move.target
+        view.report(Event(catalogue.ENTRY_REFUSED, *name, route=route, reason=report, target=target))
 
 
 def _renew_lines_of_dead_brokers(queue: Queue, cluster: Cluster) -> None:
@@ -384,9 +417,7 @@ def _decide_next(
                 view, name, None
             )  # otherwise the batch would start its own target again
     if outcome.leaves:
-        view.queue.ended.setdefault(place.path, {})[name] = None
-    if outcome.report is not None:
-        view.report(Event(catalogue.ENTRY_REFUSED, *name, route=move.route, reason=outcome.report, target=move.target))
+        _leave(view, name, place, outcome.report)
     broker, reported = outcome.waits_for, view.queue.reported
     if (
         broker is not None
