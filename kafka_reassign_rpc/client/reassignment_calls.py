@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
-from kafka_reassign_rpc.client.request_routing import RequestRouter
+from kafka_reassign_rpc.client.request_routing import Needs, RequestRouter
 from kafka_reassign_rpc.client.result_values import PartitionReassignment, Reassignment, ReassignmentDescription
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -194,21 +194,18 @@ async def alter_partition_reassignments(
 ) -> Results:
     if not targets:
         return {}
-    if not allow_replication_factor_change and not await can_forbid_replication_factor_change(router):
-        raise UnsupportedHere(NO_REPLICATION_FACTOR_GUARD)
-    if expected_replicas and not await can_compare_replicas(router):
-        raise UnsupportedHere(NO_EXPECTATIONS)
-    if queue and not await can_queue(router):
-        raise UnsupportedHere(NO_QUEUE)
-    if throttle is not None and not await can_lease_throttles(router):
-        raise UnsupportedHere(NO_LEASES)
-    if reason and not await can_keep_reasons(router):
-        raise UnsupportedHere(NO_REASONS)
+    asked = (
+        (expected_replicas, NO_EXPECTATIONS),
+        (queue, NO_QUEUE),
+        (throttle is not None, NO_LEASES),
+        (reason, NO_REASONS),
+    )
+    needs = next((Needs(DescribeReassignmentsRequest, otherwise) for wanted, otherwise in asked if wanted), None)
     expected: dict[tuple[str, int], Sequence[int]] = dict((expected_replicas or {}).items())
 
     def build(version: int) -> ApiMessage:
         if version < 1 and not allow_replication_factor_change:
-            raise UnsupportedHere(NO_REPLICATION_FACTOR_GUARD)  # another controller was elected in between
+            raise UnsupportedHere(NO_REPLICATION_FACTOR_GUARD)
         topics: dict[str, list[_Partition]] = {}
         for partition, replicas in targets.items():
             name, index = partition
@@ -229,7 +226,7 @@ async def alter_partition_reassignments(
             moves_per_broker=-1 if moves_per_broker is None else moves_per_broker,
         )
 
-    answer = await router.ask_controller(build, AlterPartitionReassignmentsRequest, changes=True)
+    answer = await router.ask_controller(build, AlterPartitionReassignmentsRequest, changes=True, needs=needs)
     raise_for(answer.error_code, answer.error_message)
     return {
         TopicPartition(topic.name, one.partition_index): error_of(one.error_code, one.error_message)

@@ -11,7 +11,7 @@ was never reached. If an answer is lost, the caller gets an error, and has to lo
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import kafka.errors as kafka_errors
 from kafka.admin import KafkaAdminClient
@@ -33,6 +33,13 @@ Response = TypeVar("Response", bound="ApiMessage")
 T = TypeVar("T")
 FindNode = Callable[[], Awaitable[int]]
 """Finds the node that gets the request."""
+
+
+class Needs(NamedTuple):
+    """An API that a node has to serve, else UnsupportedHere with this text: it would ignore our tagged fields."""
+
+    api: type[ApiMessage]
+    otherwise: str
 
 
 def always(request: ApiMessage) -> BuildRequest:
@@ -125,16 +132,24 @@ class RequestRouter:
         return answer
 
     async def ask_controller(
-        self, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False, any_can: bool = False
+        self,
+        build: BuildRequest,
+        cls: type[RequestFor[Response]],
+        *,
+        changes: bool = False,
+        any_can: bool = False,
+        needs: Needs | None = None,
     ) -> Response:
         """Ask the controller, and follow it when it moves, until the request timeout is over.
 
-        The answer has a top-level error code, by which a node says that it is not the controller. `any_can`: any node
-        answers this API, so the answer has no such code.
+        The answer has a top-level error code, by which a node says that it is not the controller.
+
+        any_can    any node answers this API, so the answer has no such code
+        needs      no node gets the request that does not have it, whichever is the controller by then
         """
         retried = None if any_can else NOT_CONTROLLER
         answer: Response = await self._send_until_answered(
-            self._find_controller, build, cls, changes=changes, retried=retried
+            self._find_controller, build, cls, changes=changes, retried=retried, needs=needs
         )
         return answer
 
@@ -161,6 +176,7 @@ class RequestRouter:
         retried: int | None = None,
         highest: int | None = None,
         decoded: bool = True,
+        needs: Needs | None = None,
     ) -> Any:
         """`retried`: the error code of an answer after which the request is sent again."""
         deadline = self._deadline()
@@ -168,7 +184,10 @@ class RequestRouter:
             sent = False
             try:
                 node = await find_node()
-                version = _choose_version(cls, await self._versions_of(node), highest)
+                served = await self._versions_of(node)
+                version = _choose_version(cls, served, highest)
+                if needs is not None and needs.api.API_KEY not in served:
+                    raise UnsupportedHere(needs.otherwise)
                 sent = True
                 answer = await self._send(node, KafkaPythonRequest(build(version), version, decoded=decoded))
             except (kafka_errors.KafkaError, Unreachable) as error:

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.client.reassignment_calls import (
     alter_partition_reassignments,
     list_partition_reassignments,
 )
+from kafka_reassign_rpc.client.request_routing import Needs
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_request
 from kafka_reassign_rpc.protocol.messages import (
@@ -30,7 +31,9 @@ class Controller:
     async def controller_serves(self, cls: Any) -> int:
         return 0 if self._ours else -1
 
-    async def ask_controller(self, build: Any, cls: Any, *, changes: bool = False) -> Any:
+    async def ask_controller(self, build: Any, cls: Any, *, changes: bool = False, needs: Needs | None = None) -> Any:
+        if needs is not None and not self._ours:
+            raise UnsupportedHere(needs.otherwise)
         version = int(cls.max_version)
         self.asked.append(encode_request(build(version), version=version, correlation_id=7, client_id="test"))
         return self._answer
