@@ -1,9 +1,10 @@
 """--cancel: cancels the moves of a file, or all moves in flight and in the queue; then clears the throttles."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from kafka_reassign_rpc.client import KafkaError, TopicPartition
 from kafka_reassign_rpc.client.reassignment_calls import Results
+from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
 from kafka_reassign_rpc.reassign_command import action_list, log_dir_moves, set_and_clear_throttles
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
@@ -27,7 +28,7 @@ def _cancel_listed(context: ActionContext, reassignment: ReassignmentFile, timeo
     # A server that is asked for no partitions lists none.
     active = list(context.client.list_partition_reassignments(partitions)) if partitions else []
     if active:
-        _cancel(context, active)
+        _tell(context, active, _cancel(context, active))
     else:
         output.line("None of the specified partition reassignments are active.")
         output.note(cancelled=[])
@@ -54,9 +55,14 @@ def _cancel_everything(context: ActionContext) -> None:
         context.output.line(action_list.NOTHING)
         context.output.note(cancelled=[])
         return
-    _cancel(context, list(in_flight))
+    failed = _cancel(context, list(in_flight))
+    ended = {partition for partition, error in failed.items() if isinstance(error, NoReassignmentInProgress)}
+    failed = {partition: error for partition, error in failed.items() if partition not in ended}
     brokers = (b for move in in_flight.values() for b in (*move.replicas, *move.adding_replicas))
-    _clear(context, in_flight, brokers, (partition.topic for partition in in_flight))
+    try:
+        _tell(context, [partition for partition in in_flight if partition not in ended], failed)
+    finally:  # a repeated command would not find what is over by now
+        _clear(context, in_flight.keys() - failed.keys(), brokers, (partition.topic for partition in in_flight))
 
 
 def _clear(
@@ -69,18 +75,24 @@ def _clear(
         set_and_clear_throttles.clear(context, brokers, topics, others)
 
 
-def _cancel(context: ActionContext, partitions: list[TopicPartition]) -> None:
+def _cancel(context: ActionContext, partitions: list[TopicPartition]) -> dict[TopicPartition, KafkaError]:
+    """Cancel; returns what could not be cancelled, with the reasons."""
     try:
         results: Results = context.client.cancel_partition_reassignments(partitions)
     except KafkaError as error:
         results = dict.fromkeys(partitions, error)
-    failed = {partition: error for partition, error in results.items() if error is not None}
+    return {partition: error for partition, error in results.items() if error is not None}
+
+
+def _tell(
+    context: ActionContext, partitions: list[TopicPartition], failed: Mapping[TopicPartition, KafkaError]
+) -> None:
+    """Print what was cancelled of these. Raises TerseFailure with what was not."""
     context.output.note(
         cancelled=[partition_fields(partition) for partition in sorted(partitions) if partition not in failed]
     )
     if failed:
         lines = [f"{partition}: {failed[partition].message}" for partition in sorted(failed)]
         raise TerseFailure("\n".join([f"Error cancelling partition reassignment{plural(len(failed))} for:", *lines]))
-    context.output.line(
-        f"Successfully cancelled partition reassignment{plural(len(partitions))} for: {joined(sorted(partitions))}"
-    )
+    done = f"Successfully cancelled partition reassignment{plural(len(partitions))} for: {joined(sorted(partitions))}"
+    context.output.line(done if partitions else action_list.NOTHING)

@@ -38,6 +38,9 @@ LOOKS_EVERY_S = 1.0
 """How often a file of users is looked at: a deleted user is unknown after at most this."""
 FETCH_S = 10.0
 MOST_JWKS_BYTES = 1 << 20
+_NOT_FETCHED = (aiohttp.ClientError, OSError, TimeoutError)
+_NO_KEYS = (JoseError, ValueError, TypeError, KeyError, RecursionError)
+"""What an issuer's answer can raise as it is read; RecursionError: JSON in JSON, a thousand deep."""
 
 
 class UsersFile:
@@ -92,7 +95,7 @@ class Jwks:
         try:
             data = await self._read()
             keys = await asyncio.to_thread(KeySet.import_key_set, _json(data))
-        except (aiohttp.ClientError, OSError, TimeoutError, JoseError, ValueError, TypeError, KeyError) as error:
+        except (*_NOT_FETCHED, *_NO_KEYS) as error:
             raise BadSetting(f"{self._config.setting}: no keys: {_reason(error)}") from None
         self.keys.keys = keys
 

@@ -55,23 +55,40 @@ def test_sv_5_scram_compares_the_key_in_constant_time(
     assert (length, length) in compared
 
 
-async def test_sv_5_a_hashed_password_costs_the_same_for_nobody(
-    compared: Compared, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hashed: list[tuple[str, int]] = []
+Hashed = list[tuple[str, int]]
+"""The hash and the iterations of each password that was checked."""
+
+
+@pytest.fixture
+def hashed(monkeypatch: pytest.MonkeyPatch) -> Hashed:
+    found: Hashed = []
     really = hashlib.pbkdf2_hmac
 
     def pbkdf2_hmac(name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
-        hashed.append((name, iterations))
+        found.append((name, iterations))
         return really(name, password, salt, iterations)
 
     monkeypatch.setattr(hashlib, "pbkdf2_hmac", pbkdf2_hmac)
+    return found
+
+
+async def test_sv_5_a_hashed_password_costs_the_same_for_nobody(compared: Compared, hashed: Hashed) -> None:
     known = {user: one for user, one in CREDENTIALS["SCRAM-SHA-512"].items() if user == "alice"}
     with closing(HashedUsers(known)) as users:
         for user, password in (("alice", "wrong"), ("nobody", "wrong"), ("alice", "alice-secret")):
             assert await users.verify(user, password) is (password == "alice-secret")
     assert hashed == [("sha512", 4096)] * 3
     assert compared == [(64, 64)] * 3
+
+
+async def test_sv_5_nobody_costs_what_some_user_does_where_users_cost_differently(hashed: Hashed) -> None:
+    """Each name always the same: who asks twice learns nothing."""
+    bob = CREDENTIALS["SCRAM-SHA-256"]["bob"]._replace(iterations=5000)
+    with closing(HashedUsers({"alice": CREDENTIALS["SCRAM-SHA-512"]["alice"], "bob": bob})) as users:
+        for number in range(40):
+            assert not await users.verify(f"nobody {number // 2}", "wrong")
+    assert set(hashed) == {("sha512", 4096), ("sha256", 5000)}
+    assert hashed[::2] == hashed[1::2]
 
 
 def test_sv_5_no_secret_is_compared_in_another_way() -> None:

@@ -72,7 +72,11 @@ async def _is_unknown(users: HashedUsers, user: str) -> bool:
 
 @pytest.mark.parametrize(
     "data",
-    [b"\xff", b"alice", b"alice = 1", b"alice = 'secret-word'", b"[alice]\nx = 1", b"alice = 'salt=,stored_key='"],
+    [
+        *(b"\xff", b"alice", b"alice = 1", b"alice = 'secret-word'", b"[alice]\nx = 1", b"alice = 'salt=,stored_key='"),
+        *(b"alice = " + b"9" * 5000, b"alice = " + b"[" * 5000),
+    ],
+    ids=range(8),
 )
 async def test_sv_5_a_file_that_is_none_is_named_without_its_content(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "users"
@@ -143,7 +147,11 @@ async def test_sv_5_keys_come_from_the_issuer_or_a_file(issuer: Issuer, tmp_path
     assert kids(jwks) == {"rsa", "ec"}
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"keys":[{"kty":"x"}]}', b'{"keys":1}', b" " * (2**20 + 1)])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{}", b'{"keys":[{"kty":"x"}]}', b'{"keys":1}', b" " * (2**20 + 1), b"[" * 100_000, b"9" * 5000],
+    ids=range(8),
+)
 async def test_sv_5_what_is_no_jwks_is_refused_and_the_keys_stay(issuer: Issuer, body: bytes) -> None:
     jwks = Jwks(JwksConfig("sasl.oauthbearer.jwks.endpoint.url", issuer.url))
     await jwks.fetch()

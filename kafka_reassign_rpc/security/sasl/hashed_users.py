@@ -39,7 +39,7 @@ def parse_users(data: bytes, source: str) -> dict[str, ScramCredential]:
     """The users of a file. Raises BadSetting, which names `source` and shows no hash."""
     try:
         table = tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # beside TOML's own errors: an integer of thousands of digits
         raise BadSetting(f"{source}: it is not TOML") from None
     users = {}
     for user, text in table.items():
@@ -86,8 +86,13 @@ class HashedUsers:
     def replace(self, users: Mapping[str, ScramCredential]) -> None:
         """The file has changed: whom it does not have is unknown from now on."""
         self._users = dict(users)
-        longest = max((one.iterations for one in users.values()), default=ITERATIONS)
-        self._nobody = ScramCredential(secrets.token_bytes(24), secrets.token_bytes(64), b"", longest)
+        costs = [(len(one.stored_key), one.iterations) for one in users.values()] or [(64, ITERATIONS)]
+        self._nobodies = [ScramCredential(os.urandom(24), os.urandom(size), b"", count) for size, count in costs]
+
+    def _nobody(self, user: str) -> ScramCredential:
+        """A credential that no password fits, of the cost of a user's: always the same one for a name."""
+        place = int.from_bytes(hmac.digest(self._key, user.encode("utf-8", "surrogatepass"), "sha256"))
+        return self._nobodies[place % len(self._nobodies)]
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -103,7 +108,7 @@ class HashedUsers:
         self._waiting += 1
         try:
             loop = asyncio.get_running_loop()
-            right = await loop.run_in_executor(self._thread, _is_password, known or self._nobody, password)
+            right = await loop.run_in_executor(self._thread, _is_password, known or self._nobody(user), password)
         finally:
             self._waiting -= 1
         if not right or known is None or self._users.get(user) != known:
