@@ -19,6 +19,7 @@ from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidReplicaAssignment,
     NoReassignmentInProgress,
+    PolicyViolation,
     PreferredLeaderNotAvailable,
 )
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
@@ -45,7 +46,7 @@ class SimulatedCluster:
     checks     descriptions of the whole cluster
     queues     it has a queue, and is a kafka-reassign-rpc server in that respect
     in_flight  the most moves in flight of one broker that any list has shown
-    disabled   why no waiting move starts
+    disabled   why no move starts, and no waiting one
     silent     brokers that do not tell sizes
     leaders    leaders that are not the first replicas
     elected    the partitions of each preferred election
@@ -165,6 +166,8 @@ class SimulatedCluster:
             return self.refusals[name].pop(0)
         if target is None:
             return NoReassignmentInProgress() if self.moves.pop(name, None) is None else None
+        if self.disabled is not None and not options.get("queue"):
+            return PolicyViolation(self.disabled)
         standing = self.replicas[name]
         adding = tuple(broker for broker in target if broker not in standing)
         removing = tuple(broker for broker in standing if broker not in target)

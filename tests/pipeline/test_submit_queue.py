@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from tests.pipeline.plans import Moves
-from tests.pipeline.simulated_cluster import SimulatedCluster, submission
+from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
 
 NAMES = [TopicPartition("t", index) for index in range(12)]
 
@@ -113,3 +113,20 @@ def test_dp_7_where_reassignments_are_disabled_submit_says_that_its_moves_wait(t
     cluster.on_list = enable
     assert submission(cluster, tmp_path / "p", batch, said=said).execute() == 12
     assert "Reassignments are disabled. Until then moves wait in the controller's queue." in said
+
+
+def test_dp_7_a_move_with_a_first_leader_waits_too_where_reassignments_are_disabled(tmp_path: Path) -> None:
+    """Its partition cannot be reordered now: it is copied from the leader that it has by then."""
+    cluster = SimulatedCluster({0: (1, 2, 3), 1: (1, 3)}, {1, 2, 3, 4})
+    cluster.queues = True
+    cluster.disabled = "Reassignments are disabled."
+
+    def enable() -> None:
+        if len(cluster.moves) == 2 and all(move.is_waiting for move in cluster.moves.values()):
+            cluster.disabled = None
+
+    cluster.on_list, said = enable, list[str]()
+    batch = moves(p0=((2, 3, 4), (1, 2, 3)), p1=((3, 4), (1, 3)))
+    assert submission(cluster, tmp_path / "p", batch, first_leaders={("t", 0): 3}, said=said).execute() == 2
+    assert cluster.replicas == {("t", 0): (2, 3, 4), ("t", 1): (3, 4)}
+    assert any(line.endswith("cannot be changed now (Reassignments are disabled.): t-0") for line in said)

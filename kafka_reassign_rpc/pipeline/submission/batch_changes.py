@@ -8,7 +8,7 @@ from functools import partial
 
 from kafka_reassign_rpc.client import KafkaError, TopicPartition
 from kafka_reassign_rpc.client.reassignment_calls import Results
-from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
+from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState
@@ -104,10 +104,14 @@ class BatchChanges:
         try:
             with self.cluster.word_if_slow():
                 errors = self._lead_first(name, entries, reordered)
+                as_they_are = self._waiting_for_permission(name, errors)
                 rest = {one: entry for one, entry in entries.items() if one not in errors}
                 results = self._alter(
                     {one: entry.replicas for one, entry in rest.items()},
-                    {one: entry.reordered for one, entry in rest.items()},
+                    {
+                        one: entry.expected_replicas if one in as_they_are else entry.reordered
+                        for one, entry in rest.items()
+                    },
                     self.throttle,
                     self.queued_per_broker,
                 )
@@ -136,6 +140,17 @@ class BatchChanges:
         self._elect(name, [one for one in first if one not in errors], "copied from the present leader")
         return errors
 
+    def _waiting_for_permission(self, name: str, errors: dict[TopicPartition, KafkaError]) -> set[TopicPartition]:
+        """Partitions that could not be reordered because reassignments are disabled: their moves wait in the queue all
+        the same, and are no errors any more."""
+        if self.queued_per_broker is None:
+            return set()
+        disabled = {one: error for one, error in errors.items() if isinstance(error, PolicyViolation)}
+        for one in disabled:
+            del errors[one]
+        self._tell_failed(name, "copied from the present leader, which cannot be changed now", disabled)
+        return set(disabled)
+
     def lead_afterwards(self, name: str, found: BatchState) -> None:
         """Let the first replicas lead where moves have ended and their first leaders lead still. Where that fails, they
         go on leading, and the next run tries again."""
@@ -149,10 +164,11 @@ class BatchChanges:
             results = self.cluster.client.elect_preferred_leaders(partitions)
         except KafkaError as error:
             results = dict.fromkeys(partitions, error)
-        failed = _failures(results)
+        self._tell_failed(name, f"{otherwise}, as the election failed", _failures(results))
+
+    def _tell_failed(self, name: str, what: str, failed: Mapping[TopicPartition, KafkaError]) -> None:
         if failed:
-            why = next(iter(failed.values())).message
-            self.cluster.output.line(f"{name}: {otherwise}, as the election failed ({why}): {named(failed)}")
+            self.cluster.output.line(f"{name}: {what} ({next(iter(failed.values())).message}): {named(failed)}")
 
     def _alter(
         self, targets: Assignment, expected: Assignment, throttle: int | None, queued_per_broker: int | None = None
