@@ -95,20 +95,20 @@ class ChannelManager:
 
     def _new_leader_epoch(self, topic: str, index: int, known: Partition | None, after: Partition) -> None:
         """Mark LeaderAndIsr for the leader, and for its followers once it has answered."""
-        earlier = dict(self._leaders_first.waiting(topic, index))
         leader = after.leader if after.leader in after.replicas and after.leader in self._channels else NO_LEADER
         led_before = NO_LEADER if known is None else known.leader
-        waiting: list[tuple[int, bool]] = []
+        waiting: list[int] = []
         for replica in after.replicas:
             channel = self._channels.get(replica)
             if channel is None:
                 continue
             pending = channel.pending
-            is_new = known is None or replica not in known.replicas or earlier.get(replica, False)
+            is_new = known is None or replica not in known.replicas
             if leader == NO_LEADER or replica in (leader, led_before) or pending.lists_all_replicas:
                 pending.leader_and_isr(topic, index, is_new=is_new)
             else:
-                waiting.append((replica, pending.withdraw_leader_and_isr(topic, index) or is_new))
+                pending.hold_leader_and_isr(topic, index, is_new=is_new)
+                waiting.append(replica)
         self._leaders_first.hold(topic, index, leader, tuple(waiting))
 
     def _leader_and_isr_answered(
@@ -123,17 +123,22 @@ class ChannelManager:
             # One that has changed again since has another LeaderAndIsr on its way.
             known = channel.pending.without_leader_and_isr(topic, indexes)
             for index, followers in self._leaders_first.release(broker_id, topic, known):
-                for replica, is_new in followers:
+                for replica in followers:
                     if (follower := self._channels.get(replica)) is not None:
-                        follower.pending.leader_and_isr(topic, index, is_new=is_new, leader_knows=True)
+                        follower.pending.leader_and_isr(topic, index, is_new=False, leader_knows=True)
                 if work.step():
                     yield
         self.flush()
 
-    def leader_and_isr(self, broker_id: int, topic: str, index: int, *, is_new: bool = False) -> None:
+    def leader_and_isr(self, broker_id: int, topic: str, index: int) -> None:
+        """Mark LeaderAndIsr for a replica, which is new only if it is known as such and the broker was not told yet."""
         channel = self._channels.get(broker_id)
         if channel is not None:
-            channel.pending.leader_and_isr(topic, index, is_new=is_new)
+            channel.pending.leader_and_isr(topic, index, is_new=False)
+
+    def waits_for_leader(self, broker_id: int, topic: str, index: int) -> bool:
+        """Whether the broker gets LeaderAndIsr for its replica once the leader has answered."""
+        return broker_id in self._leaders_first.waiting(topic, index)
 
     def metadata(self, topic: str, indexes: Collection[int]) -> None:
         """Mark UpdateMetadata for these partitions, for every broker."""

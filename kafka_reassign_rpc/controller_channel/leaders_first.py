@@ -13,8 +13,8 @@ wait: as long as it believes that it leads, it accepts records that the new lead
 
 from collections.abc import Iterable, Iterator, Mapping
 
-Followers = tuple[tuple[int, bool], ...]
-"""Brokers, and whether the replica is new there."""
+Followers = tuple[int, ...]
+"""Brokers. (Whether the replica is new there, their pending requests know.)"""
 
 
 class LeadersFirst:
@@ -49,7 +49,7 @@ class LeadersFirst:
         """The broker stops its replica: a LeaderAndIsr that it was still to get must not undo that."""
         held = self._held.get(topic, {}).get(index)
         if held is not None:
-            self.hold(topic, index, held[0], tuple(one for one in held[1] if one[0] != broker))
+            self.hold(topic, index, held[0], tuple(one for one in held[1] if one != broker))
 
     def partitions(self) -> Mapping[str, Iterable[int]]:
         """The partitions with followers that wait."""

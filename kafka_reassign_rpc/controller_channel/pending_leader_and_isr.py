@@ -15,6 +15,8 @@ class PendingLeaderAndIsr:
         self._awaited: dict[str, dict[int, bool]] = {}
         """Of followers whose leader knows."""
         self._others: dict[str, dict[int, bool]] = {}
+        self._held: dict[str, dict[int, bool]] = {}
+        """Of new replicas whose leader does not know yet. They do not go; what goes first has that they are new."""
 
     def __bool__(self) -> bool:
         return bool(self._awaited or self._others)
@@ -24,18 +26,27 @@ class PendingLeaderAndIsr:
         return index in self._awaited.get(topic, ()) or index in self._others.get(topic, ())
 
     def put(self, topic: str, index: int, *, is_new: bool, leader_knows: bool = False) -> None:
+        if self._held:
+            is_new = _drop(self._held, topic, index) or is_new
         if leader_knows:
             is_new = _drop(self._others, topic, index) or is_new
         pending = self._awaited if leader_knows or index in self._awaited.get(topic, ()) else self._others
         indexes = pending.setdefault(topic, {})
         indexes[index] = is_new or indexes.get(index, False)
 
+    def hold(self, topic: str, index: int, *, is_new: bool) -> None:
+        """One does not go for now. `put` lets it go."""
+        if self.drop(topic, index) or is_new:
+            self._held.setdefault(topic, {})[index] = True
+
     def drop(self, topic: str, index: int) -> bool:
         """Drop one. Returns whether its replica is new; False where it was not pending."""
-        return _drop(self._awaited, topic, index) or _drop(self._others, topic, index)
+        is_new = _drop(self._awaited, topic, index)
+        is_new |= _drop(self._others, topic, index)
+        return _drop(self._held, topic, index) or is_new
 
     def drop_topic(self, topic: str) -> None:
-        for pending in (self._awaited, self._others):
+        for pending in (self._awaited, self._others, self._held):
             pending.pop(topic, None)
 
     def take(self, limit: int) -> dict[str, dict[int, bool]]:
@@ -45,10 +56,12 @@ class PendingLeaderAndIsr:
         return taken
 
     def take_all(self) -> dict[str, dict[int, bool]]:
+        """For a complete request, which has also those that are held."""
         taken = self._awaited
-        for topic, indexes in self._others.items():
-            taken.setdefault(topic, {}).update(indexes)
-        self._awaited, self._others = {}, {}
+        for pending in (self._others, self._held):
+            for topic, indexes in pending.items():
+                taken.setdefault(topic, {}).update(indexes)
+        self._awaited, self._others, self._held = {}, {}, {}
         return taken
 
 

@@ -190,9 +190,9 @@ class PendingRequests:
         """Those of these partitions for whose replica no LeaderAndIsr is pending, each as it is when its turn comes."""
         return (index for index in indexes if (topic, index) not in self._leader_and_isr)
 
-    def withdraw_leader_and_isr(self, topic: str, index: int) -> bool:
-        """It has to wait. Returns whether it was pending for a new replica."""
-        return bool(self._leader_and_isr) and self._leader_and_isr.drop(topic, index)
+    def hold_leader_and_isr(self, topic: str, index: int, *, is_new: bool) -> None:
+        """It has to wait until `leader_and_isr` marks it again. A complete request has it nevertheless."""
+        self._leader_and_isr.hold(topic, index, is_new=is_new)
 
     def take(self, limit: int | None = None) -> BrokerRequest | None:
         """The next request; None when the broker knows everything. `limit`: instead of `PARTITIONS_PER_REQUEST`."""

@@ -97,7 +97,9 @@ class Propagation:
                     yield
 
     def topics_appeared(self, names: Sequence[str]) -> Iterator[None]:
-        """Propagate all partitions of these topics to the brokers concerned."""
+        """Propagate all partitions of these topics to the brokers concerned. Followers that wait for their leader to
+        learn of a new epoch go on waiting.
+        """
         for name in names:
             topic = self._cluster.topics.get(name)
             if topic is None or topic.deleting:
@@ -106,7 +108,8 @@ class Propagation:
             self._channels.metadata(name, topic.partitions.keys())
             for (index, value), pause in in_slices(self._partitions(name), SLICE):
                 for replica in value.replicas:
-                    self._channels.leader_and_isr(replica, name, index)
+                    if not self._channels.waits_for_leader(replica, name, index):
+                        self._channels.leader_and_isr(replica, name, index)
                 if pause:
                     yield
             yield

@@ -1,6 +1,6 @@
 """What each broker is told of a round: its pending requests, in their order."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -157,6 +157,50 @@ async def test_sv_4_the_replicas_of_a_topic_that_a_broker_has_created_are_new(to
         LeaderAndIsr({"t": {1: True, 0: False}}),
         LeaderAndIsr({"t": {1: True, 0: False}}),
     ]
+
+
+@pytest.mark.parametrize("news", ["the topic appeared", "a log dir failed", "the cluster was read again", "lost"])
+async def test_sv_10_a_follower_that_waits_for_its_leader_is_new_whatever_tells_it_of_its_replica_first(
+    told: Told, news: str
+) -> None:
+    """A broker with a failed log dir refuses any other replica that it has no log of, until it is started again."""
+    without_state = Partition(replicas=(1, 2, 3))
+    replay.put_partition(told.cluster, told.cluster.topics["t"], 1, without_state)
+    on_its_way = None
+    if news == "lost":
+        for _ in told.propagation.everything():
+            pass
+        told.channels._channels[3].pending.take()
+        on_its_way = told.channels._channels[3].pending.take()
+    told.round((1, replace(without_state, leader=1, isr=(1, 2, 3), partition_epoch=0)))
+    happens: dict[str, Callable[[], Iterator[None]]] = {
+        "the topic appeared": lambda: told.propagation.topics_appeared(["t"]),
+        "a log dir failed": lambda: told.propagation.log_dirs_failed([3]),
+        "the cluster was read again": told.propagation.everything,
+        "lost": lambda: iter(()),
+    }
+    for _ in happens[news]():
+        pass
+    if on_its_way is not None:
+        told.channels._channels[3].pending.restore(on_its_way)
+
+    requests = told.by(3)
+    told.by(1)
+    requests += told.by(3)
+    starts = [one.partitions["t"] for one in requests if isinstance(one, LeaderAndIsr)]
+    assert next(start[1] for start in starts if 1 in start) is True
+
+
+async def test_sv_10_followers_of_a_topic_that_a_broker_has_created_wait_for_their_leader(told: Told) -> None:
+    without_state = Partition(replicas=(1, 2, 3))
+    replay.put_partition(told.cluster, told.cluster.topics["t"], 1, without_state)
+    told.round((1, replace(without_state, leader=1, isr=(1, 2, 3), partition_epoch=0)))
+    for _ in told.propagation.topics_appeared(["t"]):
+        pass
+
+    assert told.by(3)[0] == LeaderAndIsr({"t": {0: False}})
+    assert told.by(1)[0] == LeaderAndIsr({"t": {1: True, 0: False}})
+    assert told.by(3)[0] == LeaderAndIsr({"t": {1: True}})
 
 
 async def test_sv_4_brokers_learn_that_a_replica_outside_the_isr_is_offline_and_online_again(told: Told) -> None:
