@@ -104,11 +104,12 @@ class ChannelManager:
                 continue
             pending = channel.pending
             is_new = known is None or replica not in known.replicas
-            if leader == NO_LEADER or replica in (leader, led_before) or pending.lists_all_replicas:
-                pending.leader_and_isr(topic, index, is_new=is_new)
-            else:
-                pending.hold_leader_and_isr(topic, index, is_new=is_new)
+            led = replica == led_before
+            waits = leader not in (NO_LEADER, replica) and not led and not pending.lists_all_replicas
+            if waits and pending.hold_leader_and_isr(topic, index, is_new=is_new):
                 waiting.append(replica)
+            else:
+                pending.leader_and_isr(topic, index, is_new=is_new, at_once=led)
         self._leaders_first.hold(topic, index, leader, tuple(waiting))
 
     def _leader_and_isr_answered(

@@ -8,7 +8,8 @@ ZooKeeper-mode controller tells all replicas at the same time: those that are to
 
 `LeadersFirst` holds the LeaderAndIsr of followers back until the leader has answered its own. Nothing is lost while the
 leader does not answer: its followers could not fetch from it with the new epoch. A broker that led before does not
-wait: as long as it believes that it leads, it accepts records that the new leader does not have.
+wait, nor one that has led earlier and has not been told since: as long as it believes that it leads, it accepts records
+that the new leader does not have.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -5,6 +5,7 @@ it too. So leaders go in steps, each before the followers that wait for it. Howe
 of them stands still for about one request only.
 """
 
+from collections.abc import Iterable
 from itertools import islice
 
 
@@ -17,6 +18,8 @@ class PendingLeaderAndIsr:
         self._others: dict[str, dict[int, bool]] = {}
         self._held: dict[str, dict[int, bool]] = {}
         """Of new replicas whose leader does not know yet. They do not go; what goes first has that they are new."""
+        self._at_once: dict[str, set[int]] = {}
+        """Those of `_awaited` and `_others` that cannot be held."""
 
     def __bool__(self) -> bool:
         return bool(self._awaited or self._others)
@@ -25,7 +28,9 @@ class PendingLeaderAndIsr:
         topic, index = name
         return index in self._awaited.get(topic, ()) or index in self._others.get(topic, ())
 
-    def put(self, topic: str, index: int, *, is_new: bool, leader_knows: bool = False) -> None:
+    def put(self, topic: str, index: int, *, is_new: bool, leader_knows: bool = False, at_once: bool = False) -> None:
+        if at_once:
+            self._at_once.setdefault(topic, set()).add(index)
         if self._held:
             is_new = _drop(self._held, topic, index) or is_new
         if leader_knows:
@@ -34,13 +39,17 @@ class PendingLeaderAndIsr:
         indexes = pending.setdefault(topic, {})
         indexes[index] = is_new or indexes.get(index, False)
 
-    def hold(self, topic: str, index: int, *, is_new: bool) -> None:
-        """One does not go for now. `put` lets it go."""
+    def hold(self, topic: str, index: int, *, is_new: bool) -> bool:
+        """One does not go for now; `put` lets it go. Returns whether it can be held."""
+        if self._at_once and index in self._at_once.get(topic, ()):
+            return False
         if self.drop(topic, index) or is_new:
             self._held.setdefault(topic, {})[index] = True
+        return True
 
     def drop(self, topic: str, index: int) -> bool:
         """Drop one. Returns whether its replica is new; False where it was not pending."""
+        self._not_at_once(topic, (index,))
         is_new = _drop(self._awaited, topic, index)
         is_new |= _drop(self._others, topic, index)
         return _drop(self._held, topic, index) or is_new
@@ -48,11 +57,21 @@ class PendingLeaderAndIsr:
     def drop_topic(self, topic: str) -> None:
         for pending in (self._awaited, self._others, self._held):
             pending.pop(topic, None)
+        self._at_once.pop(topic, None)
+
+    def _not_at_once(self, topic: str, indexes: Iterable[int]) -> None:
+        found = self._at_once.get(topic) if self._at_once else None
+        if found is not None:
+            found.difference_update(indexes)
+            if not found:
+                del self._at_once[topic]
 
     def take(self, limit: int) -> dict[str, dict[int, bool]]:
         taken: dict[str, dict[int, bool]] = {}
         for pending in (self._awaited, self._others):
             limit -= _move(pending, taken, limit)
+        for topic, indexes in taken.items():
+            self._not_at_once(topic, indexes)
         return taken
 
     def take_all(self) -> dict[str, dict[int, bool]]:
@@ -61,7 +80,7 @@ class PendingLeaderAndIsr:
         for pending in (self._others, self._held):
             for topic, indexes in pending.items():
                 taken.setdefault(topic, {}).update(indexes)
-        self._awaited, self._others, self._held = {}, {}, {}
+        self._awaited, self._others, self._held, self._at_once = {}, {}, {}, {}
         return taken
 
 

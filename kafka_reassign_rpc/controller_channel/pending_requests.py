@@ -128,10 +128,13 @@ class PendingRequests:
     def live_brokers_changed(self) -> None:
         self._brokers = True
 
-    def leader_and_isr(self, topic: str, partition: int, *, is_new: bool, leader_knows: bool = False) -> None:
+    def leader_and_isr(
+        self, topic: str, partition: int, *, is_new: bool, leader_knows: bool = False, at_once: bool = False
+    ) -> None:
         """The broker holds a replica and has to learn the partition's leader, ISR or assignment.
 
-        `leader_knows`: it is a follower, and its leader has learned the same by now.
+        `leader_knows`: it is a follower, and its leader has learned the same by now. `at_once`: it has led, and
+        believes that it leads until it gets this one; so this one cannot be held.
         """
         if self._stops or self._refused_stops:
             name = TopicPartition(topic, partition)
@@ -139,7 +142,7 @@ class PendingRequests:
             stop = self._stops.pop(name, None)
             if stop is not None:
                 self._urgent_stops[name] = stop
-        self._leader_and_isr.put(topic, partition, is_new=is_new, leader_knows=leader_knows)
+        self._leader_and_isr.put(topic, partition, is_new=is_new, leader_knows=leader_knows, at_once=at_once)
 
     def metadata(self, topic: str, partitions: Collection[int]) -> None:
         """The broker's metadata of these partitions is out of date."""
@@ -190,9 +193,12 @@ class PendingRequests:
         """Those of these partitions for whose replica no LeaderAndIsr is pending, each as it is when its turn comes."""
         return (index for index in indexes if (topic, index) not in self._leader_and_isr)
 
-    def hold_leader_and_isr(self, topic: str, index: int, *, is_new: bool) -> None:
-        """It has to wait until `leader_and_isr` marks it again. A complete request has it nevertheless."""
-        self._leader_and_isr.hold(topic, index, is_new=is_new)
+    def hold_leader_and_isr(self, topic: str, index: int, *, is_new: bool) -> bool:
+        """It has to wait until `leader_and_isr` marks it again. A complete request has it nevertheless.
+
+        Returns False where it cannot wait: the broker has to be told of an earlier epoch still, and at once.
+        """
+        return self._leader_and_isr.hold(topic, index, is_new=is_new)
 
     def take(self, limit: int | None = None) -> BrokerRequest | None:
         """The next request; None when the broker knows everything. `limit`: instead of `PARTITIONS_PER_REQUEST`."""
@@ -262,7 +268,8 @@ class PendingRequests:
             deleted = self._deleted.get(topic, ())
             for index, is_new in indexes.items():
                 if index not in deleted and TopicPartition(topic, index) not in self._stops:
-                    self.leader_and_isr(topic, index, is_new=is_new)
+                    # Whether the broker believes that it leads is not known here.
+                    self.leader_and_isr(topic, index, is_new=is_new, at_once=True)
 
     def _restore_stops(self, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         """They are older than all that is pending. So they go first, or a newer stop takes their place."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import pytest
 import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,6 +124,29 @@ async def test_455_4_a_broker_that_led_until_now_is_told_at_once(brokers: Broker
     assert brokers.told(3) == {NAME: False}
 
 
+@pytest.mark.parametrize("then", [NO_LEADER, 2])
+async def test_sv_10_a_broker_that_has_led_is_told_at_once_however_many_lead_before_it_is_told(
+    brokers: Brokers, then: int
+) -> None:
+    brokers.changed(not_moving(1, 2, 3, leader=then, epoch=6))
+    brokers.changed(not_moving(1, 2, 3, isr=(1, 3), leader=3, epoch=7))
+    brokers.changed(not_moving(1, 2, 3, isr=(1, 3), leader=3, epoch=8))
+    assert brokers.told(1) == {NAME: False}, "3 has not answered"
+    assert brokers.epochs[1, NAME] == 8
+    brokers.changed(not_moving(1, 2, 3, isr=(1, 3), leader=3, epoch=9))
+    assert brokers.told(1) == {}, "it knows that it does not lead any more"
+
+
+async def test_sv_10_a_broker_that_has_led_is_told_at_once_also_if_its_request_is_lost(brokers: Brokers) -> None:
+    brokers.changed(not_moving(1, 2, 3, leader=2, epoch=6))
+    request = brokers.take(1)
+    assert request is not None
+    brokers.channels._channels[1].pending.restore(request.body)
+    brokers.changed(not_moving(1, 2, 3, isr=(1, 3), leader=3, epoch=7))
+    assert brokers.told(1) == {NAME: False}
+    assert brokers.epochs[1, NAME] == 7
+
+
 async def test_455_4_followers_do_not_wait_where_nobody_leads(brokers: Brokers) -> None:
     brokers.changed(not_moving(1, 2, 3, leader=2, epoch=6))
     brokers.changed(not_moving(1, 2, 3, leader=NO_LEADER, epoch=7))
@@ -238,6 +262,8 @@ class History:
         self.brokers = Brokers(not_moving(1, 2, 3), not_moving(1, 2, 3))
         self.under_way: dict[int, Request] = {}
         self.have_led = {name: {1} for name in self.brokers.all_names()}
+        self.leaders = {(name, 5): 1 for name in self.have_led}
+        """By leader epoch."""
 
     def change(self, index: int, order: Sequence[int], count: int, leader_is: str) -> None:
         """Other replicas; the leader stays one where it can, or none leads."""
@@ -246,6 +272,7 @@ class History:
         leader = before.leader if leader_is == "stays" and before.leader in replicas else replicas[0]
         leader = NO_LEADER if leader_is == "none" else leader
         self.have_led[name].add(leader)
+        self.leaders[name, epoch] = leader
         self.brokers.changed(not_moving(*replicas, leader=leader, epoch=epoch), index)
         for gone in set(before.replicas).difference(replicas):
             self.brokers.channels.stop(gone, *name, StopReplicaState(epoch, delete=True))
@@ -293,6 +320,26 @@ def check_leaders_know(history: History) -> None:
             value = history.brokers.cluster.topics["t"].partitions[name.partition]
             if epoch == value.leader_epoch and own not in history.have_led[name]:
                 assert history.brokers.epochs[value.leader, name] == epoch
+
+
+def check_nobody_believes_for_long_that_it_leads(history: History) -> None:
+    """A broker that leads by what it knows, and does not lead any more, need not wait for anybody to learn of it."""
+    for (own, name), epoch in history.brokers.epochs.items():
+        value = history.brokers.cluster.topics["t"].partitions[name.partition]
+        if history.leaders[name, epoch] == own != value.leader:
+            pending = history.brokers.channels._channels[own].pending
+            under_way = history.under_way.get(own)
+            assert (
+                pending.lists_all_replicas
+                or pending.has_leader_and_isr(name)
+                or pending.has_stop(name)
+                or (under_way is not None and (name in under_way.epochs or isinstance(under_way.body, StopReplica)))
+            )
+
+
+@given(st.lists(st.one_of(CHANGES, TAKES, ANSWERS, ACCIDENTS), max_size=40))
+def test_sv_10_a_broker_that_believes_that_it_leads_waits_for_nobody(steps: list[Any]) -> None:
+    asyncio.run(replayed(steps, check_nobody_believes_for_long_that_it_leads))
 
 
 @given(st.lists(st.one_of(CHANGES, TAKES, ANSWERS), max_size=40))
