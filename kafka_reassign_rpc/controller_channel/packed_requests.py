@@ -18,6 +18,7 @@ from kafka_reassign_rpc.controller_channel.request_builders import (
     SLICE,
     ZERO_UUID,
     Sender,
+    forgotten_partitions,
     hosted_partitions,
     own_rack,
     visible_partitions,
@@ -107,7 +108,7 @@ def update_metadata(
             counts[name] += len(packed)
             if work.step(len(packed) + 1):
                 yield
-    for name, indexes in deleted.items():
+    for name, indexes in forgotten_partitions(cluster, deleted):
         forgotten = [_forget_state(index, sender.epoch) for index in indexes]
         states.setdefault(name, []).extend(forgotten)
         counts[name] = counts.get(name, 0) + len(forgotten)

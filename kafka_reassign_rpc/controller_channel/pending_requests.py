@@ -146,8 +146,7 @@ class PendingRequests:
 
     def metadata(self, topic: str, partitions: Collection[int]) -> None:
         """The broker's metadata of these partitions is out of date."""
-        if not self._all_metadata:
-            self._metadata.setdefault(topic, set()).update(partitions)
+        self._metadata.setdefault(topic, set()).update(partitions)
         self._not_deleted(topic, partitions)
 
     def topic_deleted(self, topic: str, partitions: Iterable[int]) -> None:

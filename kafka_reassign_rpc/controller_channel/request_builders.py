@@ -93,6 +93,19 @@ def _visible(topic: Topic, indexes: Sequence[int]) -> Iterator[list[tuple[int, P
         ]
 
 
+def forgotten_partitions(
+    cluster: Cluster, deleted: Mapping[str, Iterable[int]]
+) -> Iterator[tuple[str, Collection[int]]]:
+    """Those of the `deleted` partitions that a broker is to remove from its metadata: none that it is told of.
+
+    A topic of the same name may exist again by the time at which a request goes, or is repeated.
+    """
+    for name, indexes in deleted.items():
+        known = visible_partitions(cluster, [(name, indexes)])
+        shown = {index for _, slices in known for found in slices for index, _ in found}
+        yield name, [index for index in indexes if index not in shown]
+
+
 def hosted_partitions(
     cluster: Cluster, broker: Broker, partitions: Mapping[str, Mapping[int, bool]], *, is_complete: bool
 ) -> Iterator[tuple[Topic, Iterator[list[tuple[int, Partition, bool]]]]]:
@@ -296,7 +309,7 @@ def _metadata_states(
     for topic, slices in visible_partitions(cluster, partitions.items()):
         name, found = topic.name, chain.from_iterable(slices)
         topics[name] = [_metadata_state(cls, name, *one, live, controller_epoch, version) for one in found]
-    for name, indexes in deleted.items():
+    for name, indexes in forgotten_partitions(cluster, deleted):
         states = topics.setdefault(name, [])
         states.extend(_forget_state(cls, name, index, controller_epoch, version) for index in indexes)
     return topics
@@ -371,6 +384,7 @@ __all__ = [
     "SLICE",
     "Sender",
     "all_partitions",
+    "forgotten_partitions",
     "hosted_partitions",
     "leader_and_isr",
     "stop_replica",

@@ -193,6 +193,18 @@ def test_sv_4_a_deletion_without_answer_does_not_undo_a_topic_that_was_created_a
     assert drain(pending) == [LeaderAndIsr({"t": {0: True}}), UpdateMetadata({"t": {0}}, {"t": {1}})]
 
 
+def test_sv_10_a_deletion_without_answer_does_not_undo_a_topic_that_was_created_again_after_a_reload() -> None:
+    pending = up_to_date()
+    pending.topic_deleted("t", [0, 1])
+    lost = pending.take(10)
+    assert lost is not None
+    pending.everything()
+    pending.metadata("t", [0, 1])
+    pending.restore(lost)
+
+    assert drain(pending) == [AllMetadata(), LeaderAndIsr({}, is_complete=True)]
+
+
 def test_sv_4_update_metadata_without_answer_does_not_undo_the_deletion_of_a_topic() -> None:
     pending = up_to_date()
     pending.metadata("t", [0, 1])

@@ -146,6 +146,25 @@ def test_455_4_deleted_topics_and_unreadable_partitions_are_not_propagated() -> 
     assert request_builders.update_metadata(found, SENDER, broker, {"t": [1]}, {}, 8).topic_states == []
 
 
+def test_sv_10_a_broker_is_not_told_to_forget_partitions_that_exist_again() -> None:
+    """A reload may find them, after a request to forget them had no answer and before it is repeated."""
+    found, broker = made()
+    deleted = {"t": [0, 1, 2], "gone": [0]}
+    for version in versions(UpdateMetadataRequest):
+        body = request_builders.update_metadata(found, SENDER, broker, {"t": [1]}, deleted, version)
+        if version >= packed_requests.UPDATE_METADATA_SINCE:
+            frame = whole(packed_requests.update_metadata(found, SENDER, broker, {"t": [1]}, deleted, version))
+            assert frame == encode_body(body, version=version)
+        read = over_the_wire(body, version)
+        states = [(one.topic_name, state) for one in read.topic_states or () for state in one.partition_states]
+        states += [(state.topic_name, state) for state in read.ungrouped_partition_states or ()]
+        assert [(name, state.partition_index, state.leader) for name, state in states] == [
+            ("t", 1, 1),
+            ("t", 2, request_builders.LEADER_DURING_DELETE),
+            ("gone", 0, request_builders.LEADER_DURING_DELETE),
+        ]
+
+
 @pytest.mark.parametrize("version", versions(StopReplicaRequest))
 def test_455_4_stop_replica_deletes_in_every_version_and_is_fenced_from_version_3(version: int) -> None:
     _, broker = made()
