@@ -27,11 +27,13 @@ class TopicDeletions:
     """Counts the confirmations of one term. A new controller begins anew: a second StopReplica does no harm.
 
     due     called with a topic when its last replica is deleted: its removal begins
+    own_id  this server's broker id: replicas that others have placed there are not waited for
     """
 
-    def __init__(self, cluster: Cluster, due: Callable[[Topic], None]) -> None:
+    def __init__(self, cluster: Cluster, due: Callable[[Topic], None], own_id: int = -1) -> None:
         self._cluster = cluster
         self._due = due
+        self._own_id = own_id
         self._confirmed: dict[_Key, set[tuple[int, int]]] = {}
         self._in_removal: set[_Key] = set()
 
@@ -58,7 +60,8 @@ class TopicDeletions:
     def remaining(self, topic: Topic) -> Iterator[tuple[int, int]]:
         """(partition, broker) of the replicas that have to be deleted; nothing where the topic waits for none."""
         if self.is_waiting(topic):
-            yield from replicas_to_delete(self._cluster, topic.name, self._confirmed.get(_key(topic), set()))
+            confirmed = self._confirmed.get(_key(topic), set())
+            yield from replicas_to_delete(self._cluster, topic.name, confirmed, self._own_id)
 
     def check(self, topic: Topic) -> None:
         """Begin the removal, once, if no replica is left of a topic in deletion."""

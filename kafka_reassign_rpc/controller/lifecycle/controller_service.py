@@ -51,6 +51,7 @@ def _asked(ctx: RequestContext) -> Requester:
 class TermServices(NamedTuple):
     """What one term offers to the APIs.
 
+    own_id          this server's broker id
     up_to_date      waits until the loop knows everything that was written to ZooKeeper before the call
     progress        how far moves are
     healer          failed brokers and their repairs
@@ -58,6 +59,7 @@ class TermServices(NamedTuple):
     health          how many partitions are under-replicated or offline
     """
 
+    own_id: int
     loop: ControllerLoop
     producer_ids: ProducerIds
     up_to_date: Callable[[], Awaitable[None]]
@@ -195,9 +197,10 @@ class ControllerService:
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
     ) -> Mapping[str, CreatedTopic | KafkaError]:
+        own_id = self._active().own_id
         return await self._submit(
             lambda: topic_commands.CreateTopicsCommand(
-                topics, validate_only=validate_only, new_id=uuid4, random=self._random, by=_asked(ctx)
+                topics, validate_only=validate_only, new_id=uuid4, random=self._random, own_id=own_id, by=_asked(ctx)
             )
         )
 

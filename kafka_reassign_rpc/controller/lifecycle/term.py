@@ -159,6 +159,7 @@ class Term:
             # The loaded state is durable, so clients may see it. Their changes wait in the loop behind the failover.
             begin(
                 TermServices(
+                    self.own_id,
                     self._loop,
                     ProducerIds(self._store, self.own_id),
                     self._watches.up_to_date,
@@ -220,7 +221,9 @@ class Term:
             self._links,
             self._log_dirs_answered,
         )
-        self._topic_deletions = TopicDeletions(cluster, lambda topic: self._background(self._remove_topic(topic)))
+        self._topic_deletions = TopicDeletions(
+            cluster, lambda topic: self._background(self._remove_topic(topic)), self.own_id
+        )
         self._propagation = Propagation(cluster, self._channels, self._topic_deletions)
         settings = replace(self._settings, sizes_sampled=self._sampling.interval_s > 0)
         self._loop = ControllerLoop(

@@ -39,6 +39,8 @@ SLICE = 200
 MAX_NAME_LENGTH = 249
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
+_UNKNOWN_BROKERS = "Unknown broker(s) in replica assignment: {}."
+
 
 def is_valid_name(name: str) -> bool:
     """Kafka's rule for topic names (org.apache.kafka.common.internals.Topic)."""
@@ -74,11 +76,13 @@ def create_topic(
     default_partitions: int = 1,
     default_replication_factor: int = 1,
     most: int = MOST_PARTITIONS,
+    own_id: int = -1,
 ) -> Generator[None, None, TopicCreated]:
     """A new topic with the first states of its partitions. A caller that only validates discards the result.
 
     start, shift   two random numbers (see `replica_placement`)
     most           the number of partitions that this request may still create
+    own_id         this server's broker id: clients see it as a node, but it is no broker and has no replicas
     """
     cluster = view.cluster
     existing = cluster.topics.get(name)
@@ -107,7 +111,7 @@ def create_topic(
     _refuse_collision(view, name)
     _refuse_many(name, count, most)
     if assignments:
-        yield from _validate_assignment(assignments)
+        yield from _validate_assignment(assignments, own_id)
     return TopicCreated(name, topic_id, (yield from _first_states(cluster, placed)), dict(configs or {}))
 
 
@@ -137,7 +141,8 @@ def _refuse_collision(view: RoundView, name: str) -> None:
         raise InvalidTopic(f"Topic '{name}' collides with existing topics: {', '.join(colliding)}")
 
 
-def _validate_assignment(placed: Mapping[int, Sequence[int]]) -> Iterator[None]:
+def _validate_assignment(placed: Mapping[int, Sequence[int]], own_id: int) -> Iterator[None]:
+    """Unknown brokers are allowed, as in Kafka: they may come. This server never becomes a broker."""
     if len({len(replicas) for replicas in placed.values()}) != 1:
         raise InvalidReplicaAssignment("All partitions should have the same number of replicas")
     if not next(iter(placed.values())):
@@ -151,6 +156,8 @@ def _validate_assignment(placed: Mapping[int, Sequence[int]]) -> Iterator[None]:
             raise InvalidReplicaAssignment(
                 f"Invalid broker id in replica assignment: partition {index} has {', '.join(map(str, replicas))}"
             )
+        if own_id in replicas:
+            raise InvalidReplicaAssignment(_UNKNOWN_BROKERS.format(own_id))
         if pause:
             yield
     if sorted(placed) != list(range(len(placed))):
@@ -216,7 +223,7 @@ def _requested_replicas(
 ) -> dict[int, tuple[int, ...]]:
     unknown = sorted({replica for replicas in assignments for replica in replicas} - set(cluster.brokers))
     if unknown:
-        raise InvalidReplicaAssignment(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
+        raise InvalidReplicaAssignment(_UNKNOWN_BROKERS.format(", ".join(map(str, unknown))))
     if len(assignments) != count - existing:
         raise InvalidReplicaAssignment(
             f"Increasing the number of partitions by {count - existing} but {len(assignments)} assignments provided."
@@ -272,20 +279,20 @@ DELETION_UNKNOWN = (
 
 
 def replicas_to_delete(
-    cluster: Cluster, name: str, confirmed: Collection[tuple[int, int]]
+    cluster: Cluster, name: str, confirmed: Collection[tuple[int, int]], own_id: int = -1
 ) -> Iterator[tuple[int, int]]:
     """(partition, broker) of the replicas of a topic in deletion whose brokers have not confirmed a StopReplica.
 
     When there are none, the removal of its znodes is due. A replica on a dead broker is waited for, as in Kafka: its
     log would return with the broker, and a new topic of the same name would find it. A replica that is pending deletion
-    is waited for only while its broker is registered.
+    is waited for only while its broker is registered. One on this server (`own_id`, see `missing_replicas`) has no log.
     """
     topic = cluster.topics.get(name)
     if topic is None:
         return
     for index, partition in topic.partitions.items():
         for replica in partition.replicas:
-            if (index, replica) not in confirmed:
+            if replica != own_id and (index, replica) not in confirmed:
                 yield index, replica
         for replica in partition.pending_deletion:
             if replica in cluster.brokers and (index, replica) not in confirmed:

@@ -21,11 +21,12 @@ from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster, rea
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAlreadyExists
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError, TopicAlreadyExists
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges, remove_topic
 from kafka_reassign_rpc.core.round.replay import put_topic as put_known_topic
 from kafka_reassign_rpc.core.state.cluster import Cluster as Known
 from kafka_reassign_rpc.core.state.cluster import Partition, Topic, TopicPartition
+from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Delete, Op, Result
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -354,3 +355,30 @@ async def test_sv_10_a_deletion_waits_for_a_dead_broker_over_broker_starts_and_a
 
         await eventually(gone)
         assert await world.zk.children(znode_paths.DELETE_TOPICS) == []
+
+
+async def test_sv_10_a_deletion_does_not_wait_for_a_replica_on_this_server(zk_connect: str) -> None:
+    """Others have placed it there. A topic whose deletion has begun gets no other replica in its place."""
+    async with cluster(zk_connect, brokers=(1, 2)) as world:
+        refused = CreateTopicsRequest.CreatableTopic(
+            name="y",
+            num_partitions=-1,
+            replication_factor=-1,
+            assignments=[
+                CreateTopicsRequest.CreatableTopic.CreatableReplicaAssignment(partition_index=0, broker_ids=[1, 1000])
+            ],
+            configs=[],
+        )
+        answer = await world.ask(CreateTopicsRequest(topics=[refused], timeout_ms=10_000, validate_only=False), 5)
+        assert [one.error_code for one in answer.topics] == [InvalidReplicaAssignment.code]
+
+        await world.stop_server()
+        await put_topic(world.zk, "x", {0: (1, 1000), 1: (1000,)})
+        await world.zk.create(znode_paths.delete_topic("x"))
+        await world.start_server()
+
+        async def gone() -> bool:
+            return not await world.zk.children(znode_paths.DELETE_TOPICS)
+
+        await eventually(gone)
+        assert await world.zk.exists(znode_paths.topic("x")) is None

@@ -77,6 +77,15 @@ def test_sv_4_a_manual_assignment_may_name_unknown_brokers() -> None:
     assert created.partitions[1].leader == -1
 
 
+def test_sv_10_a_manual_assignment_may_not_name_this_server() -> None:
+    """Clients see it as a node. It never becomes a broker, so the replica would have to be another one's for ever."""
+    wanted = {0: (1, 2), 1: (1, 1000)}
+    text = refusal(InvalidReplicaAssignment, lambda: create(view(), assignments=wanted, own_id=1000))
+    assert text == "Unknown broker(s) in replica assignment: 1000."
+    grown = refusal(InvalidReplicaAssignment, lambda: grow(view(not_moving(1)), TOPIC, 2, [(1000,)]))
+    assert grown == text
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
@@ -227,6 +236,7 @@ def test_sv_4_a_deletion_waits_for_every_replica_but_not_for_pending_deletions_o
     assert left == {(0, 1), (0, 9), (0, 2)}
     assert list(topic_changes.replicas_to_delete(here, TOPIC, left)) == []
     assert list(topic_changes.replicas_to_delete(here, "nope", ())) == []
+    assert set(topic_changes.replicas_to_delete(here, TOPIC, (), own_id=9)) == {(0, 1), (0, 2)}
 
 
 def test_sv_4_a_partition_that_appears_gets_a_state() -> None:
