@@ -42,7 +42,9 @@ def completed(cluster: Cluster, partition: Partition) -> Partition | None:
     """The partition after its move; None where the move is not complete.
 
     A leader that is live and in the target stays (G01). Otherwise the first target replica that is live and in the ISR
-    leads (G02). The removed replicas are then pending deletion: they get a StopReplica with delete.
+    leads (G02). Where there is none, a leader in controlled shutdown that is in the target and in the ISR stays until
+    it is gone, as in `elections.offline_election`. (Kafka's election fails then, which leaves the leader.) The removed
+    replicas are then pending deletion: they get a StopReplica with delete.
     """
     if not is_complete(cluster, partition):
         return None
@@ -51,7 +53,8 @@ def completed(cluster: Cluster, partition: Partition) -> Partition | None:
     leader = partition.leader
     if leader not in target or not cluster.is_online(leader, partition):
         online = (replica for replica in target if replica in isr and cluster.is_online(replica, partition))
-        leader = next(online, NO_LEADER)
+        may_stay = leader in isr and leader in cluster.brokers and leader not in partition.offline
+        leader = next(online, leader if may_stay else NO_LEADER)
     return replace(
         partition,
         replicas=target,

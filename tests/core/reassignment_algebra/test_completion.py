@@ -5,8 +5,10 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.leadership.broker_changes import settle
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
-from kafka_reassign_rpc.core.reassignment_algebra.completion import is_complete
+from kafka_reassign_rpc.core.reassignment_algebra.completion import completed, is_complete
+from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER
 from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view
 
 
@@ -58,6 +60,25 @@ def test_455_4_g02_else_the_first_live_target_replica_in_sync_leads(
 ) -> None:
     value = made(settle(view(moving((1, 2, 3), target, isr=isr), live=live), TOPIC, 0))
     assert value.leader == leader
+
+
+@pytest.mark.parametrize(
+    ("isr", "live", "failed", "leader"),
+    [
+        pytest.param((1,), (1, 2, 3), (), 1, id="it stays"),
+        pytest.param((1, 2), (1, 2, 3), (), 2, id="another one can lead"),
+        pytest.param((1,), (2, 3), (), NO_LEADER, id="it is gone"),
+        pytest.param((1,), (1, 2, 3), (1,), NO_LEADER, id="its log dir has failed"),
+    ],
+)
+def test_sv_10_a_leader_in_controlled_shutdown_stays_where_no_other_target_replica_can_lead(
+    isr: tuple[int, ...], live: tuple[int, ...], failed: tuple[int, ...], leader: int
+) -> None:
+    here = cluster(moving((1, 2, 3), (1, 2), isr=isr), live=live)
+    replay.set_shutting_down(here, 1)
+    after = completed(here, replace(here.topics[TOPIC].partitions[0], offline=failed))
+    assert after is not None
+    assert (after.replicas, after.isr, after.leader, after.leader_epoch) == ((1, 2), isr, leader, 7)
 
 
 def test_a_move_that_removes_nothing_has_its_znode_written_at_once() -> None:
