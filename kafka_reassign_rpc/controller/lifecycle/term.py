@@ -101,6 +101,7 @@ class Term:
         self._observe_duration = observe_duration
         self._sampling = sampling
         self._survey = survey
+        self._surveyed: Mapping[int, Broker] = {}
         self._over = asyncio.Event()
         self._deletion_known = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -212,7 +213,7 @@ class Term:
 
     def _build(self, cluster: Cluster) -> None:
         self._deletion_settled(cluster)
-        self._survey.look(cluster.brokers)
+        self._survey_brokers(cluster)
         self._channels = ChannelManager(
             lambda: cluster,
             self._sender,
@@ -246,6 +247,8 @@ class Term:
         self._survey.on_settings = self._settings_learnt
 
     def _propagate_round(self, applied: ReplayedChanges) -> Iterator[None]:
+        if self._loop.cluster.brokers != self._surveyed:
+            self._survey_brokers(self._loop.cluster)
         yield from self._propagation.round_replayed(applied)
         batch = self._loop.cluster.batch
         if batch is not None and batch.crowded and len(batch.entries) < self._batch_length:
@@ -254,6 +257,11 @@ class Term:
         yield from self._start_waiting_moves(applied)
         if not self._loop.cluster.moving and not self._loop.cluster.queue:
             self._healer.nothing_moves()
+
+    def _survey_brokers(self, cluster: Cluster) -> None:
+        """Have brokers asked that were not registered before, whether a watch has told of them or a reload."""
+        self._surveyed = cluster.brokers
+        self._survey.look(cluster.brokers)
 
     def _failover_command(
         self, changed: Collection[TopicPartition] | None = None, bounced: Collection[int] = ()
@@ -296,7 +304,6 @@ class Term:
     # What follows from changes in ZooKeeper (see zookeeper_watches.WatchHandler)
 
     def brokers_changed(self) -> None:
-        self._survey.look(self._loop.cluster.brokers)
         self._process_waiting()
         self._healer.diagnose_again()
 

@@ -1,19 +1,24 @@
 """The server asks each broker what it is, and announces to clients no more than all live brokers know."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
+from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.round.replay import ReplayedChanges
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
+from kafka_reassign_rpc.core.state.cluster import Cluster as Known
 from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest, DescribeClusterRequest, MetadataRequest
 from kafka_reassign_rpc.protocol.versions import NEWEST_IN_ZOOKEEPER_MODE, ApiKey
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
@@ -87,6 +92,32 @@ async def test_sv_9_what_the_brokers_know_is_announced_and_changes_when_brokers_
         for broker in (1, 2):
             await here.kill_broker(broker)
         await eventually(lambda: announces(OWN))
+
+
+async def test_sv_10_a_broker_that_a_reload_finds_is_asked_too(here: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the watch reads later is no news any more."""
+    read, commit = load_cluster.read_brokers, DurableStore.commit
+    reloads = iter([True])
+
+    async def read_by_reload_alone(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Broker]:
+        return await (asyncio.Event().wait() if watch else read(zk))  # type: ignore[return-value]
+
+    async def commit_after_reload(store: DurableStore, known: Known, view: RoundView) -> ReplayedChanges:
+        if next(reloads, False):
+            raise ReloadNeeded("somebody else has written")
+        return await commit(store, known, view)
+
+    async with asking(here.bootstrap) as client:
+
+        async def shows(version: int) -> bool:
+            return (await announced(client))[ApiKey.METADATA] == (0, version)
+
+        await eventually(lambda: shows(13))
+        monkeypatch.setattr(load_cluster, "read_brokers", read_by_reload_alone)
+        async with silent_broker(here.connect):
+            monkeypatch.setattr(DurableStore, "commit", commit_after_reload)
+            await here.create_topic("t", {0: [1, 2]})
+            await eventually(lambda: shows(12), within=10)
 
 
 async def test_sv_9_before_the_server_knows_which_brokers_there_are_it_promises_no_more_than_kafka_3_9() -> None:
