@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import original
 from kafka_reassign_rpc.core.state.cluster import BATCH, RPC, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.status_page.documents import Move, Moves, MoveSums, known
@@ -231,7 +230,7 @@ def _moving_document(topic: str, index: int, partition: Partition, progress: Mov
         partition=index,
         state="moving",
         id=None if record is None else known(record.id),
-        original=original(partition)[:MOST_REPLICAS],
+        original=partition.original[:MOST_REPLICAS],
         target=partition.target[:MOST_REPLICAS],
         adding=partition.adding[:MOST_REPLICAS],
         removing=partition.removing[:MOST_REPLICAS],

@@ -226,8 +226,8 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
 
 
 def _lost_replicas(work: Round, partition: Partition | None, target: Sequence[int]) -> set[int]:
-    """The absent brokers from which a move to `target` takes a replica."""
-    return set() if partition is None else {*partition.replicas} - {*target} - work.view.cluster.brokers.keys()
+    """The absent brokers from which a repair with this target takes a replica."""
+    return set() if partition is None else repair_targets.lost_replicas(work.view.cluster, partition, target)
 
 
 def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:

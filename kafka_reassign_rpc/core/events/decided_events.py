@@ -30,7 +30,6 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import original
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.support.bounded_text import shortened, word
@@ -191,7 +190,7 @@ def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPart
     if move is not None and move.id < 0:
         move = durable.get(TopicPartition(topic, partition))
     id_, started = (None, None) if move is None else (move.id, move.started)
-    back, target = original(before), after.target
+    back, target = before.original, after.target
     for name in _event_names(before, after, back):
         event = Event(
             name,

@@ -1,6 +1,7 @@
 """Which failed brokers are repaired, and when (KIP-46). A broker that only bounces never is.
 
-A broker that is gone and holds replicas has failed. ZooKeeper stores when a controller first noticed it, so the time
+A broker that is gone and holds replicas has failed. One that a move only names as an adding replica holds none, unless
+the move is a repair: that one is planned again. ZooKeeper stores when a controller first noticed it, so the time
 survives that controller. What the controller does:
 
     gone for                              the controller
@@ -78,7 +79,8 @@ def rack_problems(cluster: Cluster, settings: HealingSettings) -> list[str]:
 class LostReplicas:
     """Counts the replicas on absent brokers, by broker, in slices of the caller.
 
-    A replica that a move, waiting or in flight, takes away from its broker does not count.
+    A replica that a move, waiting or in flight, takes away from its broker does not count, nor one that a move would
+    bring to it (see `wanted_replicas`).
     """
 
     def __init__(self, cluster: Cluster) -> None:

@@ -9,12 +9,25 @@ from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove | None) -> tuple[int, ...]:
     """The replicas that a partition will have, as far as repairs are concerned.
 
-    A waiting move counts before one in flight. A waiting move to an absent broker does not count unless it is a repair,
-    since it mends nothing.
+    A waiting move counts before one in flight. Neither counts unless it is a repair while it would bring in an absent
+    broker: it mends nothing, and that broker has lost nothing, since it never held the replica (KIP-46 repairs what a
+    failed broker owned). The move waits for the broker, as its sender wants.
     """
     if queued is not None and (queued.route == HEAL or all(replica in cluster.brokers for replica in queued.target)):
         return queued.target
-    return partition.target
+    return partition.original if _waits_for(cluster, partition) else partition.target
+
+
+def lost_replicas(cluster: Cluster, partition: Partition, target: Iterable[int]) -> set[int]:
+    """The absent brokers from which a repair with this target takes a replica."""
+    return {*partition.replicas} - {*target} - cluster.brokers.keys() - _waits_for(cluster, partition)
+
+
+def _waits_for(cluster: Cluster, partition: Partition) -> frozenset[int]:
+    """The absent brokers that the move in flight would bring in; none for a repair: it is planned again instead."""
+    if not partition.adding or (partition.move is not None and partition.move.route == HEAL):
+        return frozenset()
+    return frozenset(partition.adding) - cluster.brokers.keys()
 
 
 def still_to_copy(partition: Partition, wanted: Sequence[int]) -> list[int]:
@@ -33,7 +46,7 @@ def still_needed(cluster: Cluster, partition: Partition | None, target: tuple[in
     """
     if partition is None:
         return None
-    replicas = partition.target
+    replicas = wanted_replicas(cluster, partition, None)
     if all(replica in cluster.brokers for replica in replicas):
         return None
     if len(replicas) != len(target):

@@ -56,22 +56,9 @@ def reassign(partition: Partition, target: Replicas, retained: Replicas = ()) ->
     return Reassigned(replicas, without(target, origin), removing, removed_at_once, retained)
 
 
-def original(partition: Partition) -> Replicas:
-    """The original replicas of a move, in their original order; at rest, the replicas.
-
-    A stock controller starts moves without a record. Their original replicas are `Partition.origin`: nothing else is
-    known.
-    """
-    origin = partition.origin
-    recorded = origin if partition.move is None else partition.move.original
-    if recorded != origin and set(recorded) != set(origin):  # a stale record: the topic znode is the truth
-        return origin
-    return recorded
-
-
 def cancel(partition: Partition) -> Reassigned:
     """The replica sets once the move is cancelled: the original replicas alone."""
-    back = original(partition)
+    back = partition.original
     return Reassigned(back, adding=(), removing=(), removed_at_once=without(partition.replicas, back))
 
 

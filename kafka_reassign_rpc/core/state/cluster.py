@@ -100,6 +100,18 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
         return tuple([r for r in self.sources if r not in retained])
 
     @property
+    def original(self) -> tuple[int, ...]:
+        """The original replicas of the move, in their original order; at rest, the replicas.
+
+        A stock controller starts moves without a record. Their original replicas are `origin`: nothing else is known.
+        """
+        origin = self.origin
+        recorded = origin if self.move is None else self.move.original
+        if recorded != origin and set(recorded) != set(origin):  # a stale record: the topic znode is the truth
+            return origin
+        return recorded
+
+    @property
     def retained(self) -> tuple[int, ...]:
         """Removing replicas that a former target of the move had added (see `MoveRecord`)."""
         if self.move is None or not self.move.retained:

@@ -36,7 +36,6 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import original
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeleted, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, TopicPartition
@@ -72,7 +71,7 @@ def decide_entry(
     if partition.is_moving:
         if partition.target == entry.target:
             if entry.original is None and not stripped:
-                entry = replace(entry, original=original(partition))
+                entry = replace(entry, original=partition.original)
             return BatchEntryOutcome(entry)
     elif partition.replicas == entry.target:
         return BatchEntryOutcome(None)
@@ -83,7 +82,7 @@ def decide_entry(
     started = start(view, name, partition, entry.target, BATCH, settings)
     if started.error is not None:
         return BatchEntryOutcome(None, report=str(started.error))
-    return BatchEntryOutcome(BatchEntry(entry.target, original(partition)), started.changes, started.report)
+    return BatchEntryOutcome(BatchEntry(entry.target, partition.original), started.changes, started.report)
 
 
 def roll_back(view: RoundView, name: TopicPartition, entry: BatchEntry) -> BatchEntryOutcome:
@@ -95,7 +94,7 @@ def roll_back(view: RoundView, name: TopicPartition, entry: BatchEntry) -> Batch
         return BatchEntryOutcome(None)
     if entry.original is None:
         return not_cancelled_outcome(entry, "its original_replicas are missing in the znode")
-    back = original(partition)
+    back = partition.original
     added = partition.adding
     live_original = [replica for replica in back if view.cluster.is_online(replica, partition)]
     live_added = [replica for replica in added if view.cluster.is_online(replica, partition)]

@@ -195,18 +195,18 @@ async def test_46_racks_on_some_brokers_only_are_reported_and_used_as_far_as_pos
 
 
 async def test_46_3_a_repair_whose_new_broker_fails_too_gets_another_target(zk: ZooKeeper, zk_connect: str) -> None:
-    await put(zk, brokers=(1, 2, 3, 4, 5))
+    await put(zk, {("a", 0): (1, 3), ("a", 1): (1, 2)}, brokers=(1, 2, 4))
     async with elected_controller(zk_connect) as controller:
-        assert await controller.alter({("a", 1): (4, 5)}) == {("a", 1): None}
-        await zk.delete(znode_paths.broker(5))
         healing = HealingController(controller)
+        await healing.heal_when_due()
+        (_, new) = targets(controller)["a", 0]
+        await zk.delete(znode_paths.broker(new))
         await healing.read_brokers()
         await healing.heal_when_due()
-        assert controller.partition("a", 1).target in {(4, 1), (4, 2), (4, 3)}
-        move = controller.partition("a", 1).move
+        assert targets(controller)["a", 0] == (1, {2: 4, 4: 2}[new])
+        move = controller.partition("a").move
         assert move is not None
-        assert (move.route, move.reason, move.original) == (HEAL, "heal broker 5", (1, 2))
-        assert await failed(zk) == []
+        assert (move.route, move.reason, move.original) == (HEAL, f"heal broker {new}", (1, 3))
 
 
 async def test_46_3_a_repair_is_planned_early_and_compared_with_the_cluster_when_it_is_due(

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.healing import healing_settings, repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, Diagnosis, FailureWatch, LostReplicas, diagnose
 from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, HealingSettings, settings_of
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
-from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, Cluster, Endpoint, Partition
+from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, Cluster, Endpoint, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 
 HALF_AN_HOUR = 30 * 60_000
@@ -141,6 +141,26 @@ def test_a_broker_loses_its_replicas_unless_a_move_in_flight_or_waiting_takes_th
     losses.count(Partition(replicas=(1, 3)), WaitingMove((1, 2), HEAL))
     losses.count(Partition(replicas=(3, 4)))
     assert losses.replicas == {3: 2, 4: 1}
+
+
+def test_46_1_a_broker_that_only_a_move_names_has_lost_nothing_unless_the_move_is_a_repair() -> None:
+    cluster = on_racks(b1="a", b2="b")
+
+    def lost(partition: Partition) -> dict[int, int]:
+        losses = LostReplicas(cluster)
+        losses.count(partition)
+        return losses.replicas
+
+    grows = Partition(replicas=(1, 2, 9), adding=(9,))
+    by_client = MoveRecord(target=(1, 2, 9), original=(1, 2))
+    assert lost(grows) == {}, "a stock controller's move"
+    assert lost(replace(grows, move=by_client)) == {}
+    assert lost(replace(grows, move=replace(by_client, route=HEAL))) == {9: 1}
+    replaces = Partition(
+        replicas=(1, 9, 3), adding=(9,), removing=(3,), move=MoveRecord(target=(1, 9), original=(3, 1))
+    )
+    assert lost(replaces) == {3: 1}, "the move cannot take it away"
+    assert repair_targets.wanted_replicas(cluster, replaces, None) == (3, 1), "in their original order"
 
 
 def test_dynamic_configs_override_the_servers_settings_and_invalid_ones_are_reported_and_ignored() -> None:
