@@ -144,11 +144,12 @@ class BareController:
         reason: str = "",
         route: str | None = None,
         throttle: int = -1,
+        expected: Replicas | None = None,
         by: Requester = CONTROLLER,
     ) -> dict[Name, KafkaError | None]:
         topics: dict[str, list[Any]] = {}
         for (topic, index), target in targets.items():
-            topics.setdefault(topic, []).append((index, target, None))
+            topics.setdefault(topic, []).append((index, target, expected))
         request = AlterReassignments(
             topics=list(topics.items()),
             queue=queue,

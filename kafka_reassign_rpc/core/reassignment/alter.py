@@ -3,7 +3,8 @@
 The checks come in the order of ZooKeeper mode and have its texts (KafkaController.validateReplicas,
 maybeBuildReassignment, maybeTriggerPartitionReassignment), with two additions and one difference:
 
-- `expected` (compare-and-set on the assignment) and the replication factor guard (KIP-860) refuse a target.
+- `expected` (compare-and-set on the assignment) refuses a target or a cancel, also one of what is not in flight: the
+  caller withdraws a waiting move for such a cancel. The replication factor guard (KIP-860) refuses a target.
 - A change of target is refused where the replicas that it removes at once could cut producers off (KIP-236).
 - A target or a cancel that would leave the partition without a leader, although it has a live in-sync replica, is
   refused. Kafka's ZooKeeper mode carries it out, and the partition stays offline. KRaft refuses such a cancel; this
@@ -86,13 +87,12 @@ def alter(
         if error is not None:
             return error, []
     elif current is None or not current.is_moving:
-        return NoReassignmentInProgress(), []
+        return _unexpected(partition, expected) or NoReassignmentInProgress(), []
     if partition is None:
         return UnknownTopicOrPartition("The partition does not exist."), []
-    if expected is not None and partition.replicas != expected:
-        return InvalidReplicaAssignment(
-            f"The assignment is not the expected one: expected {list(expected)}, found {list(partition.replicas)}"
-        ), []
+    error = _unexpected(partition, expected)
+    if error is not None:
+        return error, []
     if target is None or to is None:
         return _with_assignment(
             view.cluster, topic, index, partition, cancel(partition), to_cancel=True, even_uncleanly=even_uncleanly
@@ -116,6 +116,15 @@ def _hidden_partition(cluster: Cluster, topic: str, index: int) -> Partition | N
     before it answers that the partition does not exist."""
     known = cluster.topics.get(topic)
     return None if known is None else known.partitions.get(index)
+
+
+def _unexpected(partition: Partition | None, expected: Replicas | None) -> KafkaError | None:
+    """Why the partition is not the one that the client expects, or None."""
+    if partition is None or expected is None or partition.replicas == expected:
+        return None
+    return InvalidReplicaAssignment(
+        f"The assignment is not the expected one: expected {list(expected)}, found {list(partition.replicas)}"
+    )
 
 
 def _invalid_target(

@@ -322,3 +322,16 @@ def test_860_5_an_unexpected_assignment_is_refused_and_the_text_shows_the_presen
     assert "[1, 2, 4, 3]" in str(error)
     assert changes == []
     assert alter(view(before), TOPIC, 0, target, allow_replication_factor_change=True, expected=(1, 2, 4, 3))[1]
+
+
+def test_860_5_an_unexpected_assignment_refuses_the_cancel_of_what_is_not_in_flight() -> None:
+    """The caller may withdraw a move that waits only where the partition is the expected one."""
+    before = view(not_moving(1, 2, 3))
+    error, changes = alter(before, TOPIC, 0, None, allow_replication_factor_change=True, expected=(9, 9))
+    assert type(error) is InvalidReplicaAssignment
+    assert str(error) == "The assignment is not the expected one: expected [9, 9], found [1, 2, 3]"
+    assert changes == []
+    error, _ = alter(before, TOPIC, 0, None, allow_replication_factor_change=True, expected=(1, 2, 3))
+    assert type(error) is NoReassignmentInProgress
+    error, _ = alter(before, "nope", 0, None, allow_replication_factor_change=True, expected=(1, 2, 3))
+    assert type(error) is NoReassignmentInProgress
