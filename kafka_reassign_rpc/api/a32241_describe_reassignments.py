@@ -1,9 +1,10 @@
 """DescribeReassignments (vendor key 32241), version 0: moves by their identity (KIP-240).
 
 Behaviour   All moves where the topics are null, else the named ones. The answer leaves a move out, without an
-            error, where it is not the current one of its partition. The throttles are those of topic and broker
-            configs for the leader and for each replica of the target; 2^63-1 bytes/s where none applies.
-            NOT_CONTROLLER on any other node.
+            error, where it is not the current one of its partition. A topic or a partition that is named again adds
+            to what is asked for; topics and partitions come in the order of their first mention. The throttles are
+            those of topic and broker configs for the leader and for each replica of the target; 2^63-1 bytes/s
+            where none applies. NOT_CONTROLLER on any other node.
 Tags        Tagged fields name topic and partition (the proposal leaves both to the client's memory), and give the
             progress as of the last sample of the brokers' log dirs (see core.reassignment.progress), the route and
             the reason. The answer to an empty list says why reassignments are disabled (KIP-236), if they are.
@@ -13,7 +14,7 @@ Speed       A topic's descriptions are cached until one of its partitions, a thr
 """
 
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.api_definition import (
@@ -49,6 +50,10 @@ NO_PROGRESS = MoveProgress()
 
 _AskedTopic = DescribeReassignmentsRequest.DescribeReassignmentsTopic
 
+Asked = dict[str, dict[int, int | set[int]]]
+"""The identities that are asked for, by topic and partition, in the order of the request. A set only where a partition
+has several: a hundred thousand sets would take long to free."""
+
 
 async def handle(
     node: Node, request: DescribeReassignmentsRequest, _ctx: RequestContext
@@ -56,7 +61,7 @@ async def handle(
     controller = active_controller(node)
     if controller is None:
         raise NotController
-    asked: dict[str, dict[int, int]] | None = None
+    asked: Asked | None = None
     if request.topic_reassignments is not None:
         if not request.topic_reassignments:
             return await _disabled_reassignments(controller)
@@ -68,7 +73,8 @@ async def handle(
         cache_key = CacheKey(topic.revision, controller.samples(), throttles)
         kept = _FRAGMENTS.of_topic(topic.name, cache_key) if asked is None else None
         if kept is None:
-            missing.append(Missing(topic.name, cache_key, [(index, topic.partitions[index]) for index in indexes], []))
+            ordered = indexes if asked is None else filter(frozenset(indexes).__contains__, asked[topic.name])
+            missing.append(Missing(topic.name, cache_key, [(index, topic.partitions[index]) for index in ordered], []))
         parts[topic.name] = kept or NOTHING
     await in_turns(_describe(controller, missing, asked))
     for one in missing:
@@ -84,13 +90,17 @@ async def handle(
 
 def _asked(
     topics: Sequence[_AskedTopic],
-) -> Steps[dict[str, dict[int, int]]]:
-    """The identity of each move that is asked for."""
-    asked: dict[str, dict[int, int]] = {}
+) -> Steps[Asked]:
+    """The identities of the moves that are asked for."""
+    asked: Asked = {}
     for topic, end_of_topics in paced(topics):
-        of_topic = asked[topic.topic] = {}
+        of_topic = asked.setdefault(topic.topic, {})
         for move, pause in paced(topic.reassignments):
-            of_topic[move.partition_id] = move.reassignment_id
+            known = of_topic.setdefault(move.partition_id, move.reassignment_id)
+            if isinstance(known, set):
+                known.add(move.reassignment_id)
+            elif known != move.reassignment_id:
+                of_topic[move.partition_id] = {known, move.reassignment_id}
             if pause:
                 yield
         if end_of_topics:
@@ -98,16 +108,18 @@ def _asked(
     return asked
 
 
-def _describe(
-    controller: ControllerPort, missing: "Sequence[Missing]", asked: Mapping[str, Mapping[int, int]] | None
-) -> Steps[None]:
+def _is_asked(identities: int | set[int], identity: int) -> bool:
+    return identity in identities if isinstance(identities, set) else identity == identities
+
+
+def _describe(controller: ControllerPort, missing: "Sequence[Missing]", asked: Asked | None) -> Steps[None]:
     """Finds the descriptions that are not in the cache."""
     every = ((one, index, partition) for one in missing for index, partition in one.partitions)
     for (one, index, partition), pause in paced(every):
         if pause:
             yield
         move = partition.move
-        if move is None or (move.id < 0 if asked is None else move.id != asked[one.topic][index]):
+        if move is None or not (move.id >= 0 if asked is None else _is_asked(asked[one.topic][index], move.id)):
             continue
         figures = controller.progress(one.topic, index) or NO_PROGRESS
         one.found.append(_FRAGMENTS.description(one.topic, index, partition, one.cache_key.throttles, figures))

@@ -151,8 +151,9 @@ class ModelController:
     def list_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
     ) -> Iterable[tuple[Topic, Collection[int]]]:
-        for name, found in self._node.known.items():
-            if wanted is None or name in wanted:
+        for name in self._node.known if wanted is None else wanted:
+            found = self._node.known.get(name)
+            if found is not None:
                 chosen = found.partitions if wanted is None else wanted[name]
                 moving = [i for i, p in found.partitions.items() if p.is_moving and i in chosen]
                 if moving:

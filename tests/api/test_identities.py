@@ -1,5 +1,6 @@
 """ListReassignments and DescribeReassignments: the identities of moves, and their descriptions (KIP-240)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given
@@ -36,11 +37,21 @@ def listing(*topics: tuple[str, list[int]]) -> Any:
 
 
 def description(name: str, *moves: tuple[int, int]) -> Any:
+    return descriptions((name, moves))
+
+
+def descriptions(*topics: tuple[str, Sequence[tuple[int, int]]]) -> Any:
     one = DescribeReassignmentsRequest.DescribeReassignmentsTopic
-    asked = [one.DescribeReassignmentsMove(version=0, partition_id=i, reassignment_id=number) for i, number in moves]
-    return DescribeReassignmentsRequest(
-        version=0, timeout_ms=1, topic_reassignments=[one(version=0, topic=name, reassignments=asked)]
-    )
+    move = one.DescribeReassignmentsMove
+    asked = [
+        one(
+            version=0,
+            topic=name,
+            reassignments=[move(version=0, partition_id=index, reassignment_id=number) for index, number in moves],
+        )
+        for name, moves in topics
+    ]
+    return DescribeReassignmentsRequest(version=0, timeout_ms=1, topic_reassignments=asked)
 
 
 def listed(answer: Any) -> dict[tuple[str, int], int]:
@@ -118,6 +129,23 @@ async def test_240_3_an_identity_that_is_not_the_current_one_is_left_out_without
     answer = await ask(node(), description("a", (0, 999), (1, 1001)), 0)
     assert answer.error_code == 0
     assert [one.reassignment_id for one in answer.descriptions] == [1001]
+
+
+async def test_240_3_a_topic_or_a_partition_named_again_adds_to_the_moves_that_are_asked_for() -> None:
+    for asked in (
+        descriptions(("a", [(0, 1000)]), ("a", [(1, 1001)])),
+        descriptions(("a", [(0, 1000), (0, 5), (1, 1001)])),
+        descriptions(("a", [(0, 5), (0, 1000)]), ("a", [(1, 1001), (0, 1000)])),
+    ):
+        answer = await ask(node(), asked, 0)
+        assert [(one.partition_id, one.reassignment_id) for one in answer.descriptions] == [(0, 1000), (1, 1001)]
+
+
+async def test_240_1_descriptions_come_in_the_order_of_the_request() -> None:
+    here = ModelNode(topic("a", {index: moving(index) for index in range(3)}), topic("b", {0: moving(0)}))
+    asked = descriptions(("b", [(0, 1000)]), ("a", [(2, 1002), (0, 1000)]), ("b", [(9, 1)]), ("a", [(1, 1001)]))
+    answer = await ask(here, asked, 0)
+    assert [(one.topic, one.partition_id) for one in answer.descriptions] == [("b", 0), ("a", 2), ("a", 0), ("a", 1)]
 
 
 # ---------------------------------------------------------------------------------------------------- progress
