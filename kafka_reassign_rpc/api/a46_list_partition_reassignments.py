@@ -2,8 +2,9 @@
 
 Behaviour   All moving partitions where topics are null, else those of the named ones that move. The answer leaves
             out topics without a move and topics that do not exist. NOT_CONTROLLER at the top level on any other
-            node. A partition whose move waits in the queue is listed too, with its current replicas and with the
-            adding and removing replicas that the move will have.
+            node; any other error names the partitions that were asked for again, without replicas, as in Kafka. A
+            partition whose move waits in the queue is listed too, with its current replicas and with the adding and
+            removing replicas that the move will have.
 Tags        240 of a partition: the identity of its move (KIP-240), once its record is durable.
             241: "waiting" where the move waits in the queue.
             242: the route of the move, where it is not RPC. 243: its reason, if it has one.
@@ -31,6 +32,7 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.large_requests import (
     AnswerSteps,
     Steps,
+    answer_with,
     at_once,
     existing,
     handled,
@@ -45,6 +47,7 @@ from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
+from kafka_reassign_rpc.protocol.sliced_messages import InParts
 
 AT_ONCE = 5000
 
@@ -62,6 +65,8 @@ _ROUTE, _REASON = b"\xf2\x01", b"\xf3\x01"
 """The numbers 242 and 243."""
 
 _LONG = struct.Struct(">q")
+
+_Topic = ListPartitionReassignmentsResponse.OngoingTopicReassignment
 
 Listed = Sequence[tuple[int, Partition, WaitingMove | None]]
 Moving = tuple[Sequence[int], Sequence[Partition]]
@@ -216,12 +221,23 @@ def _tags(first: bytes, of: MoveRecord | WaitingMove) -> bytes:
     return b"".join([uvarint(len(tags)), *tags])
 
 
-def fail(
-    _request: ListPartitionReassignmentsRequest, _version: int, error: KafkaError
-) -> ListPartitionReassignmentsResponse:
-    return ListPartitionReassignmentsResponse(
-        version=0, throttle_time_ms=0, error_code=error.code, error_message=error.message, topics=[]
+def fail(request: ListPartitionReassignmentsRequest, _version: int, error: KafkaError) -> Handled:
+    """NOT_CONTROLLER stands alone. Any other error comes with the partitions that were asked for, without replicas: as
+    Kafka's ListPartitionReassignmentsRequest.getErrorResponse has it."""
+    topics = () if isinstance(error, NotController) else request.topics or ()
+    elements = (
+        InParts(
+            _Topic(version=0, name=topic.name),
+            "partitions",
+            len(topic.partition_indexes),
+            ((index, (), (), ()) for index in topic.partition_indexes),
+        )
+        for topic in topics
     )
+    answer = ListPartitionReassignmentsResponse(
+        version=0, throttle_time_ms=0, error_code=error.code, error_message=error.message
+    )
+    return answer_with(answer, "topics", elements, len(topics), items_of(len(t.partition_indexes) for t in topics))
 
 
 API = Api(

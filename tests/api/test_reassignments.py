@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.api.a46_list_partition_reassignments import ListFragments, encode_partition
 from kafka_reassign_rpc.api.large_requests import ITEMS_PER_SLICE, MOST_REPLICAS, at_once
 from kafka_reassign_rpc.api.ports import AlterReassignments
+from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -177,7 +178,7 @@ async def test_a01_a02_another_node_answers_not_controller_at_the_top_alone(reas
     text = "This is not the correct controller for this cluster."
     assert (answer.error_code, answer.error_message, list(answer.responses)) == (41, text, [])
     if reason != "resigned meanwhile":
-        listed = await ask(node, ListPartitionReassignmentsRequest(version=0, topics=None), 0)
+        listed = await ask(node, list_of(t=[0]), 0)
         assert (listed.error_code, listed.error_message, list(listed.topics)) == (41, text, [])
 
 
@@ -208,6 +209,18 @@ def list_of(**topics: list[int]) -> ListPartitionReassignmentsRequest:
     kind = ListPartitionReassignmentsRequest
     one = kind.ListPartitionReassignmentsTopics
     return kind(version=0, topics=[one(version=0, name=n, partition_indexes=i) for n, i in topics.items()])
+
+
+@pytest.mark.parametrize("many", [2, 60_000])
+async def test_j02_a_refused_list_names_the_partitions_that_were_asked_for_without_replicas(many: int) -> None:
+    asked, nobody = list_of(a=[*range(many)], nope=[5], b=[]), AclAuthorizer()
+    answer = await ask(ModelNode(topic("a", {0: moving(0)})), asked, 0, nobody)
+    assert (answer.error_code, [one.name for one in answer.topics]) == (31, ["a", "nope", "b"])
+    named = [[p.partition_index for p in one.partitions] for one in answer.topics]
+    assert named == [[*range(many)], [5], []]
+    assert not any(p.replicas or p.adding_replicas or p.removing_replicas for t in answer.topics for p in t.partitions)
+    everything = await ask(ModelNode(), ListPartitionReassignmentsRequest(version=0, topics=None), 0, nobody)
+    assert (everything.error_code, everything.topics) == (31, [])
 
 
 SHOWN = ([1, 2, 4, 3], [4], [3], 1000)
