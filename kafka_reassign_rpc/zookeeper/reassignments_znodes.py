@@ -7,6 +7,8 @@
     reason      one was given                          why it came
     throttle    the move has a throttle lease          bytes/s of the lease
     kept        the target was changed in flight       adding replicas of a former target that stay until completion
+    legacy      a request znode with it gave the       true: the move counts as an entry of `/admin/reassign_partitions`
+                target
 
 The record exists as long as the move. The znode's czxid is the move's id, its ctime the start of the move. Adding and
 removing replicas are in the topic znode, where stock Kafka looks for them.
@@ -34,6 +36,7 @@ class _MoveRecord(msgspec.Struct, omit_defaults=True, gc=False):
     reason: str = ""
     throttle: Annotated[int, msgspec.Meta(ge=NO_RATE, le=MAX_INT64)] = NO_RATE
     kept: tuple[Id, ...] = ()
+    legacy: bool = False
 
 
 _json = msgspec.json.Encoder()
@@ -58,11 +61,14 @@ def decode_move_record(data: bytes, path: str, stat: Stat | None = None) -> Move
         record.reason,
         record.throttle,
         record.kept,
+        record.legacy,
     )
 
 
 def encode_move_record(move: MoveRecord) -> bytes:
     """Target and original replicas; other fields only where they do not have their default."""
     return _json.encode(
-        _MoveRecord(VERSION, move.target, move.original, move.route, move.reason, move.throttle, move.retained)
+        _MoveRecord(
+            VERSION, move.target, move.original, move.route, move.reason, move.throttle, move.retained, move.legacy
+        )
     )

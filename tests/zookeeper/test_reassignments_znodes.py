@@ -30,6 +30,9 @@ def test_236_8_the_record_of_a_move_says_by_which_route_it_came_and_may_say_what
     data = encode_move_record(MoveRecord((3,), (1,), route=BATCH))
     assert json.loads(data) == {"version": 1, "target": [3], "original_replicas": [1], "route": "batch"}
     assert decode_move_record(data[:-1] + b',"later":{"than":"this"}}', PATH).route == BATCH
+    legacy = MoveRecord((3,), (1,), route=BATCH, legacy=True)
+    assert json.loads(encode_move_record(legacy))["legacy"] is True
+    assert decode_move_record(encode_move_record(legacy), PATH) == legacy
     with pytest.raises(BadZnode):
         decode_move_record(b'{"version":1,"target":[3],"original_replicas":[1],"route":7}', PATH)
     said = encode_move_record(MoveRecord((3,), (1,), reason='heal "broker" \u20ac3'))

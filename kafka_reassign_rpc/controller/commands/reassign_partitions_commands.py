@@ -5,7 +5,7 @@ within ZooKeeper's limit on the size of a znode: original replicas make the znod
 no room wait until others have left.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.commit.durable_store import MAX_STEP_BYTES
@@ -14,7 +14,7 @@ from kafka_reassign_rpc.controller.loading.load_queue import ZnodeProblem
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.cluster import BATCH, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.requesters import znode
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
@@ -49,6 +49,7 @@ def process_batch_and_queue(work: Round) -> Iterator[None]:
         yield from work.count_moves_in_flight()
         yield from _start_entries(work, batch)
     if cancel is not None and changes.cancelled is None:
+        yield from _roll_back_legacy_requests(work, {} if batch is None else batch.entries)
         changes.cancelled = cancel
         reason = "the znode cannot be deleted: it has children" if cancel.occupied else None
         work.view.report(Event(catalogue.BATCH_CANCELLED, reason=reason))
@@ -130,18 +131,7 @@ def _roll_back(work: Round, batch: BatchZnode) -> Iterator[None]:
     changes = work.view.batch
     room = ROOM - len(encode_reassignments(batch.entries))
     for name, entry, pause in _entries(work, batch):
-        before = work.view.get(*name)
-        outcome = reassign_partitions.roll_back(work.view, name, entry)
-        refused = work.refused.get(name[0])
-        if outcome.changes and refused is not None:
-            outcome = reassign_partitions.not_cancelled_outcome(entry, str(refused))
-        for change in outcome.changes:
-            work.view.add(change)
-        if outcome.changes and before is not None:
-            work.view.unthrottle(*name, before.replicas)
-        if outcome.report is not None:
-            what = catalogue.ENTRY_ROLLED_BACK if outcome.entry is None else catalogue.ENTRY_CANCEL_SKIPPED
-            work.view.report(Event(what, *name, reason=outcome.report, target=entry.target))
+        outcome = _roll_back_move(work, name, entry)
         if outcome.entry is None:
             changes.ended[name] = None
         else:
@@ -150,6 +140,61 @@ def _roll_back(work: Round, batch: BatchZnode) -> Iterator[None]:
                 changes.noted[name] = outcome.entry
         if pause:
             yield
+
+
+def _roll_back_legacy_requests(work: Round, entries: Mapping[TopicPartition, BatchEntry]) -> Iterator[None]:
+    """Roll back the moves of request znodes with `"legacy":true`, and withdraw those of them that wait.
+
+    They have no entry in the batch, unless somebody has made one; their records have the original replicas.
+    """
+    for name, pause in in_slices(_moving(work), SLICE):
+        partition = work.view.get(*name)
+        if partition is not None and partition.is_moving and partition.move is not None and partition.move.legacy:
+            entry = entries.get(name)
+            if entry is None or entry.target != partition.target:
+                _roll_back_move(work, name, BatchEntry(partition.target, partition.original))
+        if pause:
+            yield
+    for name, pause in in_slices(_waiting(work), SLICE):
+        move = queue_admission.find(work.view, name)
+        if move is not None and move.route == BATCH:
+            queue_admission.withdraw(work.view, name)
+        if pause:
+            yield
+
+
+def _moving(work: Round) -> Iterator[TopicPartition]:
+    """Partitions that move, also those that this round starts."""
+    moving = work.view.cluster.moving
+    for topic, indexes in list(moving.items()):
+        for index in list(indexes):
+            yield TopicPartition(topic, index)
+    yield from [name for name in work.view.partitions if name.partition not in moving.get(name.topic, ())]
+
+
+def _waiting(work: Round) -> Iterator[TopicPartition]:
+    """Partitions whose move waits in the queue, also those that join it in this round."""
+    for topic, places in list(work.view.cluster.queue.topics.items()):
+        for index in list(places):
+            yield TopicPartition(topic, index)
+    yield from list(work.view.queue.appended)
+
+
+def _roll_back_move(work: Round, name: TopicPartition, entry: BatchEntry) -> reassign_partitions.BatchEntryOutcome:
+    """Cancel the move of an entry, with its throttle, and report what its author has to know."""
+    before = work.view.get(*name)
+    outcome = reassign_partitions.roll_back(work.view, name, entry)
+    refused = work.refused.get(name[0])
+    if outcome.changes and refused is not None:
+        outcome = reassign_partitions.not_cancelled_outcome(entry, str(refused))
+    for change in outcome.changes:
+        work.view.add(change)
+    if outcome.changes and before is not None:
+        work.view.unthrottle(*name, before.replicas)
+    if outcome.report is not None:
+        what = catalogue.ENTRY_ROLLED_BACK if outcome.entry is None else catalogue.ENTRY_CANCEL_SKIPPED
+        work.view.report(Event(what, *name, reason=outcome.report, target=entry.target))
+    return outcome
 
 
 class ProcessBatchAndQueue(Command[None]):

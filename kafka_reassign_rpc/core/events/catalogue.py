@@ -187,7 +187,7 @@ _TYPES = (
         ENTRY_CANCEL_SKIPPED,
         "WARNING",
         _ENTRY,
-        "The cancel of the batch has left an entry in the batch, and its move goes on (KIP-236).",
+        "The cancel of the batch has not cancelled a move: it goes on, and its entry, if it has one, stays (KIP-236).",
     ),
     EventType(
         BATCH_CANCELLED,

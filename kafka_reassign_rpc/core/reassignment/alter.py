@@ -205,7 +205,15 @@ def _move_record(partition: Partition, to: Reassigned, route: str, reason: str, 
     target = to.replicas[: len(to.replicas) - len(to.removing)]
     if partition.move is not None and partition.is_moving:
         rate = partition.move.throttle if throttle == AS_IT_IS else throttle or NO_RATE
-        return replace(partition.move, target=target, route=route, reason=reason, throttle=rate, retained=to.retained)
+        return replace(
+            partition.move,
+            target=target,
+            route=route,
+            reason=reason,
+            throttle=rate,
+            retained=to.retained,
+            legacy=False,
+        )
     return MoveRecord(
         target=target, original=partition.origin, route=route, reason=reason, throttle=throttle or NO_RATE
     )

@@ -41,6 +41,8 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False):
     throttle    the rate of the move's throttle lease, bytes/s; -1: no lease (see `core.state.throttle_leases`)
     retained    adding replicas of a former target that the leader or the ISR still needed when the target changed (see
                 `core.reassignment_algebra.target_change`): they leave with the original ones, a cancel removes them
+    legacy      a request znode with `"legacy":true` has given the current target: the move counts as an entry of
+                `/admin/reassign_partitions` although it has none
     """
 
     target: tuple[int, ...]
@@ -51,6 +53,7 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
     throttle: int = -1
     retained: tuple[int, ...] = ()
+    legacy: bool = False
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):

@@ -39,7 +39,7 @@ from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, REQUEST, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import NO_CAP, Queue, QueuePlace, WaitingLine, WaitingMove
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start
@@ -108,7 +108,15 @@ def decide_waiting_move(
     given = _with_changes(view, cancelled)
     standing = given.get(*name) or partition
     started = start(
-        given, name, standing, move.target, move.route, settings, reason=move.reason, throttle=move.throttle
+        given,
+        name,
+        standing,
+        move.target,
+        move.route,
+        settings,
+        reason=move.reason,
+        throttle=move.throttle,
+        legacy=move.route == BATCH,  # entries of the batch wait in their own znode
     )
     if started.error is not None:
         return QueueOutcome(leaves=True, report=f"{started.error.name}: {started.error}")

@@ -26,6 +26,9 @@ With a cancel of the whole batch:
         no original replica is in the ISR while an adding one is alive;
         the cancel needs an unclean election; but if all these replicas are offline, it is rolled back, since the
         partition is lost either way.
+
+A move that a request znode with `"legacy":true` has started is rolled back as if it had an entry, with the original
+replicas of its record. A move whose entry somebody has taken out goes on by itself.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

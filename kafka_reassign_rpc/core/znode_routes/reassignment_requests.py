@@ -25,7 +25,8 @@ from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route
 
 
 class ReassignmentRequest(msgspec.Struct, frozen=True):
-    """The content of a request znode. `legacy`: its moves count as moves of `/admin/reassign_partitions`."""
+    """The content of a request znode. `legacy`: its moves count as moves of `/admin/reassign_partitions`, and a
+    cancel of that cancels them; they have no entry there."""
 
     targets: Mapping[TopicPartition, tuple[int, ...]] = {}
     legacy: bool = False
@@ -54,7 +55,7 @@ def decide_target(
         return RequestOutcome(report=ignored)
     if (partition.target if partition.is_moving else partition.replicas) == target:
         return RequestOutcome()
-    started = start(view, name, partition, target, route, settings)
+    started = start(view, name, partition, target, route, settings, legacy=route == BATCH)
     if started.error is not None:
         return RequestOutcome(report=str(started.error))
     if route == BATCH:

@@ -8,6 +8,8 @@ replace a client's, as in Kafka.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS, alter
@@ -56,8 +58,12 @@ def start(
     *,
     reason: str = "",
     throttle: int = AS_IT_IS,
+    legacy: bool = False,
 ) -> Started:
-    """Give a partition a target that came through ZooKeeper: as for a client's, but the move waits for dead brokers."""
+    """Give a partition a target that came through ZooKeeper: as for a client's, but the move waits for dead brokers.
+
+    `legacy`: see `MoveRecord`.
+    """
     may_change = restrictions.replication_factor_may_change(view.cluster, settings)
     error, changes = alter(
         view,
@@ -72,8 +78,17 @@ def start(
     error = restrictions.with_reason(error, forbidden=not may_change)
     if error is not None:
         return Started(error)
+    if legacy:
+        changes = [_by_legacy_request(change) for change in changes]
     dead = [broker for broker in without(target, partition.origin) if not view.cluster.is_live(broker)]
     return Started(None, changes, f"waits for broker(s) {listed(dead)}, which are not alive" if dead else None)
+
+
+def _by_legacy_request(change: PartitionChange) -> PartitionChange:
+    value = change.value
+    if value.move is None:
+        return change
+    return change._replace(value=replace(value, move=replace(value.move, legacy=True)))
 
 
 def listed(brokers: Iterable[int]) -> str:

@@ -11,10 +11,19 @@ import pytest
 
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import BareController, Name, Replicas, batch, batch_json, elected_controller
+from tests.controller.bare_controller import (
+    BareController,
+    Name,
+    Replicas,
+    batch,
+    batch_json,
+    elected_controller,
+    put_request,
+)
 from tests.controller.crash_points import (
     FIRST,
     ORIGIN,
+    SECOND,
     Ends,
     Step,
     cancel,
@@ -44,6 +53,12 @@ async def half_way(controller: BareController) -> None:
 
 async def request_cancel(controller: BareController) -> None:
     await controller.zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
+
+
+async def request_second_in_the_batchs_name(controller: BareController) -> None:
+    """Other targets, by a request znode that counts as the batch: the entries leave, the moves go on."""
+    await put_request(controller.zk, SECOND, legacy=True)
+    await controller.start_requests()
 
 
 async def alter(controller: BareController) -> None:
@@ -78,6 +93,10 @@ STORIES = {
     "a cancel of all half-way": Story((submit, look, half_way, request_cancel), look, (HALF,)),
     "a cancel that passes over": Story((submit, look, lose_the_original_replicas, request_cancel), look, (PASSED,)),
     "a cancel before anything starts": Story((submit, request_cancel), look, (ORIGIN,)),
+    "a cancel of moves without entries": Story((request_second_in_the_batchs_name, request_cancel), look, (ORIGIN,)),
+    "a cancel of moves that have lost their entries": Story(
+        (submit, look, request_second_in_the_batchs_name, request_cancel), look, (ORIGIN,)
+    ),
     "clients' targets": Story((submit, look), alter, (ALTERED, FIRST)),
     "clients' cancels": Story((submit, look), cancel, (ORIGIN, FIRST)),
 }

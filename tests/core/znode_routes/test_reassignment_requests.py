@@ -142,3 +142,16 @@ def test_236_8_a_decision_of_a_request_sees_the_earlier_ones_of_its_round() -> N
     value = here.partitions[NAME].value
     assert sets(value) == ((2, 4, 1), (4,), (1,))
     assert value.pending_deletion == (3,)
+
+
+def test_236_2_the_record_says_that_a_legacy_request_gave_the_target_until_another_target_comes() -> None:
+    started = made(decided(view(not_moving(1, 2)), 2, 3, legacy=True).changes)
+    assert started.move is not None
+    assert (started.move.route, started.move.legacy) == (BATCH, True)
+    entry = BatchEntry((2, 4))
+    after = made(reassign_partitions.decide_entry(view(started), NAME, entry, DEFAULT_SETTINGS).changes)
+    assert after.move is not None
+    assert (after.move.route, after.move.legacy) == (BATCH, False)
+    other = made(decided(view(not_moving(1, 2)), 2, 3).changes)
+    assert other.move is not None
+    assert not other.move.legacy
