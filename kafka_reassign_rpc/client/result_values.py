@@ -19,7 +19,8 @@ class Reassignment:
     """The identity of one move of one partition (KIP-240).
 
     Two moves of the same partition, one after the other, have two identities. Equality and hash go by the partition and
-    by the id that the server gave the move when it recorded it.
+    by the id that the server gave the move when it recorded it. Moves of other partitions may have the same id, such as
+    those that started in one request: keep the whole value, or id and partition.
     """
 
     __slots__ = ("_id", "topic_partition")

@@ -117,7 +117,7 @@ class Move(msgspec.Struct, frozen=True):
     topic: str
     partition: int
     state: Literal["moving", "waiting"]
-    id: Annotated[int | None, _about("the czxid of `/admin/reassignments/TOPIC/PARTITION`")]
+    id: Annotated[int | None, _about("the czxid of `/admin/reassignments/TOPIC/PARTITION`; unique for the partition")]
     original: Annotated[Sequence[int], _about("the replicas that it moves from")]
     target: Annotated[Sequence[int], _about("the replicas that it leads to")]
     adding: Annotated[Sequence[int], _about("replicas that get a copy")]

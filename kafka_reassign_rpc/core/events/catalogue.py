@@ -106,7 +106,7 @@ EVERY_EVENT = {
 EVENT_FIELDS = {
     "topic": "the topic",
     "partition": "the partition's number; without it the event is about the whole topic",
-    "id": "id of the move: the czxid of `/admin/reassignments/TOPIC/PARTITION`",
+    "id": "id of the move: the czxid of `/admin/reassignments/TOPIC/PARTITION`; unique for that partition",
     "route": "how the move came: `rpc`, `batch`, `queue`, `request` or `heal`",
     "who": "who asked, for people: a client (`User:alice as admin-1 from 10.0.0.7`), `znode /admin/…`, or `controller`;"
     " a principal or client id that is not one plain word is in quotes, with escapes as in JSON",
