@@ -251,6 +251,8 @@ class TopicsRead(Command[None]):
     """Topics that others have created or changed, as just read from ZooKeeper.
 
     unreadable  topics whose znodes cannot be decoded, with the reason
+    configs     the configs of `found`, where they have some. Those of new topics count: changes are announced, but not
+                the first config (Kafka: AdminZkClient.createTopicWithAssignment)
     appeared    called with the names once the topics are usable
 
     Where the cluster has another topic of the same name, nothing is done: that one is newer.
@@ -262,12 +264,14 @@ class TopicsRead(Command[None]):
         unreadable: Mapping[str, str],
         own_id: int,
         *,
+        configs: Mapping[str, Mapping[str, str]],
         appeared: Callable[[Sequence[str]], None],
     ) -> None:
         super().__init__()
         self._found = found
         self._unreadable = unreadable
         self._own_id = own_id
+        self._configs = configs
         self._appeared = appeared
         self._put: dict[str, None] = {}
         self._changed: set[TopicPartition] = set()
@@ -293,6 +297,8 @@ class TopicsRead(Command[None]):
 
     def _put_in(self, cluster: Cluster, topic: Topic) -> None:
         known = cluster.topics.get(topic.name)
+        if known is None:
+            replay.put_configs(cluster, replay.TOPICS, {topic.name: self._configs.get(topic.name, {})})
         partitions = {index: _newer(known, index, value) for index, value in topic.partitions.items()}
         before = {} if known is None else known.partitions
         self._changed.update(

@@ -32,6 +32,7 @@ from kafka_reassign_rpc.controller.loading import load_cluster, load_queue
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import CancelAll
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
@@ -252,6 +253,8 @@ class ZooKeeperWatches:
         since = self._zk.last_zxid
         moves, _ = await load_cluster.read_moves(self._zk, names)
         read = await load_cluster.read_topics(self._zk, names, moves)
+        # Nobody announces the config of a new topic. It is written before the topic: so it is read after it.
+        configs = await load_cluster.read_named_configs(self._zk, replay.TOPICS, list(read.found))
         await self._zk.place_watches(data=[znode_paths.topic(name) for name in names], since_zxid=since)
         self._watched.update(names)
         known = self._loop.cluster.topics
@@ -265,7 +268,7 @@ class ZooKeeperWatches:
                 await self._loop.submit(topic_commands.TopicsVanished(replaced))
         self._loop.submit(
             topic_commands.TopicsRead(
-                read.found, read.unreadable, self._term.own_id, appeared=self._term.topics_appeared
+                read.found, read.unreadable, self._term.own_id, configs=configs, appeared=self._term.topics_appeared
             )
         )
         await self.deletions()  # a mark may have been there before its topic was known

@@ -19,7 +19,7 @@ async def read_again(controller: BareController, *names: str) -> list[str]:
     """What the watches do when others have changed topics. Returns the names that appeared."""
     appeared: list[str] = []
     found, unreadable = await load_cluster.read_topics(controller.zk, names)
-    await controller.loop.submit(TopicsRead(found, unreadable, SERVER, appeared=appeared.extend))
+    await controller.loop.submit(TopicsRead(found, unreadable, SERVER, configs={}, appeared=appeared.extend))
     return appeared
 
 

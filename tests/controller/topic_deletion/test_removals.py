@@ -224,7 +224,7 @@ async def test_sv_10_a_late_reading_of_a_topic_does_not_replace_a_newer_one(zk: 
         await zk.delete_tree(znode_paths.topic("t"))
         await controller.loop.submit(TopicsVanished({"t": controller.cluster.topics["t"].created}))
         made = await create(controller, "t")
-        await controller.loop.submit(TopicsRead(late.found, {}, 1000, appeared=lambda _: None))
+        await controller.loop.submit(TopicsRead(late.found, {}, 1000, configs={}, appeared=lambda _: None))
         assert isinstance(made, CreatedTopic)
         assert controller.cluster.topics["t"].id == made.id
         await controller.check()
