@@ -4,7 +4,8 @@ The former controller may have stopped between any two of its writes. The new on
 
     in the topic znode               elsewhere                  the new controller
     no move                          a move record              removes the record: nothing had moved (an orphan)
-    no move, pending deletion        ISR or leader among them   takes them out of the ISR and elects another leader
+    no move, pending deletion        ISR or leader among them   takes them out of the ISR and elects another leader; if
+                                                                nobody else is in sync, they stay until somebody is
     a move                           no record                  writes a record with the present origin (a stock
                                                                 controller has started the move)
     a move                           record of another target   corrects the record: the topic znode is the truth
@@ -65,6 +66,8 @@ def _without_former_replicas(cluster: Cluster, topic: str, partition: Partition)
 
     A cancel or a change of target was half-written.
     """
+    if not allows_unclean(cluster, topic):
+        partition = _with_all_in_sync(partition)
     isr = among(partition.isr, partition.replicas)
     if isr == partition.isr and partition.leader in (NO_LEADER, *partition.replicas):
         return partition
@@ -86,6 +89,24 @@ def _without_former_replicas(cluster: Cluster, topic: str, partition: Partition)
         elected = first_electable(cluster, partition, partition.replicas, isr)
         leader = NO_LEADER if elected is None else elected
     return replace(partition, isr=isr, leader=leader, leader_epoch=partition.leader_epoch + 1)
+
+
+def _with_all_in_sync(partition: Partition) -> Partition:
+    """Where all that is in sync is pending deletion, it stays until the others have caught up.
+
+    No change of ours leaves that while a replica in sync lives: the record is older than a stock controller's move.
+    """
+    move = partition.move
+    kept = partition.pending_deletion
+    if move is None or not among(partition.isr, kept) or among(partition.isr, partition.replicas):
+        return partition
+    return replace(
+        partition,
+        replicas=partition.replicas + kept,
+        removing=partition.removing + kept,
+        pending_deletion=(),
+        move=replace(move, retained=(*move.retained, *kept)),
+    )
 
 
 def _resumed(value: Partition, loaded: Partition) -> Partition:

@@ -1,5 +1,6 @@
 """A new controller completes the half-written work of the former one, its own kind or stock."""
 
+import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.controller_failover import fail_over
@@ -68,6 +69,42 @@ def test_455_6_a_half_written_cancel_is_completed() -> None:
         7,
         None,
     )
+
+
+@pytest.mark.parametrize(
+    ("record", "assigned", "isr"),
+    [
+        # Our [1] -> [2], which a stock controller completed. It grew the partition to [2, 1].
+        (MoveRecord((2,), (1,)), LoadedAssignment((1, 3, 2), (3,), (2,)), (2,)),
+        (MoveRecord((2,), (1,)), LoadedAssignment((1, 3, 2), (3,), (2,)), (2, 1)),
+        (MoveRecord((2,), (1,)), LoadedAssignment((1, 2), (), (2,)), (2,)),  # as a cancel of ours would look
+        # Our [1, 2] -> [1, 3], which a stock controller completed. It grew the partition to [1, 3, 2].
+        (MoveRecord((1, 3), (1, 2)), LoadedAssignment((1, 2, 4, 3), (4,), (3,)), (3, 1)),
+        (MoveRecord((1, 3), (1, 2)), LoadedAssignment((1, 2, 4, 3), (4,), (3,)), (3,)),
+    ],
+)
+def test_sv_10_a_record_that_a_stock_controller_left_behind_takes_no_replica_out_of_a_later_move_of_its_own(
+    record: MoveRecord, assigned: LoadedAssignment, isr: tuple[int, ...]
+) -> None:
+    move = replace(record, id=50, started=1)
+    value = failed_over(read(assigned, LoadedState(isr[0], 9, isr, 4, 20), move))
+    assert sets(value) == assigned
+    assert (value.pending_deletion, value.isr, value.leader, value.leader_epoch) == ((), isr, isr[0], 10)
+    assert value.move is not None
+    assert value.move.target == value.target
+
+
+def test_sv_10_in_sync_replicas_that_a_half_written_cancel_removes_stay_where_nobody_else_is_in_sync() -> None:
+    # [1, 2] -> [3] was cancelled while 3, the only replica in sync, was dead. It is back.
+    assigned, state = LoadedAssignment((1, 2, 3), (), (3,)), LoadedState(NO_LEADER, 6, (3,), 1, 12)
+    here = read(assigned, state, MoveRecord((3,), (1, 2), 400, 9))
+    value = failed_over(here)
+    assert (sets(value), value.leader, value.isr) == (((1, 2, 3), (), (3,)), 3, (3,))
+    assert value.origin == (1, 2), "a cancel gives the original replicas"
+    # Where the topic allows unclean elections the cancel is completed.
+    here.cluster.topic_configs[TOPIC] = {"unclean.leader.election.enable": "true"}
+    value = failed_over(here)
+    assert (value.replicas, value.leader, value.isr, value.pending_deletion) == ((1, 2), 1, (1,), (3,))
 
 
 def test_455_6_after_a_stock_controllers_unclean_cancel_only_an_unclean_election_helps() -> None:

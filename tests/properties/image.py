@@ -28,13 +28,14 @@ class Crashed(Exception):
 
 @dataclass
 class Image:
-    """Znodes by partition; `topic_versions` by topic. `zxid` counts writes."""
+    """Znodes by partition; `topic_versions` by topic. `zxid` counts writes, `written` has that of the last write."""
 
     assigned: dict[TopicPartition, LoadedAssignment] = field(default_factory=dict)
     states: dict[TopicPartition, LoadedState] = field(default_factory=dict)
     records: dict[TopicPartition, MoveRecord] = field(default_factory=dict)
     topic_versions: dict[str, int] = field(default_factory=dict)
     zxid: int = 1000
+    written: dict[TopicPartition | str, int] = field(default_factory=dict)
     on_state: Callable[[TopicPartition, LoadedState | None, LoadedState], None] = lambda name, before, after: None
 
     def load(self, brokers: dict[int, Broker], configs: dict[str, dict[str, str]]) -> Cluster:
@@ -42,7 +43,12 @@ class Image:
         cluster = Cluster(brokers=dict(brokers), topic_configs=dict(configs))
         for topic, version in self.topic_versions.items():
             partitions = {
-                name[1]: partition_of(assigned, self.states.get(name), self.records.get(name))
+                name[1]: partition_of(
+                    assigned,
+                    self.states.get(name),
+                    self.records.get(name),
+                    is_latest=self.written.get(name, 0) > self.written.get(topic, 0),
+                )
                 for name, assigned in self.assigned.items()
                 if name[0] == topic
             }
@@ -84,6 +90,7 @@ class Image:
         known = self.records.get(name)
         identity = (self.zxid, self.zxid * 10) if known is None else (known.id, known.started)
         self.records[name] = replace(move, id=identity[0], started=identity[1])
+        self.written[name] = self.zxid
         durable.records[name] = identity
 
     def _topic(self, topic: str, cluster: Cluster, view: RoundView, durable: Durable) -> None:
@@ -94,6 +101,7 @@ class Image:
                 *durable_assignment(standing if changed is None else changed.value)
             )
         self.topic_versions[topic] += 1
+        self.written[topic] = self.zxid
         durable.topics[topic] = self.topic_versions[topic], cluster.topics[topic].created
 
     def _write_state(

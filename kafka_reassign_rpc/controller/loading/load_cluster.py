@@ -50,6 +50,13 @@ REPORTED_NAMES = 10
 """Znodes with names of no topic that are reported one by one."""
 
 
+class ReadRecord(NamedTuple):
+    """A move record, and its mzxid: whether the topic znode was written since."""
+
+    move: MoveRecord
+    changed: int
+
+
 class LoadedCluster(NamedTuple):
     """What ZooKeeper holds.
 
@@ -242,7 +249,7 @@ def _report_bad_names(names: Sequence[str]) -> None:
 
 
 async def read_topics(
-    zk: ZooKeeper, names: Collection[str] | None, moves: Mapping[TopicPartition, MoveRecord] | None = None
+    zk: ZooKeeper, names: Collection[str] | None, moves: Mapping[TopicPartition, ReadRecord] | None = None
 ) -> ReadTopics:
     """Topics with the states of their partitions; `names` None: all topics. Leaves out those that do not exist, and
     those with names that Kafka does not allow: no answer has room for some of them, and Kafka cannot have made them."""
@@ -264,7 +271,7 @@ async def read_topics(
             log.error("left out: %s", error)
             unreadable[name] = str(error)
         await pace.rest()
-    partitions, bad = await _read_partitions(zk, {name: znode for name, (znode, _) in found.items()}, moves or {}, pace)
+    partitions, bad = await _read_partitions(zk, found, moves or {}, pace)
     topics = {
         name: Topic(
             name,
@@ -283,25 +290,31 @@ async def read_topics(
 
 async def _read_partitions(
     zk: ZooKeeper,
-    topics: Mapping[str, znode_contents.TopicZnode],
-    moves: Mapping[TopicPartition, MoveRecord],
+    topics: Mapping[str, tuple[znode_contents.TopicZnode, Stat]],
+    moves: Mapping[TopicPartition, ReadRecord],
     pace: SliceTimer,
 ) -> tuple[dict[str, dict[int, Partition]], dict[str, set[int]]]:
     """Partitions by topic and index; and by topic, those whose state cannot be decoded."""
-    names = (TopicPartition(name, index) for name, znode in topics.items() for index in sorted(znode.partitions))
+    names = (TopicPartition(name, index) for name, (znode, _) in topics.items() for index in sorted(znode.partitions))
     partitions: dict[str, dict[int, Partition]] = {name: {} for name in topics}
     bad: dict[str, set[int]] = {}
     await pace.rest()
     async for chunk in _read_states(zk, names):
         for name, path, read in chunk:
-            assigned = replay.LoadedAssignment(*topics[name.topic].partitions[name.partition])
+            znode, stat = topics[name.topic]
+            assigned = replay.LoadedAssignment(*znode.partitions[name.partition])
             state = None
             try:
                 state = _state(read, path)
             except BadZnode as error:
                 log.error("left out: %s", error)
                 bad.setdefault(name.topic, set()).add(name.partition)
-            partitions[name.topic][name.partition] = replay.partition_of(assigned, state, moves.get(name))
+            record = moves.get(name)
+            partitions[name.topic][name.partition] = (
+                replay.partition_of(assigned, state, None)
+                if record is None
+                else replay.partition_of(assigned, state, record.move, is_latest=record.changed > stat.mzxid)
+            )
             await pace.rest()
     return partitions, bad
 
@@ -360,7 +373,7 @@ def _state(read: tuple[bytes, Stat] | None, path: str) -> replay.LoadedState | N
 
 async def read_moves(
     zk: ZooKeeper, names: Collection[str] | None = None
-) -> tuple[dict[TopicPartition, MoveRecord], set[str]]:
+) -> tuple[dict[TopicPartition, ReadRecord], set[str]]:
     """Move records (of these topics, or all), and the existing znodes above them."""
     topics = await _children(zk, znode_paths.REASSIGNMENTS) if names is None else list(names)
     parents = [znode_paths.reassignment_topic(topic) for topic in topics]
@@ -382,10 +395,11 @@ async def read_moves(
         if read is None:
             continue
         try:
-            moves[name] = decode_move_record(read[0], path, read[1])
+            move = decode_move_record(read[0], path, read[1])
         except BadZnode as error:
             log.error("a move record is written anew: %s", error)
-            moves[name] = replace(UNREADABLE, id=read[1].czxid, started=read[1].ctime)
+            move = replace(UNREADABLE, id=read[1].czxid, started=read[1].ctime)
+        moves[name] = ReadRecord(move, read[1].mzxid)
         await pace.rest()
     return moves, there
 

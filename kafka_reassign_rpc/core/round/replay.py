@@ -207,15 +207,20 @@ class LoadedState(NamedTuple):
 _NO_STATE = LoadedState(leader=NO_LEADER, leader_epoch=0, isr=(), controller_epoch=0, version=-1)
 
 
-def partition_of(assigned: LoadedAssignment, state: LoadedState | None, move: MoveRecord | None) -> Partition:
-    """The partition from its znodes. `move`: its move record, with the record's czxid and ctime.
+def partition_of(
+    assigned: LoadedAssignment, state: LoadedState | None, move: MoveRecord | None, *, is_latest: bool = False
+) -> Partition:
+    """The partition from its znodes.
+
+    move        its move record, with the record's czxid and ctime
+    is_latest   the record was written after the topic znode: the change of a target was interrupted between the two
 
     If the record fits the assignment, removing replicas that are neither original nor retained are pending deletion.
     The record of a partition at rest stays with it; a controller failover removes it.
     """
     pending_deletion: tuple[int, ...] = ()
     origin = without(assigned.replicas, assigned.adding)
-    if move is not None and _fits(assigned, origin, move):
+    if move is not None and _fits(assigned, origin, move, is_latest=is_latest):
         pending_deletion = without(among(assigned.replicas, assigned.removing), (*move.original, *move.retained))
     state = state or _NO_STATE
     return Partition(
@@ -233,9 +238,17 @@ def partition_of(assigned: LoadedAssignment, state: LoadedState | None, move: Mo
     )
 
 
-def _fits(assigned: LoadedAssignment, origin: tuple[int, ...], move: MoveRecord) -> bool:
-    """Whether the record is about the move in the znode, and not about one that a stock controller has ended since."""
-    return set(move.original) <= set(origin) and set(origin) - set(move.original) <= set(assigned.removing)
+def _fits(assigned: LoadedAssignment, origin: tuple[int, ...], move: MoveRecord, *, is_latest: bool) -> bool:
+    """Whether the record is about the move in the znode, and not about one that a stock controller has ended since.
+
+    A stock controller leaves the record where it is, and may have moved the partition again: then what that move
+    removes is no pending deletion. It may be all that is in sync.
+    """
+    return (
+        set(move.original) <= set(origin)
+        and set(origin) - set(move.original) <= set(assigned.removing)
+        and (is_latest or without(assigned.replicas, assigned.removing) in (move.target, move.original))
+    )
 
 
 DurableAssignment = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]

@@ -141,6 +141,15 @@ def test_455_9_the_record_distinguishes_pending_deletions_from_removing_replicas
     assert (unknown.removing, unknown.pending_deletion, unknown.partition_epoch) == ((2, 3, 4, 5), (), -1)
 
 
+def test_455_9_a_change_of_target_that_was_interrupted_after_its_record_keeps_what_was_pending_deletion() -> None:
+    # [1, 2] -> [2, 3], then [2, 4]: 3 is pending deletion. Then the record of [2, 5] was written, the topic znode not.
+    assigned, state = LoadedAssignment((2, 4, 1, 3), (4,), (1, 3)), LoadedState(1, 6, (1, 2), 1, 12)
+    record = MoveRecord((2, 5), (1, 2), 400, 9)
+    value = partition_of(assigned, state, record, is_latest=True)
+    assert (value.pending_deletion, value.removing, set(value.origin)) == ((3,), (1,), {1, 2})
+    assert partition_of(assigned, state, record).pending_deletion == (), "a stock controller may have written it since"
+
+
 def test_sv_4_a_topic_that_is_read_again_replaces_the_known_one() -> None:
     here = cluster(moving((1,), (2,)))
     replay.put_topic(here, TOPIC, UUID(int=3), {0: not_moving(2)}, version=9)
