@@ -42,7 +42,12 @@ MAX_ENDPOINTS = 100
 """Of a broker or controller."""
 
 Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
-"""A broker id, a partition's number, an epoch; checked during parsing."""
+"""A broker id or a partition's number; checked during parsing."""
+
+MAX_EPOCH = 2**30
+"""Of a leader or a controller. The next ones have to fit into an INT32 too: with one that does not, no request can be
+written. So many elections never come: a larger number is a mistake."""
+Epoch = Annotated[int, msgspec.Meta(ge=0, le=MAX_EPOCH)]
 
 _json = msgspec.json.Encoder()
 
@@ -183,9 +188,9 @@ class PartitionState(msgspec.Struct, frozen=True, gc=False):
     """`/brokers/topics/$topic/partitions/$index/state`; the partition epoch is the znode's version."""
 
     leader: Annotated[int, msgspec.Meta(ge=-2, le=MAX_INT32)]
-    leader_epoch: Id
+    leader_epoch: Epoch
     isr: tuple[Id, ...]
-    controller_epoch: Id
+    controller_epoch: Epoch
     leader_recovery_state: Annotated[int, msgspec.Meta(ge=0, le=1)] = 0
     version: int = 1
 
@@ -353,7 +358,7 @@ def encode_controller(broker_id: int, now_ms: int, listeners: Sequence[str] = ()
 
 def decode_controller_epoch(data: bytes, path: str = znode_paths.CONTROLLER_EPOCH) -> int:
     """The epoch of the controller that was elected last."""
-    return decode_number(data, 0, MAX_INT32, path)
+    return decode_number(data, 0, MAX_EPOCH, path)
 
 
 def encode_controller_epoch(epoch: int) -> bytes:

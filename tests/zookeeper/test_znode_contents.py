@@ -17,6 +17,7 @@ from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 PATH = "/brokers/topics/t"
 ids = st.integers(0, 2**31 - 1)
+epochs = st.integers(0, 2**30)
 replica_sets = st.lists(ids, unique=True, max_size=5).map(tuple)
 assignments = st.builds(Assignment, replica_sets, replica_sets, replica_sets)
 topics = st.dictionaries(ids, assignments, max_size=8)
@@ -95,13 +96,22 @@ def test_sv_4_missing_replicas_of_a_partition_that_does_not_exist_are_left_out()
     assert znode_contents.decode_topic(text, PATH).missing == {0: 1}
 
 
-@given(ids, ids, replica_sets, ids, st.integers(0, 1))
+@given(ids, epochs, replica_sets, epochs, st.integers(0, 1))
 def test_455_4_a_partition_state_reads_back_as_it_was_written(
     leader: int, epoch: int, isr: tuple[int, ...], controller: int, recovery: int
 ) -> None:
     read = znode_contents.decode_state(znode_contents.encode_state(leader, epoch, isr, controller, recovery), PATH)
     assert (read.leader, read.leader_epoch, read.isr) == (leader, epoch, isr)
     assert (read.controller_epoch, read.leader_recovery_state) == (controller, recovery)
+
+
+@pytest.mark.parametrize("epoch", [2**30 + 1, 2**31 - 2, 2**31 - 1, 2**31])
+def test_sv_3_an_epoch_whose_successors_would_not_fit_into_a_request_is_a_mistake_in_the_znode(epoch: int) -> None:
+    for leader_epoch, controller_epoch in ((epoch, 1), (1, epoch)):
+        with pytest.raises(BadZnode, match=PATH):
+            znode_contents.decode_state(znode_contents.encode_state(1, leader_epoch, (1,), controller_epoch), PATH)
+    with pytest.raises(BadZnode, match=znode_paths.CONTROLLER_EPOCH):
+        znode_contents.decode_controller_epoch(b"%d" % epoch)
 
 
 def test_455_4_a_partition_state_has_kafkas_text() -> None:

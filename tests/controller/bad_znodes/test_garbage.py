@@ -30,6 +30,7 @@ GARBAGE = {
     "null": b"null",
     "wrong types": b'{"version":"3","partitions":[1],"leader":"x","isr":{},"target":1,"config":[],"endpoints":{}}',
     "an unknown version": b'{"version":99,"partitions":{},"config":{},"endpoints":["PLAINTEXT://h:1"]}',
+    "an epoch that cannot rise": b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":2147483647,"isr":[1]}',
     "deep": b"[" * 100_000,
     "huge": b'{"version":1,"x":"' + b"x" * 900_000 + b'"}',
 }
@@ -252,7 +253,7 @@ async def test_sv_4_a_registered_broker_that_does_not_listen_does_not_affect_oth
         no_defect(caplog)
 
 
-@pytest.mark.parametrize("garbage", [b"", b"x", b"-1", b"99999999999999", bytes(range(256))])
+@pytest.mark.parametrize("garbage", [b"", b"x", b"-1", b"2147483647", b"99999999999999", bytes(range(256))])
 async def test_sv_3_the_server_reports_a_garbage_controller_epoch_and_waits_until_it_is_corrected(
     zk: ZooKeeper, zk_connect: str, garbage: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
