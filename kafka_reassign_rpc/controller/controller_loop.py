@@ -62,7 +62,8 @@ class ControllerLoop:
     propagate          called after the replay with what the round changed, and after the cluster was read again with
                        the topics that are gone; yields after each slice
     failover_command   makes the command that decides about everything after the cluster was read again; its arguments:
-                       the moves that others have changed, and the brokers that bounced, since the last durable round
+                       the partitions of which others have changed replicas or move, and the brokers that bounced,
+                       since the last durable round
     settings           the server's settings for every new move
     record             takes the events of a round, once it is durable and answered
     observe_duration   takes how long rounds and commits last
@@ -95,7 +96,7 @@ class ControllerLoop:
         self._too_large: set[str] = set()
         """Topics that were reported as too large for their znode; each is reported once in a term."""
         self._changed: set[TopicPartition] = set()
-        """Moves that others have changed since the last durable round."""
+        """Partitions whose replicas or moves others have changed since the last durable round."""
         self._settled_brokers = cluster.brokers
         """The brokers of the last durable round."""
         self._queue: list[Command[Any]] = []

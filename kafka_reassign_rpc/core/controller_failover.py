@@ -35,12 +35,35 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, MoveRecord
 from kafka_reassign_rpc.core.topics.missing_replicas import place_missing
 
 
-def fail_over(view: RoundView, topic: str, index: int, *, own_id: int = -1, is_as_known: bool = False) -> list[Change]:
+def reassigned_by_others(known: Partition | None, read: Partition) -> bool:
+    """Whether others have given a known partition other replicas, and its state no higher leader epoch.
+
+    Brokers act on LeaderAndIsr only with a higher one. A leader that does not know its replicas asks for an ISR with a
+    replica that has left, and a stock leader never asks again once that is refused.
+    """
+    return (
+        known is not None
+        and known.replicas != read.replicas
+        and known.leader_epoch >= read.leader_epoch
+        and set(known.replicas) != set(read.replicas)
+    )
+
+
+def fail_over(
+    view: RoundView,
+    topic: str,
+    index: int,
+    *,
+    own_id: int = -1,
+    is_as_known: bool = False,
+    is_reassigned: bool = False,
+) -> list[Change]:
     """Decide one partition.
 
     own_id        this server's broker id, which no assignment may contain
     is_as_known   the partition was read anew, and is as this controller has left and propagated it. A move then goes on
                   as it is: each higher leader epoch would stop its followers for a moment
+    is_reassigned   see `reassigned_by_others`. A new controller cannot know: it has no former value
     """
     partition = view.get(topic, index)
     if partition is None:
@@ -55,6 +78,8 @@ def fail_over(view: RoundView, topic: str, index: int, *, own_id: int = -1, is_a
     elif value.move is not None:
         # An orphan, or the end of a move that was not propagated: a higher leader epoch makes replicas accept it.
         value = replace(value, move=None, leader_epoch=max(value.leader_epoch, partition.leader_epoch + 1))
+    if is_reassigned and partition.partition_epoch >= 0 and value.leader_epoch == partition.leader_epoch:
+        value = replace(value, leader_epoch=partition.leader_epoch + 1)
     if value is partition:
         return []
     write = AssignmentWrite.NOW if placed else assignment_write(view, topic, partition, value)

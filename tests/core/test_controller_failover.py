@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.controller_failover import fail_over, reassigned_by_others
 from kafka_reassign_rpc.core.round.replay import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, MoveRecord, Partition
@@ -133,3 +133,29 @@ def test_sv_4_the_servers_own_id_as_a_replica_is_replaced_and_the_znode_written(
     (change,) = fail_over(view(Partition((1000, 1)), live=(1, 2)), TOPIC, 0, own_id=1000)
     assert (change.value.replicas, change.value.leader) == ((2, 1), 2)  # type: ignore[union-attr]
     assert change.assignment is AssignmentWrite.NOW  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("known", "read", "reassigned"),
+    [
+        (not_moving(1, 2, 3), not_moving(1, 2), True),
+        (not_moving(1, 2), not_moving(1, 2, 3, isr=(1, 2)), True),
+        (not_moving(1, 2), not_moving(2, 1), False),  # brokers do not look at the order
+        (not_moving(1, 2), not_moving(1, 3, epoch=6), False),  # a controller has raised the epoch itself
+        (None, not_moving(1, 2), False),
+    ],
+)
+def test_455_9_replicas_that_others_have_changed_need_a_higher_leader_epoch_if_its_state_has_none(
+    known: Partition | None, read: Partition, reassigned: bool
+) -> None:
+    assert reassigned_by_others(known, read) is reassigned
+
+
+def test_455_9_a_partition_with_replicas_of_others_gets_exactly_one_higher_leader_epoch() -> None:
+    def again(partition: Partition) -> Partition:
+        return made(fail_over(view(partition), TOPIC, 0, is_as_known=True, is_reassigned=True))
+
+    assert again(not_moving(1, 2)) == replace(not_moving(1, 2), leader_epoch=6)
+    assert again(not_moving(1, 2, isr=(1, 3))) == replace(not_moving(1, 2, isr=(1,)), leader_epoch=6)
+    assert again(moving((1, 2), (1, 3), recorded=False)).leader_epoch == 7
+    assert again(Partition((1, 2))).leader_epoch == 0, "brokers know nothing of it yet"

@@ -38,7 +38,8 @@ class ControllerFailover(Command[None]):
     """Decide about all that was read, as a new controller or after foreign writes (Kafka: onControllerFailover).
 
     propagate   called once the decisions are durable: all brokers have to learn the whole state then
-    changed     after foreign writes: the moves that are not as this controller knew them. A new controller knows none
+    changed     after foreign writes: the moves that are not as this controller knew them, and the partitions to which
+                others have given other replicas. A new controller knows none
     bounced     brokers that registered anew since the cluster was read before: they have failed and started again
     """
 
@@ -68,8 +69,11 @@ class ControllerFailover(Command[None]):
         self.answer(None)
 
     def _fail_over(self, work: Round, name: TopicPartition) -> list[Change]:
-        as_known = self._changed is not None and name not in self._changed
-        return fail_over(work.view, *name, own_id=self._own_id, is_as_known=as_known)
+        known = self._changed is not None
+        changed = self._changed is not None and name in self._changed
+        return fail_over(
+            work.view, *name, own_id=self._own_id, is_as_known=known and not changed, is_reassigned=changed
+        )
 
     def durable(self) -> None:
         self._propagate()

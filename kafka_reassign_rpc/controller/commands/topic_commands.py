@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewPartitions, NewTopic
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, change_each, give_topic_id
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.controller_failover import fail_over, reassigned_by_others
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
@@ -275,6 +275,7 @@ class TopicsRead(Command[None]):
         self._appeared = appeared
         self._put: dict[str, None] = {}
         self._changed: set[TopicPartition] = set()
+        self._reassigned: set[TopicPartition] = set()
 
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
@@ -293,7 +294,13 @@ class TopicsRead(Command[None]):
         self.answer(None)
 
     def _fail_over(self, work: Round, name: TopicPartition) -> list[Change]:
-        return fail_over(work.view, *name, own_id=self._own_id, is_as_known=name not in self._changed)
+        return fail_over(
+            work.view,
+            *name,
+            own_id=self._own_id,
+            is_as_known=name not in self._changed,
+            is_reassigned=name in self._reassigned,
+        )
 
     def _put_in(self, cluster: Cluster, topic: Topic) -> None:
         known = cluster.topics.get(topic.name)
@@ -303,6 +310,11 @@ class TopicsRead(Command[None]):
         before = {} if known is None else known.partitions
         self._changed.update(
             TopicPartition(topic.name, index) for index, value in partitions.items() if before.get(index) != value
+        )
+        self._reassigned.update(
+            TopicPartition(topic.name, index)
+            for index, value in partitions.items()
+            if reassigned_by_others(before.get(index), value)
         )
         replay.put_topic(
             cluster,

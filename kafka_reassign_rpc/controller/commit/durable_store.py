@@ -14,6 +14,7 @@ from kafka_reassign_rpc.controller.controller_election import Leadership
 from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster, read_cluster
 from kafka_reassign_rpc.controller.loading.load_queue import ZnodeProblem
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.controller_failover import reassigned_by_others
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
@@ -54,7 +55,8 @@ class TopicTooLarge(Exception):
 
 
 class Reloaded(NamedTuple):
-    """What is not as it was known before: topics that are gone, and moves that others have changed or begun."""
+    """What is not as it was known before: topics that are gone, and partitions whose replicas or moves others have
+    changed."""
 
     gone: list[Topic]
     changed: set[TopicPartition]
@@ -103,6 +105,14 @@ class DurableStore:
                 TopicPartition(topic, index)
                 for index in indexes
                 if fresh.get(topic, index) != cluster.get(topic, index)
+            )
+            await pace.rest()
+        for name in fresh.topics.keys() & cluster.topics.keys() - lost:
+            before = cluster.topics[name].partitions
+            changed.update(
+                TopicPartition(name, index)
+                for index, value in fresh.topics[name].partitions.items()
+                if reassigned_by_others(before.get(index), value)
             )
             await pace.rest()
         changed.update(TopicPartition(name, index) for name in lost for index in fresh.moving.get(name, ()))

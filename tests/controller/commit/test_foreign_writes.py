@@ -6,10 +6,15 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+import pytest
+
+from kafka_reassign_rpc.controller.commands.cluster_commands import Barrier
+from kafka_reassign_rpc.core.state.cluster import Partition
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion
-from tests.controller.bare_controller import state_json, topic_json
+from tests.controller.bare_controller import elected_controller, put_topic, register, state_json, topic_json
+from tests.controller.bare_watches import watches_of
 from tests.controller.cluster import cluster
 from tests.controller.notifications.scripted_cluster import scripted_cluster
 from tests.faults.cluster import alter
@@ -94,3 +99,37 @@ async def test_455_9_a_foreign_write_that_makes_the_cluster_be_read_again_leaves
         assert await alter(world.server, {("t", 2): [3, 2]}) == {("t", 2): 0}, "it has read the cluster again"
         assert (await state_json(zk, ("t", 0)))["leader_epoch"] == before
         assert (await state_json(zk, ("t", 1)))["leader_epoch"] == before + 1, "others have written its state"
+
+
+async def write_replicas(zk: ZooKeeper, replicas: dict[str, list[int]]) -> None:
+    found = await topic_json(zk, "t")
+    await zk.set(znode_paths.topic("t"), json.dumps(found | {"partitions": found["partitions"] | replicas}).encode())
+
+
+async def leader_epochs(zk: ZooKeeper) -> list[int]:
+    return [(await state_json(zk, ("t", index)))["leader_epoch"] for index in range(4)]
+
+
+@pytest.mark.parametrize("reload", [False, True])
+async def test_455_9_brokers_act_on_replicas_that_an_operator_changes_by_hand(
+    zk: ZooKeeper, zk_connect: str, reload: bool
+) -> None:
+    """Without a higher leader epoch a leader goes on with the replicas that it knows, and its next ISR is refused."""
+    await register(zk, 1, 2, 3, 4)
+    await zk.ensure_path(znode_paths.CONFIG_CHANGES)
+    await put_topic(zk, "t", dict.fromkeys(range(4), (1, 2, 3)))
+    async with elected_controller(zk_connect) as controller:
+        assert isinstance(await controller.isr(("t", 0), (1, 2)), Partition)
+        assert await leader_epochs(zk) == [3, 3, 3, 3]
+        # 0 loses a replica out of sync, 1 gets one, 2 has them in another order. 3 stays as it is.
+        await write_replicas(zk, {"0": [1, 2], "1": [1, 2, 3, 4], "2": [1, 3, 2]})
+        if reload:
+            assert await controller.alter({("t", 3): (2, 1, 3)}) == {("t", 3): None}
+            assert await leader_epochs(zk) == [4, 4, 3, 4]
+        else:
+            await watches_of(controller).changed_topics(["t"])
+            await controller.loop.submit(Barrier())
+            assert await leader_epochs(zk) == [4, 4, 3, 3]
+        assert controller.partition("t", 0).replicas == (1, 2)
+        assert isinstance(await controller.isr(("t", 1), (1, 2, 3, 4)), Partition)
+        await controller.check()
