@@ -133,7 +133,8 @@ class StatesRead(Command[None]):
         super().__init__()
         self._states = states
         self._notify = changed
-        self._changed: list[TopicPartition] = []
+        self._changed: dict[TopicPartition, None] = {}
+        """Those that one of the decisions has put in."""
 
     def decide(self, work: Round) -> Iterator[None]:
         for (name, state), pause in in_slices(self._states.items(), SLICE):
@@ -141,7 +142,8 @@ class StatesRead(Command[None]):
             # Where this round has decided on the older state already, its commit fails, and all states are read anew.
             if partition is not None and state.version > partition.partition_epoch and name not in work.view.partitions:
                 replay.put_state(work.view.cluster, name, state)
-                self._changed.append(name)
+                self._changed[name] = None
+            if name in self._changed:
                 for change in broker_changes.settle(work.view, *name):
                     work.view.add(change)
             if pause:
@@ -150,7 +152,7 @@ class StatesRead(Command[None]):
 
     def durable(self) -> None:
         if self._changed:
-            self._notify(self._changed)
+            self._notify(list(self._changed))
         super().durable()
 
 
