@@ -138,9 +138,8 @@ class StatesRead(Command[None]):
 
     def decide(self, work: Round) -> Iterator[None]:
         for (name, state), pause in in_slices(self._states.items(), SLICE):
-            partition = work.view.get(*name)
-            # Where this round has decided on the older state already, its commit fails, and all states are read anew.
-            if partition is not None and state.version > partition.partition_epoch and name not in work.view.partitions:
+            partition = work.view.cluster.get(*name)
+            if partition is not None and state.version > partition.partition_epoch and not work.view.outdate(name):
                 replay.put_state(work.view.cluster, name, state)
                 self._changed[name] = None
             if name in self._changed:

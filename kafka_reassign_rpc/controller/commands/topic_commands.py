@@ -20,6 +20,7 @@ from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import (
     Change,
     PartitionsAdded,
+    RoundView,
     TopicCreated,
     TopicDeleted,
     TopicDeletionStarted,
@@ -281,7 +282,7 @@ class TopicsRead(Command[None]):
         cluster = work.view.cluster
         for name, found in self._found.items():
             if _is_newer(cluster, found):
-                self._put_in(cluster, found)
+                self._put_in(work.view, found)
                 self._put[name] = None
         for name, reason in self._unreadable.items():
             replay.topic_unreadable(cluster, name, reason)
@@ -302,11 +303,12 @@ class TopicsRead(Command[None]):
             is_reassigned=name in self._reassigned,
         )
 
-    def _put_in(self, cluster: Cluster, topic: Topic) -> None:
+    def _put_in(self, view: RoundView, topic: Topic) -> None:
+        cluster = view.cluster
         known = cluster.topics.get(topic.name)
         if known is None:
             replay.put_configs(cluster, replay.TOPICS, {topic.name: self._configs.get(topic.name, {})})
-        partitions = {index: _newer(known, index, value) for index, value in topic.partitions.items()}
+        partitions = {index: _newer(view, known, index, value) for index, value in topic.partitions.items()}
         before = {} if known is None else known.partitions
         self._changed.update(
             TopicPartition(topic.name, index) for index, value in partitions.items() if before.get(index) != value
@@ -340,14 +342,18 @@ def _is_newer(cluster: Cluster, topic: Topic) -> bool:
     return known is None or (known.created == topic.created and known.version < topic.version)
 
 
-def _newer(known: Topic | None, index: int, read: Partition) -> Partition:
-    """The partition as read, with its offline replicas, and with the state that this controller has written since."""
+def _newer(view: RoundView, known: Topic | None, index: int, read: Partition) -> Partition:
+    """The partition as read, with its offline replicas, and with the state that this controller has written since.
+
+    A state that this round has decided on stays too: brokers (inter.broker.protocol.version < 2.7) write states.
+    """
     ours = None if known is None else known.partitions.get(index)
-    if ours is None:
+    if known is None or ours is None:
         return read
     if ours.offline:
         read = replace(read, offline=ours.offline)
-    if ours.partition_epoch <= read.partition_epoch:
+    is_newer = ours.partition_epoch < read.partition_epoch and not view.outdate(TopicPartition(known.name, index))
+    if is_newer or ours.partition_epoch == read.partition_epoch:
         return read
     return replace(
         read,

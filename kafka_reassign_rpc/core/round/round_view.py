@@ -5,6 +5,8 @@ from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import AssignmentDecision, Event, RoundNote, reassigned
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, Topic, TopicPartition
@@ -167,6 +169,19 @@ class RoundView:
         """The partition epoch that this round's write gives: the write expects the known version of the state znode."""
         known = self.cluster.get(topic, partition)
         return -1 if known is None else known.partition_epoch + 1
+
+    def outdate(self, name: TopicPartition) -> bool:
+        """A newer state of the partition has been read. Returns whether this round has decided on the older one.
+
+        Then that one has to stay, and the round writes the state, whatever it has decided: ZooKeeper has another
+        version, so the commit fails, everything is read anew, and every command decides again.
+        """
+        decided = self.partitions.get(name)
+        if decided is None:
+            return False
+        value = replace(decided.value, partition_epoch=self.next_partition_epoch(*name))
+        self.partitions[name] = decided._replace(value=value)
+        return True
 
     def topic(self, name: str) -> Topic | None:
         """The committed topic; None where it does not exist or is, or will be, in deletion."""

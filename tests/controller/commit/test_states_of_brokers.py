@@ -1,13 +1,87 @@
 """Brokers (inter.broker.protocol.version < 2.7) write states while the controller decides: what they wrote counts."""
 
-from kafka_reassign_rpc.controller.commands.cluster_commands import StatesRead
-from kafka_reassign_rpc.controller.commands.command import Round
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from kafka_reassign_rpc.api.ports import AlterReassignments
+from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
+from kafka_reassign_rpc.controller.commands.cluster_commands import StatesRead, StopsConfirmed
+from kafka_reassign_rpc.controller.commands.command import Command, Round
+from kafka_reassign_rpc.controller.commands.topic_commands import TopicsRead
+from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.round.replay import LoadedState
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register, state_json
+from tests.controller.commit.test_foreign_writes import write_foreign_field
 from tests.core.build import TOPIC, cluster, moving
 
 NAME = TopicPartition(TOPIC, 0)
+Read = Callable[[ZooKeeper], Awaitable[Command[None]]]
+
+
+async def write_isr(zk: ZooKeeper, isr: tuple[int, ...]) -> None:
+    """The leader writes its ISR, under the version that it knows."""
+    path = znode_paths.partition_state(*NAME)
+    data, stat = await zk.get(path)
+    state = znode_contents.decode_state(data, path)
+    written = znode_contents.encode_state(state.leader, state.leader_epoch, isr, state.controller_epoch)
+    await zk.set(path, written, stat.version)
+
+
+async def states_read(zk: ZooKeeper) -> StatesRead:
+    return StatesRead(await load_cluster.read_states(zk, [NAME]), lambda _: None)
+
+
+async def topics_read(zk: ZooKeeper) -> TopicsRead:
+    await write_foreign_field(zk, TOPIC, 1)
+    found, unreadable = await load_cluster.read_topics(zk, [TOPIC])
+    return TopicsRead(found, unreadable, SERVER, configs={}, appeared=lambda _: None)
+
+
+async def is_as_written(controller: BareController, zk: ZooKeeper, isr: tuple[int, ...]) -> None:
+    assert controller.partition(*NAME).isr == isr
+    assert (await state_json(zk, NAME))["isr"] == list(isr)
+    await controller.check()
+
+
+@pytest.mark.parametrize("read", [states_read, topics_read])
+async def test_sv_10_an_isr_that_a_leader_wrote_is_not_overwritten_by_a_move_of_the_same_round(
+    zk: ZooKeeper, zk_connect: str, read: Read
+) -> None:
+    await register(zk, 1, 2, 3, 4)
+    await put_topic(zk, TOPIC, {0: (1, 2, 3)})
+    async with elected_controller(zk_connect) as controller:
+        await write_isr(zk, (1,))
+        command = await read(zk)
+        move = AlterReassignmentsCommand(AlterReassignments([(TOPIC, [(0, (1, 2, 4), None)])]))
+        await asyncio.gather(controller.loop.submit(move), controller.loop.submit(command))
+        assert controller.partition(*NAME).adding == (4,)
+        await is_as_written(controller, zk, (1,))
+
+
+@pytest.mark.parametrize("read", [states_read, topics_read])
+async def test_sv_10_an_isr_that_a_leader_wrote_is_known_after_a_round_that_writes_no_state(
+    zk: ZooKeeper, zk_connect: str, read: Read
+) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, TOPIC, {0: (1, 2)})
+    async with elected_controller(zk_connect) as controller:
+        await controller.alter({NAME: (1, 3)})
+        await controller.isr(NAME, (1, 2, 3))
+        moved = controller.partition(*NAME)
+        assert moved.pending_deletion == (2,)
+        await write_isr(zk, (1,))
+        command = await read(zk)
+        created = controller.cluster.topics[TOPIC].created
+        confirmed = StopsConfirmed(2, {NAME: StopReplicaState(moved.leader_epoch, delete=True, created=created)})
+        await asyncio.gather(controller.loop.submit(confirmed), controller.loop.submit(command))
+        await is_as_written(controller, zk, (1,))
 
 
 async def test_sv_10_a_move_that_a_leader_has_brought_in_sync_ends_although_its_round_is_decided_twice() -> None:
