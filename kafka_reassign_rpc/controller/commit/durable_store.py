@@ -121,6 +121,10 @@ class DurableStore:
         fresh.queue.reported = cluster.queue.reported
         if fresh.batch is not None and cluster.batch is not None and fresh.batch.changed == cluster.batch.changed:
             fresh.batch = replace(cluster.batch, occupied=fresh.batch.occupied)
+        # A cancel znode that has children stays: one that was carried out is no cancel of the next batch.
+        fresh.cancelled = cluster.cancelled
+        if fresh.cancel_all is not None and fresh.cancel_all.id == fresh.cancelled:
+            fresh.cancel_all = None
         for field in cluster.__struct_fields__:
             setattr(cluster, field, getattr(fresh, field))
         for name in lost:

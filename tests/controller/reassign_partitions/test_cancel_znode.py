@@ -288,3 +288,26 @@ async def test_236_2_a_batch_that_comes_just_before_the_cancel_is_rolled_back_wi
     await eventually(lambda: not left)
     await eventually(world.cancel_gone)
     assert await world.batch_gone()
+
+
+async def test_236_2_a_cancel_znode_that_cannot_be_deleted_does_not_cancel_later_batches_when_the_cluster_is_read_again(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
+    await zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
+    await zk.create(f"{znode_paths.CANCEL_IN_PROGRESS}/somebodys", b"")
+    async with elected_controller(zk_connect) as controller:
+        assert controller.cluster.cancelled != -1
+        await zk.create(znode_paths.REASSIGN_PARTITIONS, batch({("t", 0): (1, 3)}))
+        await controller.read_admin_znodes()
+        assert await records(zk) == {("t", 0)}
+        data, _ = await zk.get(znode_paths.topic("t"))
+        await zk.set(znode_paths.topic("t"), data)  # so that the next write of the controller is refused
+        assert await controller.alter({("t", 1): (2, 3)}) == {("t", 1): None}
+        assert await records(zk) == {("t", 0), ("t", 1)}
+        await controller.check()
+        await zk.delete_tree(znode_paths.CANCEL_IN_PROGRESS)
+        await zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
+        await controller.read_admin_znodes()
+        assert await records(zk) == {("t", 1)}, "another cancel is carried out"
