@@ -4,7 +4,8 @@ The checks of KafkaController.tryProcessAlterPartition in their order, then thos
 ISR consists of distinct replicas of the partition and contains the leader; a member that bounced since the leader last
 saw it is not eligible. A change of the ISR does not change the leader epoch. If the new ISR completes a move, the
 completion is part of the same write. The answer shows the state before the completion; the leader learns of the
-completion from the LeaderAndIsr request that follows.
+completion from the LeaderAndIsr request that follows. A leader that believes in another replica than the partition has
+is refused too, and learns the replicas under a higher leader epoch.
 
 The changed partition has its new partition epoch at once: later requests of the same round are decided, and answered,
 as they are after the write.
@@ -30,7 +31,13 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.leadership.elections import RECOVERED, RECOVERING
 from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
-from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView, assignment_write
+from kafka_reassign_rpc.core.round.round_view import (
+    AssignmentWrite,
+    Change,
+    PartitionChange,
+    RoundView,
+    assignment_write,
+)
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
 
 INELIGIBLE_SINCE = 2
@@ -80,7 +87,7 @@ def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_vers
         return IsrAnswer(partition, [])
     error = _invalid(cluster, partition, broker_id, change, api_version)
     if error is not None:
-        return IsrAnswer(error, [])
+        return IsrAnswer(error, _other_replicas(topic, partition, broker_id, change))
     answer = replace(
         partition,
         isr=tuple(change.isr),
@@ -90,6 +97,20 @@ def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_vers
     value = completed(cluster, answer) or answer
     write = assignment_write(view, topic, partition, value)
     return IsrAnswer(answer, [PartitionChange(topic, change.partition, value, write)])
+
+
+def _other_replicas(topic: str, partition: Partition, broker_id: int, change: IsrChange) -> list[Change]:
+    """A higher leader epoch where the leader names a replica that the partition does not have.
+
+    It knows the latest leader epoch, and replicas from before: others have changed them while there was no controller.
+    It acts on LeaderAndIsr only with a higher epoch, and a stock leader does not ask again after this refusal.
+    """
+    if partition.leader != broker_id or change.partition_epoch != partition.partition_epoch:
+        return []
+    if all(replica in partition.replicas for replica in change.isr):
+        return []
+    value = replace(partition, leader_epoch=partition.leader_epoch + 1)
+    return [PartitionChange(topic, change.partition, value, AssignmentWrite.LATER)]
 
 
 def _stale(partition: Partition, change: IsrChange) -> KafkaError | None:

@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import Barrier
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.state.cluster import Partition
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion
 from tests.controller.bare_controller import elected_controller, put_topic, register, state_json, topic_json
@@ -132,4 +133,19 @@ async def test_455_9_brokers_act_on_replicas_that_an_operator_changes_by_hand(
             assert await leader_epochs(zk) == [4, 4, 3, 3]
         assert controller.partition("t", 0).replicas == (1, 2)
         assert isinstance(await controller.isr(("t", 1), (1, 2, 3, 4)), Partition)
+        await controller.check()
+
+
+async def test_455_9_replicas_changed_by_hand_without_a_controller_are_learnt_when_the_leader_names_one_that_left(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2, 3)})
+    await zk.set(znode_paths.partition_state("t", 0), znode_contents.encode_state(1, 3, (1, 2), 1))
+    await write_replicas(zk, {"0": [1, 2]})
+    async with elected_controller(zk_connect) as controller:
+        assert controller.partition("t", 0).leader_epoch == 3
+        assert isinstance(await controller.isr(("t", 0), (1, 2, 3)), InvalidRequest)
+        assert (await state_json(zk, ("t", 0)))["leader_epoch"] == 4
+        assert isinstance(await controller.isr(("t", 0), (1,)), Partition)
         await controller.check()

@@ -84,13 +84,23 @@ def test_sv_4_a_repeated_request_gets_the_present_state_even_with_an_old_partiti
         (asked(()), InvalidRequest),
         (asked((2, 3)), InvalidRequest),
         (asked((1, 1)), InvalidRequest),
-        (asked((1, 2, 6)), InvalidRequest),
         (asked((1,), leader_recovery_state=1), InvalidRequest),
         (asked((1, 2, 3), isr_broker_epochs=(101, 102, 99)), IneligibleReplica),
     ],
 )
 def test_sv_4_an_invalid_isr_change_is_refused(change: IsrChange, kind: type[KafkaError]) -> None:
     assert error(change) is kind
+
+
+def test_455_9_a_leader_with_a_replica_that_the_partition_does_not_have_is_refused_and_learns_the_replicas() -> None:
+    here = view(LATE)
+    answer, changes = alter_partition(here, 1, asked((1, 2, 6)), 3)
+    assert isinstance(answer, InvalidRequest)
+    assert made(changes) == replace(LATE, leader_epoch=6)
+    here.add(*changes)
+    assert isinstance(alter_partition(here, 1, asked((1, 2, 6)), 3).answer, FencedLeaderEpoch), "once is enough"
+    assert error(asked((1, 2, 6)), sender=2) is InvalidRequest
+    assert error(asked((1, 2, 6), partition_epoch=10)) is InvalidUpdateVersion
 
 
 def test_sv_4_only_the_leader_may_ask() -> None:
