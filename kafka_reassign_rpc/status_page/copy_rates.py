@@ -4,7 +4,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.reassignment.progress import WINDOW_S, ProgressTracker
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.reassignment.remaining_time import WINDOW_S
 
 
 class _Copied(NamedTuple):

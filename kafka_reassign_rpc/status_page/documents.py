@@ -126,7 +126,7 @@ class Move(msgspec.Struct, frozen=True):
     bytes_total: Annotated[int | None, _about("what is copied in all: the leader's size for each adding replica")]
     bytes_copied: Annotated[int | None, _about("what is copied by now")]
     rate: Annotated[int | None, _about("how fast all its replicas together grow")]
-    remaining_ms: Annotated[int | None, _about("the remaining time")]
+    remaining_ms: Annotated[int | None, _about("the remaining time, also where it shares a throttle with other moves")]
     stalled: Annotated[str | None, _about("why it is stalled; null: it advances, or waits")]
     route: Annotated[str, _about("how it came: `rpc`, `batch`, `queue`, `request` or `heal`")]
     reason: Annotated[str | None, _about("why, in the words of whoever asked for it")]

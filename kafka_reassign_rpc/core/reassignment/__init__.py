@@ -3,5 +3,6 @@
 alter.py             start, change of target and cancel of one move (AlterPartitionReassignments)
 in_flight_caps.py    how many moves may be in flight: per broker, per cluster, in bytes
 progress.py          bytes, rate, remaining time and stalls of moves
+remaining_time.py    rate and remaining time of moves that share the links of their brokers
 pending_deletion.py  brokers confirm that they deleted removed replicas
 """

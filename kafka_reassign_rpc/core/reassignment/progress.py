@@ -16,7 +16,7 @@ A move that has not advanced for a while is stalled. The reasons, of which the f
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -25,13 +25,12 @@ import msgspec
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
+from kafka_reassign_rpc.core.reassignment.remaining_time import Sample, Samples, SharedLinks
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE, TopicThrottles
-from kafka_reassign_rpc.support.slices import in_slices
+from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
-WINDOW_S = 15.0
-"""Rates cover so many seconds, and at least two samples."""
 SLICE = 200
 """Number of moves between two `yield`s."""
 
@@ -62,7 +61,7 @@ class MoveProgress(msgspec.Struct, frozen=True, gc=False):
     total         what each adding replica must hold: the size of the leader's
     copied        what each adding replica holds, by broker, as far as known
     rate          how fast all of them together grow
-    remaining_ms  remaining time
+    remaining_ms  remaining time (`remaining_time`)
     stalled       why the move is stalled; None: it advances (or is too young to say)
     """
 
@@ -97,60 +96,17 @@ class Totals(NamedTuple):
 NO_TOTALS = Totals()
 
 
-class _Sample(NamedTuple):
-    """The size at the leader, and those of the adding replicas in their order (-1: unknown)."""
-
-    at: float
-    total: int
-    copied: tuple[int, ...]
-
-
-class _Samples:
-    """The samples of the last `WINDOW_S`, and always the last two.
-
-    They are numbers in two lists, not objects: for a hundred thousand moves, the garbage collector would spend more
-    time on such objects than all the rest here takes.
-    """
-
-    __slots__ = ("_bytes", "_times")
-
-    def __init__(self) -> None:
-        self._times: list[float] = []
-        self._bytes: list[int] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._times)
-
-    def add(self, sample: _Sample) -> None:
-        """Every sample has the same number of adding replicas."""
-        self._times.append(sample.at)
-        self._bytes.append(sample.total)
-        self._bytes.extend(sample.copied)
-        while len(self._times) > 2 and sample.at - self._times[1] >= WINDOW_S:
-            del self._times[0]
-            del self._bytes[: 1 + len(sample.copied)]
-
-    @property
-    def first(self) -> _Sample:
-        width = len(self._bytes) // len(self._times)
-        return _Sample(self._times[0], self._bytes[0], tuple(self._bytes[1:width]))
-
-    @property
-    def last(self) -> _Sample:
-        width = len(self._bytes) // len(self._times)
-        return _Sample(self._times[-1], self._bytes[-width], tuple(self._bytes[len(self._bytes) - width + 1 :]))
-
-
 class _TrackedMove:
     """The samples of one move that are remembered. A change of target resets them."""
 
-    __slots__ = ("adding", "advanced_at", "figures", "in_sync", "least", "move", "name", "samples")
+    __slots__ = ("adding", "advanced_at", "figures", "in_sync", "leader", "least", "move", "name", "samples")
 
     def __init__(self, name: TopicPartition, partition: Partition, now: float) -> None:
         self.name = name
         self.move: MoveRecord | None = partition.move
         self.adding = partition.adding
-        self.samples = _Samples()
+        self.leader = partition.leader
+        self.samples = Samples()
         self.advanced_at = now
         self.least: int | None = None
         self.in_sync = 0
@@ -173,6 +129,7 @@ class ProgressTracker:
         self.samples = 0
         self.sampled_at = 0.0
         self.observed_throughput = ObservedThroughput()
+        self._links = SharedLinks()
         self.copied_in: Counter[int] = Counter()
         """Bytes that moves have copied to each broker, since the tracker began."""
         self.copied_out: Counter[int] = Counter()
@@ -217,7 +174,6 @@ class ProgressTracker:
         """
         seen: dict[str, dict[int, _TrackedMove]] = {}
         count = left = stalled = everything = unknown = 0
-        remaining_ms = -1
         for topic in list(cluster.moving):
             known = self._followed.get(topic, {})
             throttles = cache(partial(TopicThrottles, cluster, topic))
@@ -238,10 +194,11 @@ class ProgressTracker:
                 stalled += followed.figures.stalled is not None
                 everything += max(0, total) * len(partition.adding)
                 unknown += total < 0
-                remaining_ms = max(remaining_ms, followed.figures.remaining_ms)
                 count += 1
                 if count % SLICE == 0:
                     yield
+        self._links.sampled(now, cluster)
+        remaining_ms = yield from self._put_remaining_times(seen)
         for name in waiting:
             partition = cluster.get(*name)
             total = -1 if partition is None else _replica_size(answers.get(partition.leader), name)
@@ -273,10 +230,11 @@ class ProgressTracker:
         total = _replica_size(answers.get(partition.leader), name)
         copied = tuple([_replica_size(answers.get(broker), name) for broker in partition.adding])
         all_known = -1 not in copied
-        sample = _Sample(now, before.total if total < 0 else total, copied)
+        sample = Sample(now, before.total if total < 0 else total, copied)
+        followed.leader = partition.leader
         if followed.samples:
             self.observed_throughput.grown(partition.adding, followed.samples.last.copied, copied, sample.total)
-            self._count_copied(partition, followed.samples.last.copied, copied)
+            self._count_copied(partition, followed.samples.last, sample)
         followed.samples.add(sample)
         in_sync = sum([broker in partition.isr for broker in partition.adding])
         left = sum([max(0, sample.total - held) for held in copied]) if sample.total >= 0 and all_known else None
@@ -292,8 +250,11 @@ class ProgressTracker:
         held = dict(zip(partition.adding, copied, strict=True))
         if not all_known:
             held = {**before.copied, **{broker: size for broker, size in held.items() if size >= 0}}
-        rate, remaining_ms = _rates(followed.samples.first, sample)
-        figures = MoveProgress(sample.total, held, rate, remaining_ms, stalled)
+        for broker in partition.adding:
+            if 0 <= held.get(broker, -1) < sample.total:
+                self._links.lacks(partition.leader, broker, sample.total - held[broker])
+        # The remaining time follows once all moves are known: they share their brokers' links.
+        figures = MoveProgress(sample.total, held, followed.samples.rate, before.remaining_ms, stalled)
         if figures != before:
             followed.figures = figures
         if stalled is not None and before.stalled is None:
@@ -301,11 +262,28 @@ class ProgressTracker:
         elif stalled is None and before.stalled is not None:
             events.append(_event(catalogue.MOVE_RESUMED, name, partition, None))
 
-    def _count_copied(self, partition: Partition, before: tuple[int, ...], now: tuple[int, ...]) -> None:
-        for broker, earlier, size in zip(partition.adding, before, now, strict=True):
-            if 0 <= earlier < size:
-                self.copied_in[broker] += size - earlier
-                self.copied_out[partition.leader] += size - earlier
+    def _put_remaining_times(self, seen: Mapping[str, Mapping[int, _TrackedMove]]) -> Generator[None, None, int]:
+        """Returns the longest one; -1: none is known."""
+        longest, slices = -1, SliceCounter(SLICE)
+        for of_topic in seen.values():
+            for followed in of_topic.values():
+                remaining_ms = _remaining_ms(followed, self._links)
+                if remaining_ms != followed.figures.remaining_ms:
+                    followed.figures = msgspec.structs.replace(followed.figures, remaining_ms=remaining_ms)
+                longest = max(longest, remaining_ms)
+                if slices.step():
+                    yield
+        return longest
+
+    def _count_copied(self, partition: Partition, before: Sample, now: Sample) -> None:
+        for place, broker in enumerate(partition.adding):
+            copied = now.copied[place] - before.copied[place] if before.copied[place] >= 0 else 0
+            if copied > 0:
+                self.copied_in[broker] += copied
+                self.copied_out[partition.leader] += copied
+            lacked, lacks = before.gap(place), now.gap(place)
+            if lacked is not None and lacks is not None:
+                self._links.grown(partition.leader, broker, lacked - lacks, max(0, copied))
 
 
 def _event(name: str, partition: TopicPartition, value: Partition, reason: str | None) -> Event:
@@ -324,27 +302,20 @@ def _replica_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartiti
     return -1 if any(log_dir.error for log_dir in log_dirs) else 0
 
 
-def _rates(first: _Sample, last: _Sample) -> tuple[int, int]:
-    """How fast the copies grow together, and the milliseconds until the last of them is complete.
-
-    The leader's log grows too: the remaining time is that until the gap between them is closed.
-    """
-    complete = 0 <= last.total <= min(last.copied, default=-1)
-    remaining_ms = 0 if complete else -1
-    seconds = last.at - first.at
-    if seconds <= 0 or -1 in first.copied or -1 in last.copied:
-        return -1, remaining_ms
-    rate = max(0, int((sum(last.copied) - sum(first.copied)) / seconds))
-    if remaining_ms < 0 <= min(first.total, last.total):
-        longest = 0.0
-        for old, new in zip(first.copied, last.copied, strict=True):
-            left = max(0, last.total - new)
-            closed = first.total - old - left
-            if left and closed <= 0:
-                return rate, -1
-            longest = max(longest, left / closed * seconds if left else 0.0)
-        remaining_ms = int(longest * 1000)
-    return rate, remaining_ms
+def _remaining_ms(followed: _TrackedMove, links: SharedLinks) -> int:
+    """Milliseconds until the last copy is complete; -1: not known. A stalled move gets nothing of a shared link."""
+    if followed.samples.complete:
+        return 0
+    if -1 in followed.samples.first.copied or -1 in followed.samples.last.copied:
+        return -1
+    longest = 0.0
+    for broker, alone in zip(followed.adding, followed.samples.alone(), strict=True):
+        shared = links.seconds(followed.leader, broker) if followed.figures.stalled is None else None
+        known = [seconds for seconds in (alone, shared) if seconds is not None]
+        if not known:
+            return -1
+        longest = max(longest, min(known))
+    return int(longest * 1000)
 
 
 class _StallReason:
@@ -357,7 +328,7 @@ class _StallReason:
         cluster: Cluster,
         throttles: Throttles,
         answers: Answers,
-        samples: _Samples,
+        samples: Samples,
     ) -> None:
         self._name = name
         self._partition = partition

@@ -84,6 +84,71 @@ def test_240_6_the_remaining_time_is_that_of_the_slowest_replica_at_the_rate_at_
     assert followed.look(20, says(b1=1100, b3=1100, b4=1100)).remaining_ms == 0
 
 
+class Shared:
+    """Two moves of leader 1, which lack 26.6 and 33.4 MB: to broker 3, and to another one."""
+
+    def __init__(self, *, other: int, quotas: Mapping[str, Mapping[str, str]]) -> None:
+        self.cluster = cluster(moving((1,), (3,)), moving((1,), (other,)))
+        self.cluster.broker_configs.update(quotas)
+        self.tracker = ProgressTracker(STALL_S)
+        self._other = other
+
+    def look(self, now: float, first: int, second: int) -> tuple[int, int, int]:
+        """The remaining times, of both moves and in all. `first`, `second`: what has been copied."""
+        held = {self._other: {1: 116_600_000 + second}}
+        held.setdefault(3, {})[0] = 123_400_000 + first
+        sizes = {1: dict.fromkeys((0, 1), 150_000_000), **held}
+        answers: Answers = {one: [SampledLogDir("/d", sizes={TOPIC: of})] for one, of in sizes.items()}
+        for _ in self.tracker.update(now, self.cluster, answers, [], {}):
+            pass
+        one, other = (self.tracker.figures(TOPIC, index) for index in (0, 1))
+        assert one is not None
+        assert other is not None
+        return one.remaining_ms, other.remaining_ms, self.tracker.totals.remaining_ms
+
+
+MEGABYTE = {"leader.replication.throttled.rate": "1000000", "follower.replication.throttled.rate": "1000000"}
+
+
+@pytest.mark.parametrize("starved_copies", [4_000, 0])
+@pytest.mark.parametrize(
+    ("other", "quotas"),
+    [
+        (3, {}),
+        (4, {"<default>": MEGABYTE}),
+        (3, {"3": {"follower.replication.throttled.rate": "1000000"}}),
+    ],
+)
+def test_240_6_a_move_that_a_shared_throttle_leaves_out_is_done_when_all_moves_of_its_link_are(
+    other: int, quotas: Mapping[str, Mapping[str, str]], starved_copies: int
+) -> None:
+    """15 s at 1 MB/s for one of them: at its own rate, the other one would take 18 hours, or for ever."""
+    shared = Shared(other=other, quotas=quotas)
+    for now in (0, 5, 10):
+        shared.look(now, 1_000_000 * now, starved_copies * now // 15)
+    first, second, total = shared.look(15, 15_000_000, starved_copies)
+    assert abs(first - 11_600) < 10, "11.6 MB at 1 MB/s"
+    assert abs(second - 45_000) < 30, "both lack 45 MB at 1 MB/s"
+    assert total == second
+
+
+def test_240_6_a_receiver_that_is_slow_by_itself_is_not_expected_to_catch_up() -> None:
+    """No throttle holds the leader: that it serves broker 3 says nothing about broker 4."""
+    for quotas in ({}, {"1": {"leader.replication.throttled.rate": "100000000"}}):
+        shared = Shared(other=4, quotas=quotas)
+        for now in (0, 5, 10):
+            shared.look(now, 1_000_000 * now, 10_000 * now)
+        assert shared.look(15, 15_000_000, 150_000)[1] == 3_325_000, "33.25 MB at 10 kB/s"
+
+
+def test_240_6_the_quota_of_a_receiver_counts_where_its_leader_is_at_the_quota_too() -> None:
+    half = {"follower.replication.throttled.rate": "500000"}
+    shared = Shared(other=4, quotas={"<default>": MEGABYTE, "4": half})
+    for now in (0, 5, 10):
+        shared.look(now, 1_000_000 * now, 0)
+    assert shared.look(15, 15_000_000, 0)[1] == 66_800, "33.4 MB at 500 kB/s: later than 45 MB at 1 MB/s"
+
+
 def test_240_6_the_remaining_time_is_unknown_while_the_gap_grows_and_before_two_samples() -> None:
     followed = Followed()
     assert followed.look(0, says(b1=1000, b3=0, b4=0)).remaining_ms == -1
@@ -281,10 +346,10 @@ def test_240_6_many_moves_are_sampled_in_slices_and_may_end_meanwhile() -> None:
     next(steps)
     here.topics.clear()
     here.moving.clear()
-    assert len(list(steps)) == 0
+    assert len(list(steps)) == 1, "the remaining times of those that were seen"
     assert tracker.totals.moves == SLICE
     here, answers = of_many(1000)
-    assert len(list(tracker.update(5, here, answers, [], {}))) == 1000 // SLICE
+    assert len(list(tracker.update(5, here, answers, [], {}))) == 2 * 1000 // SLICE, "sizes, then remaining times"
     assert tracker.totals[:3] == (1000, 150_000, 0)
 
 
