@@ -233,7 +233,7 @@ class Term:
             self._propagate_round,
             self._failover_command,
             settings,
-            lambda events: self.record(self._sampler.tracker.with_copied_bytes(events)),
+            lambda events: self.record(self._sampler.tracker.ended(events, cluster)),
             self._observe_duration,
         )
         self._sampler = ProgressSampler(self._loop, self._sampling, str(self._sender.id), self._links, self.record)

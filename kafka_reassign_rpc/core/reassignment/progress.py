@@ -134,23 +134,62 @@ class ProgressTracker:
         """Bytes that moves have copied to each broker, since the tracker began."""
         self.copied_out: Counter[int] = Counter()
         """Bytes that moves have copied from each leader."""
+        self._unseen: dict[TopicPartition, int] = {}
+        """The leaders of moves that have started since, and have no sample yet: what they hold they have copied."""
 
     def figures(self, topic: str, partition: int) -> MoveProgress | None:
         """The progress of the move of a partition; None before its first sample."""
         followed = self._followed.get(topic, {}).get(partition)
         return None if followed is None else followed.figures
 
-    def with_copied_bytes(self, events: Iterable[Event]) -> Iterator[Event]:
-        """The events; those of moves that have ended tell what was copied, if a sample of that very move does."""
+    def ended(self, events: Iterable[Event], cluster: Cluster) -> Iterator[Event]:
+        """The events of a round; `cluster`: after it. Count what moves have copied that it has completed.
+
+        Events of moves that have ended tell what was copied, if a sample of that very move does.
+        """
         for event in events:
-            copied = self._copied(event) if event.event in _ENDS else None
+            name = TopicPartition(event.topic or "", -1 if event.partition is None else event.partition)
+            if event.event == catalogue.MOVE_STARTED and (partition := cluster.get(*name)) is not None:
+                self._unseen[name] = partition.leader
+            if event.event not in _ENDS:
+                yield event
+                continue
+            leader = self._unseen.pop(name, None)
+            followed = self._followed.get(name.topic, {}).get(name.partition)
+            if followed is None or followed.move is None or followed.move.id != event.id:
+                if leader is not None and event.event == catalogue.MOVE_COMPLETED:
+                    self._count_unseen(event, leader)
+                yield event
+                continue
+            if event.event == catalogue.MOVE_COMPLETED:
+                self._count_rest(followed)
+            copied = self._copied(followed, event)
             yield event if copied is None else msgspec.structs.replace(event, copied=copied)
 
-    def _copied(self, end: Event) -> int | None:
-        followed = self._followed.get(end.topic or "", {}).get(-1 if end.partition is None else end.partition)
-        if followed is None or followed.move is None or followed.move.id != end.id or followed.figures.total < 0:
-            return None
+    def _count_unseen(self, end: Event, leader: int) -> None:
+        """A move that was over before its first sample; its size is known if it was measured while it waited."""
+        adding = [broker for broker in end.target or () if broker not in (end.original or ())]
+        for broker in adding if end.copied is not None else ():
+            self._count(leader, broker, (end.copied or 0) // len(adding))
+
+    def _count_rest(self, followed: _TrackedMove) -> None:
+        """What has come since the last sample."""
         figures = followed.figures
+        for broker, held in figures.copied.items():
+            rest = figures.total - held
+            if rest > 0:
+                self._count(followed.leader, broker, rest)
+                self._links.grown(followed.leader, broker, rest, rest)
+
+    def _count(self, leader: int, broker: int, size: int) -> None:
+        self.copied_in[broker] += size
+        self.copied_out[leader] += size
+
+    @staticmethod
+    def _copied(followed: _TrackedMove, end: Event) -> int | None:
+        figures = followed.figures
+        if figures.total < 0:
+            return None
         if end.event == catalogue.MOVE_COMPLETED:
             return figures.total * len(followed.adding)
         if len(figures.copied) < len(followed.adding):
@@ -210,6 +249,8 @@ class ProgressTracker:
                 sizes[name] = None
             if pause:
                 yield
+        if self._unseen:  # those that started meanwhile; others have gone with their topics
+            self._unseen = {one: by for one, by in self._unseen.items() if one[1] in cluster.moving.get(one[0], ())}
         self._followed = seen
         self.samples += 1
         self.sampled_at = now
@@ -235,6 +276,9 @@ class ProgressTracker:
         if followed.samples:
             self.observed_throughput.grown(partition.adding, followed.samples.last.copied, copied, sample.total)
             self._count_copied(partition, followed.samples.last, sample)
+        elif self._unseen.pop(name, None) is not None:
+            # Counted from nothing: so much is new, however much of it is left.
+            self._count_copied(partition, sample._replace(copied=(0,) * len(copied)), sample)
         followed.samples.add(sample)
         in_sync = sum([broker in partition.isr for broker in partition.adding])
         left = sum([max(0, sample.total - held) for held in copied]) if sample.total >= 0 and all_known else None
@@ -279,8 +323,7 @@ class ProgressTracker:
         for place, broker in enumerate(partition.adding):
             copied = now.copied[place] - before.copied[place] if before.copied[place] >= 0 else 0
             if copied > 0:
-                self.copied_in[broker] += copied
-                self.copied_out[partition.leader] += copied
+                self._count(partition.leader, broker, copied)
             lacked, lacks = before.gap(place), now.gap(place)
             if lacked is not None and lacks is not None:
                 self._links.grown(partition.leader, broker, lacked - lacks, max(0, copied))

@@ -67,6 +67,34 @@ def test_sv_7_the_bytes_that_moves_copy_are_counted_for_both_brokers_and_the_slo
     assert followed.tracker.copied_in == {3: 20, 4: 20}, "a replica that begins anew counts nothing"
 
 
+def test_sv_7_all_that_a_move_copies_is_counted_also_before_its_first_sample_and_after_its_last() -> None:
+    """100 bytes to broker 3 and to 4: 20 are there at the first sample, 5 lack at the last one."""
+    followed = Followed(replace(MOVE, move=MoveRecord((3, 4), (1, 2), id=7)))
+    tell(followed, Event(catalogue.MOVE_STARTED, *NAME, id=7))
+    followed.look(0, says(b1=100, b3=20, b4=20))
+    assert (followed.tracker.copied_in, followed.tracker.copied_out) == ({3: 20, 4: 20}, {1: 40})
+    followed.look(5, says(b1=100, b3=95, b4=100))
+    assert followed.tracker.copied_in == {3: 95, 4: 100}
+    tell(followed, Event(catalogue.MOVE_COMPLETED, *NAME, id=7))
+    assert (followed.tracker.copied_in, followed.tracker.copied_out) == ({3: 100, 4: 100}, {1: 200})
+
+
+def test_sv_7_a_move_that_no_sample_saw_counts_where_its_size_is_known_and_a_cancelled_one_as_far_as_seen() -> None:
+    followed = Followed(replace(MOVE, move=MoveRecord((3, 4), (1, 2), id=7)))
+    end = Event(catalogue.MOVE_COMPLETED, *NAME, id=7, target=(3, 4), original=(1, 2), copied=200)
+    for event in (Event(catalogue.MOVE_STARTED, *NAME, id=7), end, replace(end, id=8)):
+        tell(followed, event)
+    assert (followed.tracker.copied_in, followed.tracker.copied_out) == ({3: 100, 4: 100}, {1: 200})
+    tell(followed, Event(catalogue.MOVE_STARTED, *NAME, id=9), replace(end, id=9, copied=None))
+    followed.look(0, says(b1=100, b3=40, b4=40))
+    tell(followed, Event(catalogue.MOVE_CANCELLED, *NAME, id=7))
+    assert followed.tracker.copied_in == {3: 100, 4: 100}, "nothing is known of the size, and the rest never came"
+
+
+def tell(followed: Followed, *events: Event) -> None:
+    assert len(list(followed.tracker.ended(events, followed.cluster))) == len(events)
+
+
 def test_240_6_progress_shows_the_bytes_of_the_leader_and_of_each_adding_replica() -> None:
     followed = Followed()
     assert followed.look(0, says(b1=100, b3=40, b4=None)) == MoveProgress(100, {3: 40, 4: 0})
@@ -147,6 +175,26 @@ def test_240_6_the_quota_of_a_receiver_counts_where_its_leader_is_at_the_quota_t
     for now in (0, 5, 10):
         shared.look(now, 1_000_000 * now, 0)
     assert shared.look(15, 15_000_000, 0)[1] == 66_800, "33.4 MB at 500 kB/s: later than 45 MB at 1 MB/s"
+
+
+def test_240_6_what_a_move_copied_that_has_ended_belongs_to_the_rate_of_its_link() -> None:
+    """The other move ends at 15 s, with the last 5 MB: its leader has copied 15 MB in 15 s."""
+    shared = Shared(other=4, quotas={"<default>": MEGABYTE})
+    shared.cluster.topics[TOPIC].partitions[0] = replace(moving((1,), (3,)), move=MoveRecord((3,), (1,), id=7))
+    for now in (0, 5, 10):
+        shared.look(now, 11_600_000 + 1_000_000 * now, 20_000_000)
+    list(shared.tracker.ended([Event(catalogue.MOVE_COMPLETED, TOPIC, 0, id=7)], shared.cluster))
+    shared.cluster.moving[TOPIC].discard(0)
+    for _ in shared.tracker.update(15, shared.cluster, at_15_s(), [], {}):
+        pass
+    found = shared.tracker.figures(TOPIC, 1)
+    assert found is not None
+    assert abs(found.remaining_ms - 13_400) < 10, "13.4 MB at 1 MB/s"
+
+
+def at_15_s() -> Answers:
+    sizes = {1: 150_000_000, 4: 136_600_000}
+    return {one: [SampledLogDir("/d", sizes={TOPIC: {1: size}})] for one, size in sizes.items()}
 
 
 def test_240_6_the_remaining_time_is_unknown_while_the_gap_grows_and_before_two_samples() -> None:
@@ -378,7 +426,7 @@ def test_240_6_the_garbage_collector_does_not_track_samples() -> None:
 def ended(followed: Followed, name: str, id_: int = 7) -> int | None:
     """`copied` of the event that ends the move; a move of another partition stays without."""
     events = [Event(name, *NAME, id=id_), Event(name, TOPIC, 1, id=id_), Event(catalogue.MOVE_STARTED, *NAME, id=id_)]
-    found, *others = followed.tracker.with_copied_bytes(events)
+    found, *others = followed.tracker.ended(events, followed.cluster)
     assert others == events[1:]
     return found.copied
 
