@@ -5,8 +5,8 @@ for a move that has only just begun, this module computes it from DescribeLogDir
 against the size of the largest other replica. The rate is then the one of the last WINDOW_S seconds. A move that has
 left the list of moves is finished.
 
-All moves together take at least as long as the slowest of them. Their rate is the sum of their rates if the server
-reports all of them. A rate computed from the bytes would jump with each sample of the server.
+All moves together take at least as long as the slowest of them. Their rate is the sum of those that are known if the
+server reports all moves. A rate computed from the bytes would jump with each sample of the server.
 """
 
 from collections import deque
@@ -139,7 +139,7 @@ class LogDirProgressTracker:
         total = sum(max(one.total or 0, one.done) for one in everything)
         rate = _rate(self._totals, now, done)
         if described.keys() >= in_flight.keys():
-            rate = _sum([described[partition].bytes_per_second for partition in in_flight], rate)
+            rate = _sum([one.rate for one in moves.values()])
         overall = _at_least_the_slowest(_progress(CopiedBytes(done, total), rate, {}), moves.values())
         unknown = {broker: found.error for broker, found in answers.items() if found.error is not None}
         return ProgressSnapshot(moves, overall, len(self._finished), unknown)
@@ -222,16 +222,16 @@ def _rate(samples: deque[tuple[float, int]], now: float, done: int) -> float | N
     return None if now <= since else max(0.0, (done - before) / (now - since))
 
 
-def _sum(rates: Sequence[float | None], otherwise: float | None) -> float | None:
-    """The sum of the rates; `otherwise` if there are none, or if one is not known."""
+def _sum(rates: Sequence[float | None]) -> float | None:
+    """The sum of the rates that are known: a move that has only just begun adds little. None: none is known."""
     known = [rate for rate in rates if rate is not None]
-    return sum(known) if rates and len(known) == len(rates) else otherwise
+    return sum(known) if known else None
 
 
 def _at_least_the_slowest(overall: Progress, moves: Iterable[Progress]) -> Progress:
     """All moves together take at least as long as the slowest one: the rate of the others does not help it."""
     slowest = max((one.remaining_seconds for one in moves if one.remaining_seconds is not None), default=0.0)
-    if overall.remaining_seconds is None or overall.remaining_seconds >= slowest:
+    if slowest <= (overall.remaining_seconds or 0.0):
         return overall
     return replace(overall, remaining_seconds=slowest)
 

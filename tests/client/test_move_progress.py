@@ -168,8 +168,18 @@ def test_240_6_the_rate_of_all_moves_is_the_sum_of_theirs_however_seldom_the_ser
         snapshot = tracker.update(second, in_flight, [], {A: description(A, **figures), B: description(B, **figures)})
         assert snapshot.total.rate == 20
     assert (snapshot.total.done, snapshot.total.remaining_seconds) == (200, 3800 / 20)
-    still = {"total_bytes": 1000, "copied_bytes": {3: 100, 4: 0}}
-    unknown = tracker.update(
-        12, in_flight, [], {A: description(A, **still, bytes_per_second=10), B: description(B, **still)}
-    )
-    assert unknown.total.rate == 200 / 12, "one has only just begun: by what was copied since the first look"
+
+
+def test_240_6_the_rate_of_all_moves_does_not_jump_while_the_server_knows_none_of_one_move() -> None:
+    """What the others copied in 5 s comes at once: by the clock of the client that is any rate at all."""
+    tracker, rates = LogDirProgressTracker(), []
+    for second in range(12):
+        copied = {"total_bytes": 10_000_000, "copied_bytes": {3: 2_000_000 * (second // 5), 4: 0}}
+        described = {A: description(A, **copied, bytes_per_second=400_000), B: description(B, **copied)}
+        rates.append(tracker.update(second, {A: MOVE, B: MOVE}, [], described).total.rate)
+    assert set(rates) == {400_000}
+    sampled_once = {A: description(A, **copied, remaining_ms=7000), B: description(B, **copied)}
+    total = tracker.update(12, {A: MOVE, B: MOVE}, [], sampled_once).total
+    assert (total.rate, total.remaining_seconds) == (None, 7), "as the moves before it on its link"
+    nothing_known = {A: description(A, **copied), B: description(B, **copied)}
+    assert tracker.update(12, {A: MOVE, B: MOVE}, [], nothing_known).total.rate is None
