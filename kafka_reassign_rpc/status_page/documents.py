@@ -142,7 +142,7 @@ class MoveSums(msgspec.Struct, frozen=True):
     in_flight: int
     waiting: int
     stalled: int
-    bytes_total: Annotated[int | None, _about("of the moves with a known size; null where none has one")]
+    bytes_total: Annotated[int | None, _about("of the moves in flight with a known size; null where none has one")]
     bytes_copied: Annotated[int | None, _about("of the same moves")]
     moves_without_size: int
 

@@ -90,7 +90,7 @@ class _Sums:
             self.copied += copied
 
     def document(self) -> MoveSums:
-        none_known = self.moving > 0 and self.unknown == self.moving
+        none_known = self.unknown == self.moving
         return MoveSums(
             self.moving,
             self.waiting,

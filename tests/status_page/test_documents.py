@@ -139,6 +139,8 @@ def test_sv_11_moves_are_filtered_sorted_and_paged_and_sums_are_those_of_all_pag
     assert names(listed(term, MoveFilter(topic="rde"))) == ["orders-0", "orders-1"]
     assert names(listed(term, MoveFilter(broker=3))) == ["orders-1", "waits-0"]
     assert names(listed(term, MoveFilter(state="waiting"))) == ["waits-0"]
+    waiting_sums = listed(term, MoveFilter(state="waiting")).sums
+    assert (waiting_sums.waiting, waiting_sums.bytes_total, waiting_sums.bytes_copied) == (1, None, None)
     assert names(listed(term, MoveFilter(state="moving"))) == ["audit-0", "orders-0", "orders-1"]
     assert names(listed(term, MoveFilter(state="stalled"))) == []
     [waiting] = listed(term, MoveFilter(state="waiting")).moves

@@ -1,6 +1,6 @@
 """Samples the progress of moves: asks brokers for the sizes of replicas, from time to time.
 
-The sampler works only while moves are in flight, or wait under a cap on bytes. It asks the brokers that get replicas
+The sampler works only while moves are in flight, or wait. It asks the brokers that get replicas
 and the leaders that they copy from, for the topics concerned only, in the highest common version of DescribeLogDirs.
 Each broker has a connection for this beside its channel, so that a large answer does not delay LeaderAndIsr. A sample
 does without brokers that do not answer. All state here is soft and ends with the term.
@@ -109,7 +109,7 @@ class ProgressSampler:
             while self._settings.interval_s > 0:
                 began = self._clock()
                 cluster = self._loop.cluster
-                waiting = in_flight_caps.partitions_to_measure(cluster, self._loop.settings)
+                waiting = in_flight_caps.partitions_to_measure(cluster)
                 if cluster.moving or self.tracker.totals.moves or cluster.sizes or waiting:
                     await self._sample(cluster, waiting)
                 if not cluster.moving and not waiting:

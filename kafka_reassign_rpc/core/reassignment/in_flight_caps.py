@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings, caps_in_force
+from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import NO_CAP
@@ -34,7 +34,7 @@ REPAIRS = -5
 SLICE = 200
 
 AHEAD = 1000
-"""How many waiting moves have their sizes measured in advance."""
+"""How many waiting moves have their sizes measured."""
 
 
 class Weight(NamedTuple):
@@ -71,10 +71,8 @@ def makes_room(before: Partition, after: Partition) -> bool:
     )
 
 
-def partitions_to_measure(cluster: Cluster, settings: ReassignmentSettings) -> list[TopicPartition]:
-    """The next waiting moves, if their sizes decide when they may start."""
-    if caps_in_force(cluster, settings).bytes_in_flight < 0:
-        return []
+def partitions_to_measure(cluster: Cluster) -> list[TopicPartition]:
+    """The next waiting moves. With a cap on bytes, their sizes decide when they start; people want to know them."""
     batch: Iterable[TopicPartition] = (
         () if cluster.batch is None or not cluster.batch.waiting else cluster.batch.entries
     )

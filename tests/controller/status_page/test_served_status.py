@@ -107,6 +107,12 @@ async def test_sv_11_the_api_tells_what_the_controller_does_and_a_standby_where_
     assert (waiting["reason"], waiting["since"], waiting["rate"]) == ("later", None, None)
     assert waiting["who"].startswith("User:ANONYMOUS")
 
+    async def tells_the_size() -> bool:
+        [found] = (await asked(at, "moves?state=waiting"))["moves"]
+        return bool(found["bytes_total"] == 0)
+
+    await eventually(tells_the_size)  # an empty partition, though there is no cap on bytes that asks for it
+
     async def event_names(address: str, query: str) -> list[str]:
         return [one["event"] for one in (await asked(address, f"events?{query}"))["events"]]
 
