@@ -132,6 +132,8 @@ def summary(snapshot: ProgressSnapshot) -> str:
     unknown = "".join(f"; broker {broker} does not answer" for broker in snapshot.unknown_brokers)
     waiting = f", {snapshot.waiting} waiting" if snapshot.waiting else ""
     stalled = f", {snapshot.stalled} stalled" if snapshot.stalled else ""
+    if not count:  # there is nothing that has a share, a rate or a remaining time
+        return f"Nothing moves{waiting}{done}{unknown}."
     return (
         f"{count} move{plural(count)} in flight{stalled}{waiting}{done}: {text_format.amounts(snapshot.total)}{unknown}"
     )

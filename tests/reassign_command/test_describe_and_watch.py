@@ -185,6 +185,12 @@ def test_240_6_one_line_says_how_many_and_who_does_not_answer() -> None:
     assert summary(snapshot(1)) == "1 move in flight, 2 done: 0 B of 100 B (0 %); broker 7 does not answer"
 
 
+def test_240_6_where_nothing_moves_the_line_says_that_and_no_share() -> None:
+    nothing = ProgressSnapshot({}, Progress(0, 0, None, 0.0), 0, {})
+    assert summary(nothing) == "Nothing moves."
+    assert summary(replace(nothing, waiting=3, finished=2)) == "Nothing moves, 3 waiting, 2 done."
+
+
 def test_240_6_a_terminal_is_drawn_over_and_anything_else_gets_a_line_when_something_changed() -> None:
     terminal, plain = Terminal(), io.StringIO()
     for stream in (terminal, plain):
