@@ -4,6 +4,7 @@ Importing rich takes time, so only a command that draws on a terminal imports th
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TextIO
 
 from rich.console import Console, Group
@@ -15,8 +16,13 @@ from rich.text import Text
 from kafka_reassign_rpc.client import Progress, ProgressSnapshot, TopicPartition, text_format
 
 BAR_WIDTH = 24
+LEAST_BAR_WIDTH = 8
+"""On a narrow screen the bar gives way to the words: rate and remaining time are what people look for."""
+_GAP = 2
 _OTHER_LINES = 4
 """The line about all moves, the table's heading, the line about moves not shown, and the cursor's line."""
+
+_PARTITION = "Partition"
 
 Row = tuple[TopicPartition, Progress]
 
@@ -50,7 +56,7 @@ class WatchScreen:
         rows = rows_that_fit(snapshot, self._console.size.height)
         lines: list[Text | Table] = [_line(summary)]
         if rows:
-            lines.append(_table(rows))
+            lines.append(_table(rows, self._console.size.width))
         if len(rows) < len(snapshot.moves):
             lines.append(_line(f"… and {len(snapshot.moves) - len(rows)} more"))
         return Group(*lines)
@@ -66,20 +72,28 @@ def _share(progress: Progress) -> float:
     return -1.0 if progress.share is None else progress.share
 
 
-def _table(rows: Sequence[Row]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("Partition", no_wrap=True)
-    table.add_column("Progress", width=BAR_WIDTH, no_wrap=True)
+def _table(rows: Sequence[Row], width: int) -> Table:
+    bar = bar_width(rows, width)
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    table.add_column(_PARTITION, no_wrap=True)
+    table.add_column("Progress", width=bar, no_wrap=True)
     table.add_column("Copied")  # this column shrinks first where the screen is narrow
     for partition, progress in rows:
-        table.add_row(Text(str(partition)), _bar(progress), _line(text_format.amounts(progress)))
+        table.add_row(Text(str(partition)), _bar(progress, bar), _line(text_format.amounts(progress)))
     return table
 
 
-def _bar(progress: Progress) -> ProgressBar | Text:
+def bar_width(rows: Sequence[Row], width: int) -> int:
+    """What names and words leave of the screen. The reason of a stall may be long: it is cut off."""
+    names = max([len(_PARTITION), *(len(str(partition)) for partition, _ in rows)])
+    words = max(len(text_format.amounts(replace(progress, stalled=None))) for _, progress in rows)
+    return min(BAR_WIDTH, max(LEAST_BAR_WIDTH, width - names - words - 2 * _GAP - 1))
+
+
+def _bar(progress: Progress, width: int) -> ProgressBar | Text:
     if progress.share is None:
-        return Text("?" * BAR_WIDTH)
-    return ProgressBar(total=1.0, completed=progress.share, width=BAR_WIDTH)
+        return Text("?" * width)
+    return ProgressBar(total=1.0, completed=progress.share, width=width)
 
 
 def _line(text: str) -> Text:

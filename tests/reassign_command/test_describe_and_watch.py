@@ -181,6 +181,16 @@ def test_240_6_a_row_of_the_screen_has_the_partition_a_bar_and_the_progress_in_w
     assert drawn(shown, monkeypatch, 40, 24)[2].startswith("t-0 "), "where there is no room the words are cut off"
 
 
+def test_240_6_at_80_columns_a_row_ends_with_the_rate_and_the_remaining_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    progress = Progress(136_600_000, 150_000_000, 997_400.0, 73.0)
+    shown = ProgressSnapshot({T[0]: progress}, progress, 0, {})
+    for columns, filled in ((80, 9), (120, 21)):  # 91 % of 10 cells, and of 24
+        row = drawn(shown, monkeypatch, columns, 24)[2]
+        assert row.endswith("136.6 MB of 150.0 MB (91 %), 997.4 kB/s, 1 min 13 s left")
+        assert row.count("━") == filled
+
+
 def test_240_6_one_line_says_how_many_and_who_does_not_answer() -> None:
     assert summary(snapshot(1)) == "1 move in flight, 2 done: 0 B of 100 B (0 %); broker 7 does not answer"
 
