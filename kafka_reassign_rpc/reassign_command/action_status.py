@@ -35,6 +35,8 @@ from kafka_reassign_rpc.reassign_command.status_figures import (
     copy_rates,
     count_partitions,
     elected,
+    origin_of,
+    originals,
     requesters,
     set_value,
 )
@@ -158,13 +160,13 @@ def lines(seen: Seen) -> Iterator[str]:
 
 
 def _move_lines(seen: Seen) -> Iterator[str]:
-    who = requesters(seen.events or ())
+    who, told = requesters(seen.events or ()), originals(seen.events or ())
     rows = [("PARTITION", "FROM", "TO", "COPIED", "ASKED BY", "WHY")]
     moves = sorted(seen.listed.items(), key=lambda item: (-_left(seen.progress.moves.get(item[0])), item[0]))
     for partition, move in moves[:MOVES_SHOWN]:
         found = seen.progress.moves.get(partition)
         copied = "waits" if move.is_waiting else UNKNOWN if found is None else text_format.amounts(found)
-        origin = [one for one in move.replicas if move.is_waiting or one not in move.adding_replicas]
+        origin = origin_of(move, told.get(partition))
         rows.append(
             (
                 _plain(str(partition)),
@@ -188,11 +190,11 @@ def _broker_lines(seen: Seen) -> list[str]:
         rows.append(
             (
                 f"{broker['broker']}{'' if alive else ' dead'}",
-                _plain(broker["rack"] or "none"),
+                _plain(broker["rack"] or ("none" if alive else UNKNOWN)),
                 _rate(broker["bytes_in_per_second"]),
                 _rate(broker["bytes_out_per_second"]),
-                _throttle(broker["throttle_in"]),
-                _throttle(broker["throttle_out"]),
+                _throttle(seen, broker["broker"], broker["throttle_in"]),
+                _throttle(seen, broker["broker"], broker["throttle_out"]),
                 str(broker["replicas"]),
                 str(broker["leaders"]),
             )
@@ -214,8 +216,11 @@ def _rate(bytes_per_second: int | None) -> str:
     return UNKNOWN if bytes_per_second is None else f"{text_format.size(bytes_per_second)}/s"
 
 
-def _throttle(bytes_per_second: int | None) -> str:
-    return "none" if bytes_per_second is None else _rate(bytes_per_second)
+def _throttle(seen: Seen, broker: int, bytes_per_second: int | None) -> str:
+    """A broker that is dead, or does not answer, has told nothing of its own configs."""
+    if bytes_per_second is None and isinstance(seen.configs.get(str(broker)), list):
+        return "none"
+    return _rate(bytes_per_second)
 
 
 def _time(ms: int) -> str:
@@ -251,7 +256,10 @@ def brokers_of(seen: Seen) -> list[dict[str, Any]]:
 
 
 def _throttle_of(seen: Seen, broker: int, name: str) -> int | None:
-    found = set_value(seen.configs.get(str(broker)), name) or set_value(seen.configs.get(""), name)
+    own = seen.configs.get(str(broker))
+    if not isinstance(own, list):  # what is set for all brokers may be overridden there
+        return None
+    found = set_value(own, name) or set_value(seen.configs.get(""), name)
     return int(found) if found is not None and found.isascii() and found.isdigit() else None
 
 

@@ -1,7 +1,7 @@
 """What --status tells of a cluster, reckoned from the answers of its nodes: pure functions."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.client import Event, LogDirs, PartitionReassignment, TopicPartition
@@ -95,6 +95,25 @@ def elected(events: Iterable[Event], controller: int) -> tuple[int | None, int |
             if event["event"] == catalogue.CONTROLLER_ELECTED:
                 since = event["at"]
     return epoch, since
+
+
+def originals(events: Iterable[Event]) -> dict[TopicPartition, tuple[int, ...]]:
+    """The original replicas in their order, as the newest event of each partition tells. `events`: by time."""
+    found = {}
+    for event in events:
+        topic, partition, original = event.get("topic"), event.get("partition"), event.get("original")
+        if topic is not None and partition is not None and original is not None:
+            found[TopicPartition(topic, partition)] = tuple(original)
+    return found
+
+
+def origin_of(move: PartitionReassignment, told: Sequence[int] | None) -> list[int]:
+    """The replicas that a move leads from. The list of moves does not have their order: `told` has it, if it is that
+    of these replicas."""
+    if move.is_waiting:
+        return list(move.replicas)
+    listed = [one for one in move.replicas if one in move.sources]
+    return listed if told is None or set(told) != set(listed) else list(told)
 
 
 def set_value(configs: Any, name: str) -> str | None:

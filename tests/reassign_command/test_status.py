@@ -8,19 +8,33 @@ from typing import cast
 import pytest
 
 from kafka_reassign_rpc.client import (
+    KafkaError,
     LogDirs,
     PartitionInfo,
     PartitionReassignment,
+    Progress,
+    ProgressSnapshot,
     ReassignmentClient,
     ReplicaLogDir,
     TopicPartition,
 )
+from kafka_reassign_rpc.client.config_calls import Configs
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.reassign_command.action_status import Seen, lines
 from kafka_reassign_rpc.reassign_command.merged_events import newest_events
-from kafka_reassign_rpc.reassign_command.status_figures import copy_rates, count_partitions, elected, requesters
+from kafka_reassign_rpc.reassign_command.status_figures import (
+    CopyRates,
+    PartitionCounts,
+    copy_rates,
+    count_partitions,
+    elected,
+    origin_of,
+    originals,
+    requesters,
+)
 from tests.controller.cluster import RATE, SIZE, cluster
 from tests.http_client import get
 from tests.reassign_command.run_command import Command
@@ -70,6 +84,29 @@ def test_sv_11_events_tell_who_asked_and_since_when_the_controller_is_one() -> N
     assert elected([waits, won, {**won, "server": 8, "epoch": 5}], 7) == (4, 9)
     assert elected([waits], 7) == (3, None)
     assert elected([], 7) == (None, None)
+
+
+def test_sv_11_the_original_replicas_have_the_order_that_events_tell() -> None:
+    starts = {"topic": "t", "partition": 0, "event": "move.started", "original": [2, 1]}
+    told = originals([{**starts, "original": [9]}, starts, {"event": "broker.lost", "broker": 3}])
+    assert told == {NAME: (2, 1)}
+    assert origin_of(MOVE, told[NAME]) == [2, 1]
+    assert origin_of(MOVE, (2, 5)) == [1, 2], "that was another move"
+    assert origin_of(MOVE, None) == [1, 2]
+    assert origin_of(PartitionReassignment((6, 5, 1), (7,), state="waiting"), (1,)) == [6, 5, 1]
+    kept = PartitionReassignment((1, 7, 5, 6), (7,), (6,))
+    assert origin_of(kept, (6, 5, 1)) == [6, 5, 1]
+
+
+def test_sv_11_of_a_broker_that_tells_nothing_rack_and_throttle_are_unknown_not_none() -> None:
+    counts = PartitionCounts(Counter({1: 1, 2: 1, 9: 1}), Counter(), 0, 0)
+    configs: dict[str, Configs | KafkaError] = {"": [], "1": [], "2": PolicyViolation("no")}
+    nothing = ProgressSnapshot({}, Progress(0, 0), 0, {})
+    seen = Seen("c", 7, {1: None, 2: "r2"}, {}, nothing, counts, CopyRates({}, {}), configs, None, None, None)
+    found = [line.split() for line in lines(seen)]
+    assert ["1", "none", "0", "B/s", "0", "B/s", "none", "none", "1", "0"] in found
+    assert ["2", "r2", "0", "B/s", "0", "B/s", "unknown", "unknown", "1", "0"] in found
+    assert ["9", "dead", "unknown", "0", "B/s", "0", "B/s", "unknown", "unknown", "1", "0"] in found
 
 
 def test_sv_11_the_newest_events_are_those_of_all_servers_that_answer() -> None:
