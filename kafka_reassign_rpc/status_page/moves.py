@@ -162,7 +162,7 @@ def _moving(cluster: Cluster, wanted: MoveFilter, slices: SliceCounter) -> _Foun
 
 
 def _waiting(cluster: Cluster, wanted: MoveFilter, slices: SliceCounter) -> _Found:
-    """Moves of the queue and of the batch whose partition does not move."""
+    """Moves of the batch and of the queue; of the queue also those that wait for another move of their partition."""
     batch = cluster.batch
     queued = (
         (topic, index) for topic in list(cluster.queue.topics) for index in list(cluster.queue.topics.get(topic, ()))
@@ -173,18 +173,24 @@ def _waiting(cluster: Cluster, wanted: MoveFilter, slices: SliceCounter) -> _Fou
             yield topic, -1, None
         if wanted.topic is not None and wanted.topic not in topic:
             continue
-        partition, move = cluster.get(topic, index), _waiting_move(cluster, topic, index)
-        if partition is None or move is None or partition.is_moving:
+        partition = cluster.get(topic, index)
+        move = None if partition is None else _waiting_move(cluster, topic, index, partition)
+        if partition is None or move is None:
             continue
         if wanted.broker is None or wanted.broker in (*partition.replicas, *move.target):
             yield topic, index, partition
 
 
-def _waiting_move(cluster: Cluster, topic: str, index: int) -> WaitingMove | None:
+def _waiting_move(cluster: Cluster, topic: str, index: int, partition: Partition) -> WaitingMove | None:
     place = cluster.queue.place(topic, index)
     if place is not None:
         return place.move
-    entry = None if cluster.batch is None else cluster.batch.entries.get(TopicPartition(topic, index))
+    # An entry of the batch stays there while it moves.
+    entry = (
+        None
+        if cluster.batch is None or partition.is_moving
+        else cluster.batch.entries.get(TopicPartition(topic, index))
+    )
     return None if entry is None else WaitingMove(entry.target, BATCH)
 
 
@@ -209,14 +215,19 @@ def page_of(
 ) -> Moves:
     """One page. Moves that are over by now are left out of it."""
     found = []
-    for _, topic, index, _ in selection.page(offset, limit):
+    keys = selection.page(offset, limit)
+    moving = {(topic, index) for _, topic, index, waits in keys if not waits}
+    for _, topic, index, waits in keys:
         partition = term.cluster.get(topic, index)
         if partition is None:
             continue
-        if partition.is_moving:
+        move = _waiting_move(term.cluster, topic, index, partition)
+        if waits and move is None and (topic, index) in moving:
+            continue  # it has begun in place of the other move of its partition
+        if partition.is_moving and not (waits and move is not None):
             progress = term.progress.figures(topic, index) or NO_PROGRESS
             found.append(_moving_document(topic, index, partition, progress, who(topic, index)))
-        elif (move := _waiting_move(term.cluster, topic, index)) is not None:
+        elif move is not None:
             size = term.cluster.sizes.get(TopicPartition(topic, index))
             by = who(topic, index) if move.by is None else move.by.who
             found.append(_waiting_document(topic, index, partition, move, size, by))
@@ -250,16 +261,17 @@ def _moving_document(topic: str, index: int, partition: Partition, progress: Mov
 def _waiting_document(
     topic: str, index: int, partition: Partition, move: WaitingMove, size: int | None, who: str | None
 ) -> Move:
-    adding = tuple(broker for broker in move.target if broker not in partition.replicas)
+    origin = partition.target if partition.is_moving else partition.replicas
+    adding = tuple(broker for broker in move.target if broker not in origin)
     return Move(
         topic=topic,
         partition=index,
         state="waiting",
         id=None,
-        original=partition.replicas[:MOST_REPLICAS],
+        original=origin[:MOST_REPLICAS],
         target=move.target[:MOST_REPLICAS],
         adding=adding[:MOST_REPLICAS],
-        removing=tuple(broker for broker in partition.replicas if broker not in move.target)[:MOST_REPLICAS],
+        removing=tuple(broker for broker in origin if broker not in move.target)[:MOST_REPLICAS],
         leader=known(partition.leader),
         bytes_total=None if size is None else size * len(adding),
         bytes_copied=None if size is None else 0,

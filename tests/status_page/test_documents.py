@@ -120,32 +120,44 @@ def test_sv_11_moves_are_filtered_sorted_and_paged_and_sums_are_those_of_all_pag
     sample(tracker, cluster, 0.0, {**sizes, 4: {"audit": {0: 0}}})
     term = term_of(cluster, tracker)
     orders: dict[Sort, list[str]] = {
-        "topic": ["audit-0", "orders-0", "orders-1", "waits-0"],
-        "left": ["orders-1", "audit-0", "orders-0", "waits-0"],
-        "since": ["orders-1", "audit-0", "orders-0", "waits-0"],
-        "remaining": ["audit-0", "orders-0", "orders-1", "waits-0"],
-        "rate": ["audit-0", "orders-0", "orders-1", "waits-0"],
-        "stalled": ["audit-0", "orders-0", "orders-1", "waits-0"],
+        "topic": ["audit-0", "orders-0", "orders-0", "orders-1", "waits-0"],
+        "left": ["orders-1", "audit-0", "orders-0", "orders-0", "waits-0"],
+        "since": ["orders-1", "audit-0", "orders-0", "orders-0", "waits-0"],
+        "remaining": ["audit-0", "orders-0", "orders-0", "orders-1", "waits-0"],
+        "rate": ["audit-0", "orders-0", "orders-0", "orders-1", "waits-0"],
+        "stalled": ["audit-0", "orders-0", "orders-1", "orders-0", "waits-0"],
     }
     assert orders.keys() == moves.SORTS.keys()
     for sort, expected in orders.items():
         assert names(listed(term, MoveFilter(sort=sort))) == expected, sort
     everything = listed(term, MoveFilter())
     sums = everything.sums
-    assert (everything.count, sums.in_flight, sums.waiting, sums.bytes_total, sums.bytes_copied) == (4, 3, 1, 1500, 100)
+    assert (everything.count, sums.in_flight, sums.waiting, sums.bytes_total, sums.bytes_copied) == (5, 3, 2, 1500, 100)
     page = listed(term, MoveFilter(), offset=1, limit=2)
-    assert (names(page), page.count, page.sums) == (["orders-0", "orders-1"], 4, sums)
+    assert (names(page), page.count, page.sums) == (["orders-0", "orders-0"], 5, sums)
     assert names(listed(term, MoveFilter(), offset=99)) == []
-    assert names(listed(term, MoveFilter(topic="rde"))) == ["orders-0", "orders-1"]
+    assert names(listed(term, MoveFilter(topic="rde"))) == ["orders-0", "orders-0", "orders-1"]
     assert names(listed(term, MoveFilter(broker=3))) == ["orders-1", "waits-0"]
-    assert names(listed(term, MoveFilter(state="waiting"))) == ["waits-0"]
+    assert names(listed(term, MoveFilter(state="waiting"))) == ["orders-0", "waits-0"]
     waiting_sums = listed(term, MoveFilter(state="waiting")).sums
-    assert (waiting_sums.waiting, waiting_sums.bytes_total, waiting_sums.bytes_copied) == (1, None, None)
+    assert (waiting_sums.waiting, waiting_sums.bytes_total, waiting_sums.bytes_copied) == (2, None, None)
     assert names(listed(term, MoveFilter(state="moving"))) == ["audit-0", "orders-0", "orders-1"]
     assert names(listed(term, MoveFilter(state="stalled"))) == []
-    [waiting] = listed(term, MoveFilter(state="waiting")).moves
+    [behind, waiting] = listed(term, MoveFilter(state="waiting")).moves
+    assert (behind.state, behind.original, behind.target) == ("waiting", (2,), (4,)), "it begins where the other ends"
     assert (waiting.original, waiting.target, waiting.adding, waiting.removing) == ((1, 2), (2, 3), (3,), (1,))
     assert (waiting.reason, waiting.bytes_total, waiting.bytes_copied) == ("why", None, None)
+
+
+def test_sv_11_a_queued_move_of_a_partition_that_moves_is_counted_as_the_status_counts_it() -> None:
+    cluster = cluster_of({"t": {0: move((1,), (2,)), 1: at_rest(1)}})
+    run(cluster.queue.put(QueuePart("/q", "/q", {("t", one): WaitingMove((4,), "queue") for one in (0, 1)})))
+    term = term_of(cluster)
+    totals = shown(term).totals
+    assert totals is not None
+    assert sum(totals.waiting.values()) == listed(term, MoveFilter()).sums.waiting == 2
+    found = [(one.partition, one.state) for one in listed(term, MoveFilter()).moves]
+    assert found == [(0, "moving"), (0, "waiting"), (1, "waiting")]
 
 
 def test_sv_11_a_move_that_is_over_by_now_is_left_out_of_its_page() -> None:
