@@ -113,7 +113,8 @@ async def test_sv_5_every_decision_names_its_principal_listener_mechanism_and_ad
         await world.start_server(1002)
         await come_as(world, "bob")
         assert (await world.alter({("t", 0): None}))["t", 0][0] == 0
-        await eventually(lambda: asked_are(world, of("bob", "move.cancelled")))  # what alice has begun at another server
+        # What alice has begun at another server
+        await eventually(lambda: asked_are(world, of("bob", "move.cancelled")))
 
         await world.stop_server()
         await world.start_server(1001)
