@@ -5,9 +5,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say
+from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, client_of, connected, run_job, say
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import seconds
@@ -24,8 +25,8 @@ HELP = "write a snapshot of a cluster as Parquet files"
 DESCRIPTION = """\
 Reads brokers, racks, partitions, replicas, leaders, sizes, configs and moves (in flight and waiting) from any Kafka
 cluster, and writes them as a directory of Parquet files: a snapshot. The cluster may be stock Kafka with ZooKeeper or
-KRaft. With --events it also writes the events that kafka-reassign-rpc servers have recorded: who moved what, with which
-result. export changes nothing in the cluster.
+KRaft. With --events it also writes the events that all running kafka-reassign-rpc servers have recorded: who moved
+what, with which result. export changes nothing in the cluster.
 
 The directory of a snapshot appears only when it is complete. If a broker does not answer, export names it, and writes
 null for the sizes that only this broker knows. Brokers that do not answer cost one request timeout together
@@ -127,7 +128,7 @@ def _all(
         from kafka_reassign_rpc.pipeline.event_logs.export_events import export_new_events
         from kafka_reassign_rpc.pipeline.store_paths import store_path
 
-        followed = export_new_events(client, store_path(arguments.events))
+        followed = export_new_events(client, partial(client_of, arguments), store_path(arguments.events))
         for warning in followed.warnings:
             say(f"warning: {warning}")
         print(f"{arguments.events}: {followed.events} new events of {followed.servers} servers", flush=True)  # noqa: T201

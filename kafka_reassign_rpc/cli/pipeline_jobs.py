@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka_reassign_rpc.cli.status_line import clear_status_lines
 from kafka_reassign_rpc.cli.usage_error import UsageError
@@ -39,21 +39,36 @@ def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
 
     from kafka_reassign_rpc.client import ReassignmentClient
     from kafka_reassign_rpc.reassign_command.action_context import check_addresses
-    from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
     from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 
     try:
         check_addresses(arguments.bootstrap_server.split(","))
-        properties = load(arguments.command_config) if arguments.command_config else {}
-        configs = client_configs(arguments.bootstrap_server, properties, lambda text: say(f"warning: {text}"))
-        if "client.id" not in properties:
-            configs["client_id"] = "kafka-reassign-rpc"
+        configs = _configs(arguments, lambda text: say(f"warning: {text}"))
         with word_if_slow(say, f"{arguments.bootstrap_server} does not answer yet, trying on"):
             client = ReassignmentClient(**configs)
     except (CommandFailed, KafkaConfigurationError, ValueError) as error:
         raise UsageError(str(error)) from None
     with client:
         yield client
+
+
+def client_of(arguments: argparse.Namespace, address: str) -> "ReassignmentClient":
+    """A client of the server at HOST:PORT, with the same configs. The caller closes it. Raises Unreachable."""
+    from kafka_reassign_rpc.client import ReassignmentClient
+    from kafka_reassign_rpc.client.running_servers import configs_of_another
+
+    # `connected` has warned of what the file has and the client does not know.
+    return ReassignmentClient(**configs_of_another(_configs(arguments, lambda _: None), address))
+
+
+def _configs(arguments: argparse.Namespace, warn: Callable[[str], None]) -> dict[str, Any]:
+    from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
+
+    properties = load(arguments.command_config) if arguments.command_config else {}
+    configs = client_configs(arguments.bootstrap_server, properties, warn)
+    if "client.id" not in properties:
+        configs["client_id"] = "kafka-reassign-rpc"
+    return configs
 
 
 def run_job(name: str, job: Callable[[], int]) -> int:

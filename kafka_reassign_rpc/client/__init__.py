@@ -12,6 +12,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     election_calls                     elect leaders
     enable_disable_calls               whether new moves may start
     event_calls, self_healing_calls    recorded events; failed brokers and their repairs
+    running_servers                    a client of each server that runs
     metadata_calls                     nodes and topics
     config_calls, throttle_configs     dynamic configs; those that throttle moves
     log_dir_calls                      sizes of replicas, and moves between log dirs

@@ -11,6 +11,7 @@ from kafka.errors import KafkaConfigurationError
 
 from kafka_reassign_rpc.client import KafkaError, PartitionInfo, ReassignmentClient, TopicPartition
 from kafka_reassign_rpc.client.config_calls import Changes
+from kafka_reassign_rpc.client.running_servers import configs_of_another
 from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, from_server
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
@@ -18,8 +19,6 @@ from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
 
-OTHER_SERVER_MS = 5_000
-"""How long a server that is not the controller may take to answer."""
 _NO_CLIENT = "CommandFailed to create new KafkaAdminClient"
 _ADDRESS = re.compile(r"^(?:[A-Z_]+://)?(?:\[([0-9A-Fa-f:.%]+)\]|([\w.\-]+)):(\d+)$")
 
@@ -51,8 +50,7 @@ class ActionContext:
 
     def client_of(self, address: str) -> ReassignmentClient:
         """A client of the server at HOST:PORT, with the same configs. The caller closes it."""
-        timeout_ms = min(OTHER_SERVER_MS, self._configs.get("request_timeout_ms", OTHER_SERVER_MS))
-        return ReassignmentClient(**{**self._configs, "bootstrap_servers": address, "request_timeout_ms": timeout_ms})
+        return ReassignmentClient(**configs_of_another(self._configs, address))
 
     def __enter__(self) -> Self:
         return self

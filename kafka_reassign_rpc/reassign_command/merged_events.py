@@ -6,12 +6,12 @@ that run; each is asked for its own events.
 
 import heapq
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 from kafka_reassign_rpc.client import ClusterNode, Event, KafkaError, ReassignmentClient, Unreachable
 from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON, EventCursor
+from kafka_reassign_rpc.client.running_servers import Connect, ServerClients, running_servers
 
-Connect = Callable[[str], ReassignmentClient]
-"""Makes a client of the server at HOST:PORT, with the configuration of the command."""
 Say = Callable[[str], None]
 
 
@@ -23,20 +23,18 @@ class MergedEvents:
 
     def __init__(self, client: ReassignmentClient, connect: Connect, say: Say) -> None:
         self._client = client
-        self._connect = connect
         self._say = say
         self._cursors: dict[int, EventCursor] = {}
-        self._clients: dict[ClusterNode, ReassignmentClient] = {}
+        self._clients = ServerClients(client, connect)
         self._silent: set[int] = set()
 
     def new(self) -> Iterator[Event]:
         """New events, by time. Raises the errors of `event_page`; an answer that does not come raises nothing."""
-        controller, nodes = _running(self._client)
+        controller, nodes = running_servers(self._client)
         yield from heapq.merge(*(self._events(server, nodes[server], controller) for server in nodes), key=_time)
 
     def close(self) -> None:
-        for client in self._clients.values():
-            client.close()
+        self._clients.close()
 
     def _events(self, server: int, node: ClusterNode | None, controller: int) -> Iterator[Event]:
         """The events of a server after those that were read. `node`: where it is; None: the controller does not tell
@@ -44,7 +42,7 @@ class MergedEvents:
         """
         cursor = self._cursors.setdefault(server, EventCursor(0))
         try:
-            client = self._client if node is None else self._client_of(node)
+            client = self._clients.of(node)
             while (found := cursor.take(client.event_page(cursor.seq, server=server))) is not None:
                 yield from found
         except KafkaError as error:
@@ -57,34 +55,20 @@ class MergedEvents:
         else:
             self._silent.discard(server)
 
-    def _client_of(self, node: ClusterNode) -> ReassignmentClient:
-        if node not in self._clients:
-            self._clients[node] = self._connect(f"{node.host}:{node.port}")
-        return self._clients[node]
-
 
 def newest_events(client: ReassignmentClient, connect: Connect, most: int) -> list[Event]:
     """The newest events of all running servers that answer, at most so many of each, by time. Raises KafkaError where
     the controller does not tell."""
-    controller, nodes = _running(client)
+    controller, nodes = running_servers(client)
     found: list[list[Event]] = []
-    for server, node in nodes.items():
-        other = None if node is None or server == controller else connect(f"{node.host}:{node.port}")
-        try:
-            found.append(_last(other or client, server, most))
-        except KafkaError:
-            if server == controller:
-                raise
-        finally:
-            if other is not None:
-                other.close()
+    with closing(ServerClients(client, connect)) as clients:
+        for server, node in nodes.items():
+            try:
+                found.append(_last(clients.of(None if server == controller else node), server, most))
+            except KafkaError:
+                if server == controller:
+                    raise
     return sorted((event for events in found for event in events), key=_time)
-
-
-def _running(client: ReassignmentClient) -> tuple[int, dict[int, ClusterNode | None]]:
-    """The controller, and where each running server is (None: the controller does not tell that of itself)."""
-    here = client.event_page(FROM_NOW_ON)
-    return here.server, {here.server: None} | {node.id: node for node in here.servers}
 
 
 def _last(client: ReassignmentClient, server: int, most: int) -> list[Event]:

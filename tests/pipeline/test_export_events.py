@@ -1,6 +1,5 @@
 """Event logs as Parquet: every event once, also after a killed export, a new log or deleted events."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.client import ClusterNode, ReassignmentClient, ReassignmentDescription
+from kafka_reassign_rpc.client import ClusterNode, ReassignmentClient, ReassignmentDescription, Unreachable
 from kafka_reassign_rpc.client.event_calls import EventPage
-from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, LogDir
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files, export_events
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
@@ -27,6 +25,8 @@ class SimulatedLogs:
         self.kept_from = 0
         self.refusals_from = 0
         self.torn = False
+        self.down: set[int] = set()
+        self.closed = 0
 
     def record(self, *events: str, server: int = 1000, **more: Any) -> None:
         log = self.logs.setdefault(server, [])
@@ -34,16 +34,19 @@ class SimulatedLogs:
             seq = log[-1]["seq"] + 1 if log else 0
             log.append({"at": 10 * seq, "event": event, "epoch": 1, "server": server, "seq": seq, **more})
 
-    def describe_cluster(self) -> list[ClusterNode]:
-        return [ClusterNode(server, "h", 1, None) for server in (1, *self.logs)]
+    def connect(self, address: str) -> ReassignmentClient:
+        assert not address.endswith(":1000"), "1000 is the controller, which has a client"
+        return self  # type: ignore[return-value]
 
-    def describe_brokers(self, brokers: Iterable[int]) -> dict[int, BrokerLogDirs]:
-        return {broker: BrokerLogDirs([], [LogDir("/d" if broker == 1 else "none")]) for broker in brokers}
+    def close(self) -> None:
+        self.closed += 1
 
     def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
         if self.torn and from_seq > 0:
             raise msgspec.DecodeError("Input data was truncated")
         server = 1000 if server is None else server
+        if server in self.down:
+            raise Unreachable("no answer")
         log = [
             event
             for event in self.logs[server]
@@ -52,7 +55,8 @@ class SimulatedLogs:
         page = tuple(event for event in log if from_seq <= event["seq"])[:2] if from_seq >= 0 else ()
         after = self.logs[server][-1]["seq"] + 1 if self.logs[server] else 0
         next_seq = page[-1]["seq"] + 1 if page else after
-        return EventPage(server, page, self.kept_from, next_seq, max(self.kept_from, self.refusals_from))
+        servers = tuple(ClusterNode(one, "h", one, None) for one in self.logs) if from_seq < 0 else ()
+        return EventPage(server, page, self.kept_from, next_seq, max(self.kept_from, self.refusals_from), servers)
 
 
 def exported(directory: Path) -> list[tuple[int, int, str]]:
@@ -65,7 +69,7 @@ def exported(directory: Path) -> list[tuple[int, int, str]]:
 
 
 def follow(log: Any, directory: Path) -> export_events.ExportedEvents:
-    return export_events.export_new_events(log, directory)
+    return export_events.export_new_events(log, log.connect, directory)
 
 
 def test_dp_1_events_are_added_once_each_and_in_order(tmp_path: Path) -> None:
@@ -82,7 +86,23 @@ def test_dp_1_events_are_added_once_each_and_in_order(tmp_path: Path) -> None:
     assert not [path for path in (tmp_path / "e").iterdir() if path.name.startswith(".")]
     assert event_files.check(tmp_path / "e") == 5
     del log.logs[1001]
-    assert follow(log, tmp_path / "e").warnings == ["server 1001 does not answer: its new events are missing"]
+    assert follow(log, tmp_path / "e").warnings == ["server 1001 does not run: its new events are missing"]
+
+
+def test_dp_1_a_server_that_does_not_answer_is_named_and_its_events_come_with_the_next_export(tmp_path: Path) -> None:
+    log = SimulatedLogs()
+    log.record("a")
+    log.record("x", server=1001)
+    log.down = {1001}
+    missing = "new events of server 1001 at h:1001 are missing: no answer"
+    assert follow(log, tmp_path) == export_events.ExportedEvents(1, 1, [missing])
+    log.down.clear()
+    assert follow(log, tmp_path) == export_events.ExportedEvents(1, 2, [])
+    assert exported(tmp_path) == [(1000, 0, "a"), (1001, 0, "x")]
+    assert log.closed == 2, "the client of 1001, after each export"
+    log.down = {1000}
+    with pytest.raises(Unreachable):
+        follow(log, tmp_path)
 
 
 def test_dp_1_a_log_that_the_server_started_anew_is_another_log_even_if_it_is_longer_by_now(tmp_path: Path) -> None:

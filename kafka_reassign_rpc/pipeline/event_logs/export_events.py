@@ -1,57 +1,70 @@
 """Exports new events of a cluster's servers into Parquet files, which are only ever added (see `event_files`).
 
+Each server records what it decides, so after a failover the history is in two places: every server that runs is asked.
+
 The file names are the state: the next export goes on after the last file. A file is complete or does not exist, so an
 export that is killed repeats nothing and misses nothing. Where the server no longer has the last exported event, it has
 started its log anew; the files of the new log get the next generation number.
 """
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
+from contextlib import closing
 from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.client import KafkaError, ReassignmentClient
+from kafka_reassign_rpc.client import ClusterNode, KafkaError, ReassignmentClient
 from kafka_reassign_rpc.client.event_calls import EventPage
+from kafka_reassign_rpc.client.running_servers import Connect, ServerClients, running_servers
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-from kafka_reassign_rpc.pipeline.server_nodes import is_server
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 
 class ExportedEvents(NamedTuple):
-    """The result of an export: how many events of how many servers, and warnings about events that are missing."""
+    """The result of an export: how many events of how many servers, those with nothing new included; warnings about
+    events that are missing.
+    """
 
     events: int
     servers: int
     warnings: list[str]
 
 
-def export_new_events(client: ReassignmentClient, directory: StorePath) -> ExportedEvents:
-    """Add the events that servers have recorded since the last export.
+def export_new_events(client: ReassignmentClient, connect: Connect, directory: StorePath) -> ExportedEvents:
+    """Add the events that the running servers have recorded since the last export. One that does not answer is named
+    in a warning, and asked again by the next export.
+
+    connect    makes a client of a server that is not the controller
 
     Raises UnsupportedHere where the controller is not a kafka-reassign-rpc server, BadInput for unreadable files or
-    events.
+    events, KafkaError where the controller does not tell its events.
     """
     directory.mkdir(parents=True, exist_ok=True)
     for unfinished in directory.glob(".events-*"):
         unfinished.unlink()
     known = {file.server: file for file in event_files.list_files(directory)}
-    warnings: list[str] = []
-    count = 0
-    servers = _servers(client, known.keys(), warnings)
-    for server in servers:
-        count += _ServerLog(client, directory, server, known.get(server), warnings).run()
-    return ExportedEvents(count, len(servers), warnings)
+    controller, nodes = running_servers(client)
+    warnings = [f"server {server} does not run: its new events are missing" for server in sorted(known.keys() - nodes)]
+    count = servers = 0
+    with closing(ServerClients(client, connect)) as clients:
+        for server in sorted(nodes):
+            try:
+                its_client = clients.of(None if server == controller else nodes[server])
+                for events in _ServerLog(its_client, directory, server, known.get(server), warnings).run():
+                    count += events
+            except KafkaError as error:
+                if server == controller:
+                    raise
+                warnings.append(f"new events of server {_at(server, nodes[server])} are missing: {error.message}")
+            else:
+                servers += 1
+    return ExportedEvents(count, servers, warnings)
 
 
-def _servers(client: ReassignmentClient, known: Set[int], warnings: list[str]) -> list[int]:
-    """The controller, and every other kafka-reassign-rpc server that answers."""
-    found = {client.event_page(-1).server}
-    asked = client.describe_brokers({node.id: {} for node in client.describe_cluster()})
-    found |= {node for node, dirs in asked.items() if not isinstance(dirs, KafkaError) and is_server(dirs.log_dirs)}
-    warnings += [f"server {server} does not answer: its new events are missing" for server in known - found]
-    return sorted(found)
+def _at(server: int, node: ClusterNode | None) -> str:
+    return f"{server}" if node is None else f"{server} at {node.host}:{node.port}"
 
 
 class _ServerLog:
@@ -72,18 +85,17 @@ class _ServerLog:
         self._warnings = warnings
         self._warned = False
 
-    def run(self) -> int:
+    def run(self) -> Iterator[int]:
+        """Write the new events, page by page. Yields how many each page has."""
         generation, seq = (0, 0) if self._last is None else (self._last.generation, self._last.last + 1)
         if self._last is not None and not self._is_same_log(self._last):
             generation, seq = generation + 1, 0
             self._warnings.append(f"server {self._server} has started its log anew")
-        count = 0
         for page in self._pages(seq):
             if page.events:
                 self._warn_of_deleted(page, seq)
-            count += self._write(page, generation)
+            yield self._write(page, generation)
             seq = page.next_seq
-        return count
 
     def _warn_of_deleted(self, page: EventPage, seq: int) -> None:
         """Warn of what the server has deleted since the last export. It deletes refusals before decisions."""

@@ -1,0 +1,53 @@
+"""The kafka-reassign-rpc servers that run, and a client of each: only it has the events that it has recorded.
+
+The controller names the servers. Clients of others learn only of the controller from the metadata, so each server is
+asked at the address with which it has registered.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kafka_reassign_rpc.client.blocking_client import ReassignmentClient
+from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON
+from kafka_reassign_rpc.client.result_values import ClusterNode
+
+OTHER_SERVER_MS = 5_000
+"""How long a server that is not the controller may take to answer."""
+
+Connect = Callable[[str], ReassignmentClient]
+"""Makes a client of the server at HOST:PORT, with the configuration of the command."""
+
+
+def running_servers(client: ReassignmentClient) -> tuple[int, dict[int, ClusterNode | None]]:
+    """The controller, and where each running server is (None: the controller does not tell that of itself). Raises the
+    errors of `event_page`."""
+    here = client.event_page(FROM_NOW_ON)
+    return here.server, {here.server: None} | {node.id: node for node in here.servers}
+
+
+def configs_of_another(configs: Mapping[str, Any], address: str) -> dict[str, Any]:
+    """The configs of a client for the server at HOST:PORT: the same, but it does not wait long for an answer."""
+    timeout_ms = min(OTHER_SERVER_MS, configs.get("request_timeout_ms", OTHER_SERVER_MS))
+    return {**configs, "bootstrap_servers": address, "request_timeout_ms": timeout_ms}
+
+
+class ServerClients:
+    """A client of each server, made when it is first wanted."""
+
+    def __init__(self, client: ReassignmentClient, connect: Connect) -> None:
+        self._client = client
+        self._connect = connect
+        self._others: dict[ClusterNode, ReassignmentClient] = {}
+
+    def of(self, node: ClusterNode | None) -> ReassignmentClient:
+        """The client of this server; None: of the controller. Raises Unreachable."""
+        if node is None:
+            return self._client
+        if node not in self._others:
+            self._others[node] = self._connect(f"{node.host}:{node.port}")
+        return self._others[node]
+
+    def close(self) -> None:
+        """Close the clients that were made here."""
+        for client in self._others.values():
+            client.close()
