@@ -1,13 +1,30 @@
-"""Formats bytes, rates, durations, progress bars and tables as text for people."""
+"""Formats bytes, rates, durations, progress bars, tables and long lists as text for people."""
+
+from collections.abc import Iterable
 
 from kafka_reassign_rpc.client.move_progress import Progress
 from kafka_reassign_rpc.client.result_values import NO_THROTTLE
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.support.human_units import duration, size
 from kafka_reassign_rpc.support.text_table import table
 
-__all__ = ["amounts", "bar", "duration", "size", "table", "throttle"]
+__all__ = ["amounts", "bar", "duration", "first_lines", "named", "size", "table", "throttle"]
 
+NAMED_PARTITIONS = 20
+"""Partitions that a message names one by one."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def first_lines(lines: list[str]) -> list[str]:
+    """The first of many lines, and how many more there are."""
+    if len(lines) <= NAMED_PARTITIONS:
+        return lines
+    return [*lines[:NAMED_PARTITIONS], f"… and {len(lines) - NAMED_PARTITIONS} more"]
+
+
+def named(partitions: Iterable[TopicPartition]) -> str:
+    """The first partitions by name, and how many more there are."""
+    return ", ".join(first_lines([str(one) for one in sorted(partitions)]))
 
 
 def throttle(bytes_per_second: int) -> str:

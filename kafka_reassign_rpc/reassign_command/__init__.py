@@ -8,6 +8,7 @@
     reassignment_json        the JSON files
     command_config           the properties file of --command-config
     set_and_clear_throttles  the throttles of --execute, --verify and --cancel
+    execute_warnings         lost racks and throttles under the produce rate, at --execute
     log_dir_moves            moves between the log dirs of a broker
     watch_screen             the progress bars of --watch on a terminal
     status_figures           what --status tells, reckoned from the answers of nodes

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.client.reassignment_calls import (
 from kafka_reassign_rpc.reassign_command import action_watch, log_dir_moves, set_and_clear_throttles
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
+from kafka_reassign_rpc.reassign_command.execute_warnings import ProduceRateCheck, warn_of_racks
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
 from kafka_reassign_rpc.reassign_command.output import partition_fields, plural
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
@@ -60,9 +61,9 @@ def execute(context: ActionContext, *, queue: bool) -> None:
     if in_flight and not queue and not options.has("additional"):
         raise TerseFailure(ALREADY_MOVING)
     targets = reassignment.targets
-    known = set(context.brokers())
+    racks = {node.id: node.rack for node in client.describe_cluster()}
     for broker in set_order(broker for replicas in targets.values() for broker in replicas):
-        if broker not in known:
+        if broker not in racks:
             raise CommandFailed(f"Unknown broker id {broker}")
     current = context.assignment_of(list(targets))
     output.line(
@@ -77,6 +78,8 @@ def execute(context: ActionContext, *, queue: bool) -> None:
     )
     if unsupported is not None:
         raise _refused(dict.fromkeys(targets, unsupported))
+    warn_of_racks(targets, current, in_flight, racks)
+    produce_rates = ProduceRateCheck(client, targets, in_flight, rate)
     of_moves = throttle_configs.all_moves(in_flight, targets, current)
     _throttle(context, reassignment, of_moves, -1 if lease is not None else rate, log_dir_rate)
     results = start(context, targets, may_change=may_change, expected=expected, queue=queue, lease=lease, reason=reason)
@@ -90,6 +93,7 @@ def execute(context: ActionContext, *, queue: bool) -> None:
         raise _refused(refused)
     done = "queued" if queue else "started"
     output.line(f"Successfully {done} partition reassignment{plural(len(targets))} for {joined(sorted(targets))}")
+    produce_rates.warn()
     if reassignment.log_dirs:
         log_dir_moves.start(context, reassignment.log_dirs, timeout_ms)
     if options.has("watch"):

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.client import Progress, TopicPartition
-from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
-from kafka_reassign_rpc.pipeline.submission.plan_warnings import ThrottleWatch, loses_racks
+from kafka_reassign_rpc.client.rack_loss import loses_racks
+from kafka_reassign_rpc.pipeline.submission.plan_warnings import ThrottleWatch
 from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: None, 5: None}
@@ -26,7 +26,7 @@ A = TopicPartition("t", 0)
 def test_dp_4_a_move_loses_racks_if_its_live_replicas_are_in_fewer_afterwards(
     target: tuple[int, ...], standing: tuple[int, ...], loses: bool
 ) -> None:
-    assert loses_racks(PlanEntry("t", 0, target, standing), RACKS) is loses
+    assert loses_racks(standing, target, RACKS) is loses
 
 
 def test_dp_4_submit_warns_of_lost_racks_and_carries_the_plan_out(tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ from functools import partial
 
 from kafka_reassign_rpc.client import KafkaError, TopicPartition
 from kafka_reassign_rpc.client.reassignment_calls import Results
+from kafka_reassign_rpc.client.text_format import first_lines, named
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
-from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, first_lines, named
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 
 Entries = Mapping[TopicPartition, PlanEntry]
 Assignment = Mapping[TopicPartition, tuple[int, ...]]

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from time import sleep
 
 from kafka_reassign_rpc.client import LogDirProgressTracker, ProgressSnapshot, TopicPartition
-from kafka_reassign_rpc.client.text_format import amounts, bar
+from kafka_reassign_rpc.client.text_format import amounts, bar, first_lines
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, SubmittablePlan, read_batch
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, mismatch_lines, missing_broker
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
-from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH, PlanDoesNotFit, UnderWay, first_lines
+from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH, PlanDoesNotFit, UnderWay
 
 Batch = Mapping[TopicPartition, PlanEntry]
 

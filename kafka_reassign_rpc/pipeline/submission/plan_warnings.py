@@ -1,28 +1,13 @@
-"""What submit warns of, and never refuses: moves that lose racks, and a throttle below what producers write. Pure."""
+"""What submit warns of while a plan is carried out, and never refuses: a throttle below what producers write. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client import Progress, TopicPartition
-from kafka_reassign_rpc.client.text_format import size
-from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
-from kafka_reassign_rpc.pipeline.submission.submit_settings import named
-from kafka_reassign_rpc.planner.brokers.rack_rule import known_racks
+from kafka_reassign_rpc.client.text_format import named, size
 
 LONG_ENOUGH_S = 60.0
 """After this long a move whose remaining bytes grow will not end by itself."""
-
-
-def loses_racks(entry: PlanEntry, racks: Mapping[int, str | None]) -> bool:
-    """Whether the replicas are in fewer racks afterwards, as far as it is known: of live brokers.
-
-    Brokers without a rack count as one more rack.
-    """
-    return len(known_racks(entry.replicas, racks)) < len(known_racks(entry.expected_replicas, racks))
-
-
-def rack_warning(losing: list[TopicPartition]) -> str:
-    return f"warning: {len(losing)} moves leave their partitions on fewer racks: {named(losing)}"
 
 
 @dataclass

@@ -11,6 +11,7 @@ import msgspec
 
 from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
 from kafka_reassign_rpc.client.reassignment_calls import NO_LEASES, NO_REASONS
+from kafka_reassign_rpc.client.text_format import first_lines
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import SET_RF, PlanBatch, SubmittablePlan, read_batch
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
@@ -27,7 +28,6 @@ from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     PollIntervals,
     ProgressOutput,
     UnderWay,
-    first_lines,
 )
 from kafka_reassign_rpc.pipeline.submission.window_run import WindowRun
 

@@ -1,14 +1,10 @@
 """What all parts of a submission share: its intervals, where it shows progress, how it ends early."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client import TopicPartition
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
-
-NAMED_PARTITIONS = 20
-"""Partitions that a message names one by one."""
-
 
 BAR_WIDTH = 24
 """Characters of the progress bar."""
@@ -60,15 +56,3 @@ class ProgressOutput:
 
     status: Callable[[str], None]
     line: Callable[[str], None]
-
-
-def first_lines(lines: list[str]) -> list[str]:
-    """The first of many lines, and how many more there are."""
-    if len(lines) <= NAMED_PARTITIONS:
-        return lines
-    return [*lines[:NAMED_PARTITIONS], f"… and {len(lines) - NAMED_PARTITIONS} more"]
-
-
-def named(partitions: Iterable[TopicPartition]) -> str:
-    """The first partitions by name, and how many more there are."""
-    return ", ".join(first_lines([str(one) for one in sorted(partitions)]))

@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client import KafkaError, LogDirProgressTracker, ProgressSnapshot, TopicPartition
+from kafka_reassign_rpc.client.rack_loss import loses_racks, rack_warning
+from kafka_reassign_rpc.client.text_format import first_lines
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, SubmittablePlan, batch_number, read_batch
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -28,9 +30,9 @@ from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowMove
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
-from kafka_reassign_rpc.pipeline.submission.plan_warnings import ThrottleWatch, loses_racks, rack_warning
+from kafka_reassign_rpc.pipeline.submission.plan_warnings import ThrottleWatch
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
-from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, UnderWay, first_lines
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, UnderWay
 
 LOOK_AHEAD = 10_000
 """Moves of the plan that are read before they can begin."""
@@ -177,7 +179,7 @@ class WindowRun:
         losing = [
             name
             for name, entry in read.items()
-            if name in self.window.waiting and loses_racks(entry, self.cluster.racks)
+            if name in self.window.waiting and loses_racks(entry.expected_replicas, entry.replicas, self.cluster.racks)
         ]
         if losing:
             self.cluster.output.line(rack_warning(losing))

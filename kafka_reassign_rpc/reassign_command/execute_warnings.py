@@ -1,0 +1,140 @@
+"""What --execute and --execute-queue warn of on standard error, and never refuse: the stock tool starts such moves too.
+
+moves that leave their partitions on fewer racks
+a throttle below what producers write to the partitions that move: those moves never end
+"""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from kafka_reassign_rpc.client import (
+    KafkaError,
+    PartitionInfo,
+    PartitionReassignment,
+    ReassignmentClient,
+    TopicPartition,
+)
+from kafka_reassign_rpc.client.rack_loss import loses_racks, rack_warning
+from kafka_reassign_rpc.client.text_format import first_lines, size
+from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
+
+SAMPLE_S = 1.0
+"""Between the two looks at sizes from which the produce rates are reckoned."""
+ANSWER_MS = 2_000
+"""How long brokers may take to tell sizes. Of one that does not, nothing is known."""
+
+InFlight = Mapping[TopicPartition, PartitionReassignment]
+
+
+def warn_of_racks(
+    targets: Assignment, current: Assignment, in_flight: InFlight, racks: Mapping[int, str | None]
+) -> None:
+    """`current`: the replicas now. Those that a move in flight adds do not count: they may not be in sync yet."""
+    losing = [
+        name
+        for name, target in targets.items()
+        if loses_racks(_standing(current[name], in_flight.get(name)), target, racks)
+    ]
+    if losing:
+        _say(rack_warning(losing))
+
+
+def _standing(replicas: Iterable[int], move: PartitionReassignment | None) -> list[int]:
+    adding = () if move is None else move.adding_replicas
+    return [broker for broker in replicas if broker not in adding]
+
+
+class ProduceRateCheck:
+    """Compares a throttle with what producers write from before the moves start until a second later.
+
+    A broker that does not tell sizes, or does not answer, causes no warning: the moves have started anyway.
+    """
+
+    def __init__(self, client: ReassignmentClient, targets: Assignment, in_flight: InFlight, throttle: int) -> None:
+        """throttle    bytes/s of each broker and direction; 0 or less: none"""
+        self._client = client
+        self._throttle = throttle
+        self._began = time.monotonic()
+        self._leaders: dict[TopicPartition, int] = {}
+        self._added: dict[TopicPartition, list[int]] = {}
+        self._before: Mapping[TopicPartition, int] = {}
+        if throttle <= 0:
+            return
+        try:
+            topics = client.describe_topics({name.topic for name in targets})
+            for name, target in targets.items():
+                self._note(name, target, topics[name.topic], in_flight.get(name))
+            self._before = self._sizes()
+        except KafkaError:
+            return
+
+    def _note(
+        self,
+        name: TopicPartition,
+        target: Iterable[int],
+        topic: Mapping[int, PartitionInfo] | KafkaError,
+        move: PartitionReassignment | None,
+    ) -> None:
+        found = None if isinstance(topic, KafkaError) else topic.get(name.partition)
+        if found is None or found.leader < 0:
+            return
+        standing = _standing(found.replicas, move)
+        added = [broker for broker in target if broker not in standing]
+        if added:
+            self._leaders[name], self._added[name] = found.leader, added
+
+    def warn(self) -> None:
+        """Look again, and say which brokers cannot keep up."""
+        if not self._before:
+            return
+        time.sleep(max(0.0, self._began + SAMPLE_S - time.monotonic()))
+        try:
+            after = self._sizes()
+        except KafkaError:
+            return
+        seconds = time.monotonic() - self._began
+        written = {name: (now - self._before.get(name, now)) / seconds for name, now in after.items()}
+        text = too_slow(self._throttle, written, self._leaders, self._added)
+        if text is not None:
+            _say(text)
+
+    def _sizes(self) -> dict[TopicPartition, int]:
+        """The sizes of the leaders' replicas."""
+        asked: dict[int, list[TopicPartition]] = {}
+        for name, leader in self._leaders.items():
+            asked.setdefault(leader, []).append(name)
+        answers = self._client.describe_log_dirs(asked, timeout_ms=ANSWER_MS) if asked else []
+        return {name: found.size for one in answers if one.error is None for name, found in one.replicas.items()}
+
+
+def too_slow(
+    throttle: int,
+    written: Mapping[TopicPartition, float],
+    leaders: Mapping[TopicPartition, int],
+    added: Mapping[TopicPartition, Iterable[int]],
+) -> str | None:
+    """The warning about the brokers that would have to copy more than the throttle allows; None: there are none.
+
+    written   bytes/s that producers write to partitions, where it is known
+    added     the brokers that get a replica: the leader sends to each
+    """
+    into: Counter[int] = Counter()
+    out_of: Counter[int] = Counter()
+    for name, rate in written.items():
+        for broker in added[name]:
+            into[broker] += max(0, round(rate))
+            out_of[leaders[name]] += max(0, round(rate))
+    slow = [f"broker {one} would receive {size(into[one])}/s" for one in sorted(into) if into[one] > throttle]
+    slow += [f"broker {one} would send {size(out_of[one])}/s" for one in sorted(out_of) if out_of[one] > throttle]
+    if not slow:
+        return None
+    return (
+        f"warning: producers write faster than the throttle of {size(throttle)}/s lets replicas copy: "
+        f"{', '.join(first_lines(slow))}; run the same command again with --additional and a higher --throttle"
+    )
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

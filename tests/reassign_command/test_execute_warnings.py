@@ -1,0 +1,150 @@
+"""--execute warns of lost racks and of a throttle under the produce rate; like the stock tool it refuses neither."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.client import (
+    ClusterNode,
+    KafkaError,
+    LogDirs,
+    PartitionInfo,
+    PartitionReassignment,
+    ReplicaLogDir,
+    TopicPartition,
+    Unreachable,
+)
+from kafka_reassign_rpc.reassign_command import action_context, execute_warnings
+from kafka_reassign_rpc.reassign_command.execute_warnings import too_slow
+from kafka_reassign_rpc.reassign_command.main import main
+
+A = TopicPartition("t", 0)
+RACKS = {1: "a", 2: "b", 3: "b", 4: "a"}
+
+
+class Brokers:
+    """Takes the place of the client: t-0 on brokers 1 and 2, to which producers write as much at each look at sizes."""
+
+    def __init__(self, written: int = 0, fails: str = "") -> None:
+        self.written = written
+        self.fails = fails
+        self.size = 1_000_000
+        self.moves: dict[TopicPartition, PartitionReassignment] = {}
+        self.started: list[Mapping[TopicPartition, tuple[int, ...]]] = []
+
+    def list_partition_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
+        return self.moves
+
+    def describe_cluster(self) -> list[ClusterNode]:
+        return [ClusterNode(broker, "h", 1, rack) for broker, rack in RACKS.items()]
+
+    def describe_topics(self, names: Iterable[str]) -> dict[str, dict[int, PartitionInfo]]:
+        assert set(names) == {"t"}
+        standing = self.moves[A].replicas if A in self.moves else (1, 2)
+        return {"t": {0: PartitionInfo(1, standing, standing)}}
+
+    def describe_log_dirs(self, asked: Mapping[int, Iterable[TopicPartition]], *, timeout_ms: int) -> list[LogDirs]:
+        if self.fails == "raises":
+            raise Unreachable("no answer")
+        self.size += self.written
+        return [
+            LogDirs(broker, error=self.fails)
+            if self.fails
+            else LogDirs(broker, {A: ReplicaLogDir("/d", None, self.size)})
+            for broker in asked
+        ]
+
+    def change_configs(self, changes: Mapping[Any, Any]) -> dict[Any, KafkaError | None]:
+        return dict.fromkeys(changes)
+
+    def can_lease_throttles(self) -> bool:
+        return True
+
+    def alter_partition_reassignments(
+        self, targets: Mapping[TopicPartition, tuple[int, ...]], **_: Any
+    ) -> dict[TopicPartition, KafkaError | None]:
+        self.started.append(dict(targets))
+        return dict.fromkeys(targets)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def _sample_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execute_warnings, "SAMPLE_S", 0.05)
+
+
+def execute(
+    brokers: Brokers, monkeypatch: pytest.MonkeyPatch, directory: Path, target: list[int], *options: str
+) -> int:
+    file = directory / "move.json"
+    file.write_text(json.dumps({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": target}]}))
+    monkeypatch.setattr(action_context, "ReassignmentClient", lambda **_: brokers)
+    return main(["--bootstrap-server", "localhost:9", "--execute", "--reassignment-json-file", str(file), *options])
+
+
+def test_dp_4_execute_warns_of_lost_racks_on_standard_error_and_starts_the_move(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    brokers = Brokers()
+    assert execute(brokers, monkeypatch, tmp_path, [3, 2]) == 0
+    out, err = capsys.readouterr()
+    assert err == "warning: 1 moves leave their partitions on fewer racks: t-0\n"
+    assert "warning" not in out
+    assert out.endswith("Successfully started partition reassignment for t-0\n")
+    assert brokers.started == [{A: (3, 2)}]
+    brokers.moves = {A: PartitionReassignment((4, 3, 1, 2), (4, 3), (1, 2))}
+    assert execute(brokers, monkeypatch, tmp_path, [4, 3], "--additional") == 0
+    assert execute(brokers, monkeypatch, tmp_path, [1, 4], "--additional") == 0
+    assert capsys.readouterr().err.count("warning") == 1, "only the second of these two"
+
+
+@pytest.mark.parametrize("options", [(), ("--lease",)])
+def test_dp_4_execute_warns_of_a_throttle_under_the_produce_rate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: tuple[str, ...]
+) -> None:
+    brokers = Brokers(written=10_000_000)
+    assert execute(brokers, monkeypatch, tmp_path, [4, 2], "--throttle", "50kB", *options) == 0
+    out, err = capsys.readouterr()
+    assert err.startswith(
+        "warning: producers write faster than the throttle of 50.0 kB/s lets replicas copy: broker 4 would receive "
+    )
+    assert err.endswith("; run the same command again with --additional and a higher --throttle\n")
+    assert "producers" not in out
+
+
+@pytest.mark.parametrize(
+    ("brokers", "options"),
+    [
+        (Brokers(), ("--throttle", "50kB")),
+        (Brokers(written=10_000_000), ()),
+        (Brokers(written=1), ("--throttle", "50kB")),
+        (Brokers(written=10_000_000, fails="?"), ("--throttle", "50kB")),
+        (Brokers(written=10_000_000, fails="raises"), ("--throttle", "50kB")),
+    ],
+)
+def test_dp_4_execute_says_nothing_of_a_throttle_that_suffices_or_of_which_nothing_is_known(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    brokers: Brokers,
+    options: tuple[str, ...],
+) -> None:
+    assert execute(brokers, monkeypatch, tmp_path, [4, 2], *options) == 0
+    assert capsys.readouterr().err == ""
+    assert brokers.started == [{A: (4, 2)}]
+
+
+def test_dp_4_a_throttle_is_that_of_a_broker_for_all_its_moves_in_each_direction() -> None:
+    b, c = TopicPartition("t", 1), TopicPartition("t", 2)
+    leaders, added = {A: 1, b: 1, c: 2}, {A: [3, 4], b: [3], c: [4]}
+    assert too_slow(100, {A: 40.0, b: 40.0, c: -5.0}, leaders, added) == (
+        "warning: producers write faster than the throttle of 100 B/s lets replicas copy: broker 1 would send 120 B/s; "
+        "run the same command again with --additional and a higher --throttle"
+    )
+    assert too_slow(120, {A: 40.0, b: 40.0, c: 60.0}, leaders, added) is None
+    assert too_slow(1, {}, leaders, added) is None
