@@ -25,10 +25,10 @@ submit names it at the end; by batch nothing of its batch starts. A replication 
 of the plan. Where the plan names a first leader, that replica leads before the copy begins. Without --execute submit
 changes nothing, and shows the state of each batch.
 
-submit may be killed at any time: started again, it continues from the state of the cluster. On Ctrl-C it says which
-moves go on, and how to cancel them. It stops when the cluster is not well: when a broker is lost that holds replicas or
-gets some, or when partitions that do not move become under-replicated. While the cluster does not answer, submit tries
-again for two minutes.
+submit may be killed at any time: started again, it continues from the state of the cluster. On Ctrl-C it takes back the
+moves that wait in the controller's queue, and says which go on, and how to cancel them. It stops when the cluster is
+not well: when a broker is lost that holds replicas or gets some, or when partitions that do not move become
+under-replicated. While the cluster does not answer, submit tries again for two minutes.
 
 With --throttle the controller throttles the moves exactly as long as they last. There is no throttle to remove
 afterwards, even if submit is killed. Moves of an earlier run get the new throttle too; those that wait go to the end
@@ -150,17 +150,27 @@ def _interrupted(submission: "Submission", arguments: argparse.Namespace) -> lis
     from kafka_reassign_rpc.pipeline.job_errors import JobFailed
     from kafka_reassign_rpc.pipeline.submission.submit_plan import write_under_way
 
-    moves = submission.under_way.moves
-    if not moves:
-        return ["kafka-reassign-rpc submit: interrupted; no move of the plan is under way"]
+    under_way = submission.under_way
+    taken_back = f"{under_way.taken_back} that waited in the controller's queue were taken back"
+    if not under_way.moves:
+        text = "kafka-reassign-rpc submit: interrupted; no move of the plan is under way"
+        return [f"{text}; {taken_back}" if under_way.taken_back else text]
+    moving = len(under_way.moves) - under_way.waiting
+    text = f"kafka-reassign-rpc submit: interrupted; {'' if under_way.is_known else 'up to '}{moving} moves"
+    text += f" of {submission.path} go on without it"
+    text += f"; {taken_back}" if under_way.taken_back else ""
+    if under_way.waiting:
+        text += f"; {under_way.waiting} wait in the controller's queue and will start: {under_way.why_not}"
+    elif under_way.why_not:
+        text += f", those that wait in a queue included: {under_way.why_not}"
     try:
         file = write_under_way(submission)
     except (OSError, JobFailed) as error:
-        return [f"kafka-reassign-rpc submit: interrupted; {len(moves)} moves go on; they could not be written: {error}"]
+        return [text, f"  the moves could not be written: {error}"]
     config = f" --command-config {shlex.quote(arguments.command_config)}" if arguments.command_config else ""
     cancel = f"kafka-reassign --bootstrap-server {arguments.bootstrap_server}{config}"
     return [
-        f"kafka-reassign-rpc submit: interrupted; up to {len(moves)} moves of {submission.path} go on without it",
+        text,
         "  to continue the plan: run the same command again",
         f"  to cancel these moves: {cancel} --reassignment-json-file {shlex.quote(str(file))} --cancel",
     ]

@@ -1,16 +1,26 @@
 """Submit on a controller with a queue: moves wait there, and start as soon as others end."""
 
+import threading
+from argparse import Namespace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
+from kafka_reassign_rpc.cli.submit_command import _interrupted
 from kafka_reassign_rpc.client import TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
+from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PollIntervals
 from tests.pipeline.plans import Moves
 from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
+
+
+class Killed(BaseException):
+    """The end of a process that can do nothing more."""
+
 
 NAMES = [TopicPartition("t", index) for index in range(12)]
 
@@ -57,10 +67,10 @@ def test_dp_7_a_run_that_is_resumed_finds_its_moves_in_the_queue(tmp_path: Path)
         nonlocal lists
         lists += bool(cluster.moves)
         if lists == 2:
-            raise KeyboardInterrupt
+            raise Killed
 
     cluster.on_list = kill
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Killed):
         submission(cluster, tmp_path / "p", batch, caps=WindowCaps(1, 100)).execute()
     waiting = {name for name, move in cluster.moves.items() if move.is_waiting}
     assert waiting, "it was killed while moves waited"
@@ -99,6 +109,86 @@ def test_dp_7_a_stop_is_a_stop_where_the_queue_cannot_be_cleared(tmp_path: Path)
     with pytest.raises(SubmitStopped, match="broker 4 lost"):
         submission(cluster, tmp_path / "p", batch, said=said, caps=WindowCaps(1, 100)).execute()
     assert "moves that wait in the controller's queue could not be taken back: not you" in said
+
+
+def interrupted(cluster: SimulatedCluster, path: Path, batch: Moves, number: int = 2, **options: Any) -> Submission:
+    """A submission that Ctrl-C has ended at the list of moves with this number."""
+    lists = 0
+
+    def press_ctrl_c() -> None:
+        nonlocal lists
+        lists += bool(cluster.moves)
+        if lists == number:
+            raise KeyboardInterrupt
+
+    cluster.on_list = press_ctrl_c
+    run = submission(cluster, path, batch, caps=WindowCaps(1, 100), **options)
+    with pytest.raises(KeyboardInterrupt):
+        run.execute()
+    return run
+
+
+def said_at_the_end(run: Submission) -> list[str]:
+    return _interrupted(run, Namespace(bootstrap_server="h:1", command_config=None))
+
+
+def test_dp_7_an_interrupt_takes_back_what_waits_in_the_queue_and_says_so(tmp_path: Path) -> None:
+    cluster, batch = expanded()
+    cluster.lists_to_end = 1000
+    run = interrupted(cluster, tmp_path / "p", batch)
+    assert cluster.moves
+    assert not any(move.is_waiting for move in cluster.moves.values())
+    assert run.under_way.moves.keys() == cluster.moves.keys(), "the file with which to cancel names these alone"
+    went_on, taken_back = len(cluster.moves), run.under_way.taken_back
+    assert taken_back > 0
+    assert said_at_the_end(run)[0] == (
+        f"kafka-reassign-rpc submit: interrupted; {went_on} moves of {tmp_path / 'p'} go on without it; "
+        f"{taken_back} that waited in the controller's queue were taken back"
+    )
+
+
+def test_dp_7_an_interrupt_says_what_waits_where_that_cannot_be_taken_back(tmp_path: Path) -> None:
+    cluster, batch = expanded()
+    cluster.lists_to_end = 1000
+
+    def refuse(_: object) -> NoReturn:
+        raise ClusterAuthorizationFailed("not you")
+
+    cluster.cancel_partition_reassignments = refuse  # type: ignore[assignment]
+    run = interrupted(cluster, tmp_path / "p", batch)
+    waiting = sum(move.is_waiting for move in cluster.moves.values())
+    said, _, cancel = said_at_the_end(run)
+    assert said.endswith(
+        f"interrupted; {len(cluster.moves) - waiting} moves of {tmp_path / 'p'} go on without it; "
+        f"{waiting} wait in the controller's queue and will start: not you"
+    )
+    assert cancel.endswith("under-way.json --cancel")
+    assert run.under_way.moves.keys() == cluster.moves.keys()
+
+
+def test_dp_7_an_interrupt_ends_submit_in_time_where_the_cluster_does_not_answer(tmp_path: Path) -> None:
+    cluster, batch = expanded()
+    cluster.lists_to_end = 1000
+    answer = threading.Event()
+    intervals = PollIntervals(poll=0, health=0, settle=0, arrival=0, confirm=0, withdrawal=0.1)
+    lists = 0
+
+    def hang() -> None:
+        nonlocal lists
+        lists += bool(cluster.moves)
+        if lists == 2:
+            raise KeyboardInterrupt
+        if lists > 2:
+            answer.wait(60)
+
+    cluster.on_list = hang
+    run = submission(cluster, tmp_path / "p", batch, caps=WindowCaps(1, 100), intervals=intervals)
+    with pytest.raises(KeyboardInterrupt):
+        run.execute()
+    said, *_ = said_at_the_end(run)
+    assert said.endswith("go on without it, those that wait in a queue included: the cluster does not answer")
+    assert "interrupted; up to " in said
+    answer.set()
 
 
 def test_dp_7_where_reassignments_are_disabled_submit_says_that_its_moves_wait(tmp_path: Path) -> None:

@@ -16,9 +16,21 @@ class PlanDoesNotFit(Exception):
 
 @dataclass
 class UnderWay:
-    """The moves that were in flight when submit looked last, or that it has just asked for."""
+    """The moves that were in flight when submit looked last, or that it has just asked for.
+
+    After an interrupt also what became of those that waited in the controller's queue:
+
+    is_known      whether the controller told which moves are in flight, and which wait
+    taken_back    how many that waited will not start
+    waiting       how many of `moves` wait still, and will start
+    why_not       why those could not be taken back, or why nothing is known of them
+    """
 
     moves: Mapping[TopicPartition, PlanEntry] = field(default_factory=dict)
+    is_known: bool = False
+    taken_back: int = 0
+    waiting: int = 0
+    why_not: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,7 @@ class PollIntervals:
     patience    for this long the cluster may not answer, or answer with errors that pass
     slow        after this long without an answer submit says so
     sizes       for this long brokers may take to tell sizes; they are only shown
+    withdrawal  for this long submit tries to take back what waits, after an interrupt
     unasked     for this long a broker that did not tell its sizes is not asked again
     """
 
@@ -47,6 +60,7 @@ class PollIntervals:
     patience: float = 120.0
     slow: float = 3.0
     sizes: float = 2.0
+    withdrawal: float = 10.0
     unasked: float = 60.0
 
 

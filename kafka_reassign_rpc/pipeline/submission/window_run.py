@@ -33,6 +33,7 @@ from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import ThrottleWatch
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, UnderWay
+from kafka_reassign_rpc.pipeline.submission.withdrawal import withdraw, withdraw_in_time
 
 LOOK_AHEAD = 10_000
 """Moves of the plan that are read before they can begin."""
@@ -107,13 +108,15 @@ class WindowRun:
             except KafkaError as error:
                 self.cluster.output.line(f"moves that wait in the controller's queue could not be taken back: {error}")
             raise
+        except (KeyboardInterrupt, SystemExit):  # Ctrl-C, SIGTERM
+            withdraw_in_time(self.cluster, self.under_way, self.window.moving.keys())
+            raise
 
     def _withdraw(self) -> None:
         """Take back what waits in the controller's queue: nothing more is to begin."""
-        waiting = [name for name, move in self.cluster.moves(self.window.moving.keys()).items() if move.is_waiting]
-        if waiting:
-            self.cluster.ask(lambda: self.cluster.client.cancel_partition_reassignments(waiting))
-            self.cluster.output.line(f"{len(waiting)} moves that waited in the controller's queue were taken back")
+        taken_back = withdraw(self.cluster, self.cluster.moves(self.window.moving.keys())).taken_back
+        if taken_back:
+            self.cluster.output.line(f"{taken_back} moves that waited in the controller's queue were taken back")
 
     def _run(self) -> int:
         begun = 0
