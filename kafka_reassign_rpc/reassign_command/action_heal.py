@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from kafka_reassign_rpc.client import HealingStatus, Repair, UnsupportedHere, text_format
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
-from kafka_reassign_rpc.reassign_command.options import Option, ParsedOptions
+from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option, ParsedOptions
 from kafka_reassign_rpc.reassign_command.output import plural
 
 COMMAND = "heal"
@@ -70,6 +70,20 @@ def _value(action: argparse.Action) -> str | None:
     if action.nargs == 0:
         return None
     return "property file" if action.metavar == "FILE" else str(action.metavar or action.dest).lower().replace("_", " ")
+
+
+def arguments_of(command_line: Sequence[str]) -> list[str] | None:
+    """The arguments of `heal`, which may stand anywhere among them; None: another action is asked for.
+
+    The stock tool passes over words that are neither an option nor its value, so `heal` would be lost there.
+    """
+    for place, word in enumerate(command_line):
+        if word == "--":
+            return None
+        before = BY_NAME.get(command_line[place - 1].removeprefix("--")) if place else None
+        if word == COMMAND and (before is None or before.value is None):
+            return [*command_line[:place], *command_line[place + 1 :]]
+    return None
 
 
 class HealCommand:

@@ -65,8 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
-        if arguments[:1] == [action_heal.COMMAND]:
-            heal = action_heal.HealCommand(arguments[1:])
+        of_heal = action_heal.arguments_of(arguments)
+        if of_heal is not None:
+            heal = action_heal.HealCommand(of_heal)
             return _run_action(heal.run, heal.options)
         options = parse(arguments)
         if not arguments or options.has("help"):

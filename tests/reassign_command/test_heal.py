@@ -11,7 +11,7 @@ import pytest
 
 from kafka_reassign_rpc.client import BrokerRepair, FailedBroker, HealingStatus, Repair, RepairMove, TopicPartition
 from kafka_reassign_rpc.reassign_command import help_text
-from kafka_reassign_rpc.reassign_command.action_heal import MOVES_SHOWN, HealCommand
+from kafka_reassign_rpc.reassign_command.action_heal import MOVES_SHOWN, HealCommand, arguments_of
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.output import Output
 from tests.controller.cluster import cluster
@@ -81,6 +81,30 @@ def test_46_a_command_line_that_cannot_be_read_is_refused_with_the_reason(argume
     with pytest.raises(UnreadableCommandLine) as refused:
         HealCommand(arguments)
     assert str(refused.value).startswith(f"kafka-reassign heal: {why}")
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("heal --bootstrap-server h:1 --status", "--bootstrap-server h:1 --status"),
+        ("--bootstrap-server h:1 heal --dry-run", "--bootstrap-server h:1 --dry-run"),
+        ("--json --bootstrap-server h:1 --now 3 heal", "--json --bootstrap-server h:1 --now 3"),
+        ("--json heal --bootstrap-server h:1", "--json --bootstrap-server h:1"),
+        ("--bootstrap-server h:1 --events --topic heal", None),
+        ("--bootstrap-server heal --list", None),
+        ("--list -- heal", None),
+        ("--bootstrap-server h:1 --status", None),
+    ],
+)
+def test_46_heal_may_stand_behind_options_but_is_no_command_as_the_value_of_one(
+    line: str, arguments: str | None
+) -> None:
+    assert arguments_of(line.split()) == (None if arguments is None else arguments.split())
+
+
+async def test_46_heal_behind_an_option_is_not_taken_for_another_action() -> None:
+    refused = await kafka_reassign("--bootstrap-server", "h:1", "heal", "--pause", "--dry-run")
+    assert (refused.code, refused.err) == (1, "kafka-reassign heal: --dry-run goes with --now, or alone\n")
 
 
 def test_46_the_help_of_the_command_leads_to_that_of_heal(capsys: pytest.CaptureFixture[str]) -> None:
