@@ -142,6 +142,7 @@ HEAL = "plan heal --snapshot {0}/snapshot --out {0}/plan"
             "plan heal --snapshot {0}/snapshot --out {0}/snapshot",
             "{0}/snapshot: exists already; give a directory that does not exist or is empty",
         ),
+        (HEAL + " --topics t,nope,none", "the snapshot has no topics none, nope"),
         ("plan drain --brokers 66 --snapshot {0}/snapshot --out {0}/plan", "drain: the snapshot has no broker 66"),
         (
             "export --bootstrap-server 127.0.0.1:1 --out {0}/new --rates-from {0}/none",

@@ -17,6 +17,9 @@ from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 
+NAMED_TOPICS = 20
+"""Topics that a message names one by one."""
+
 
 class PlanJob(NamedTuple):
     """The input of the job.
@@ -50,4 +53,15 @@ def check(job: PlanJob) -> SnapshotMeta:
         RoundCoordinator(read_brokers(job.snapshot).values(), job.goal, job.options)
     except PlanError as error:
         raise BadInput(str(error)) from None
+    _require_topics(job.snapshot, job.goal.topics)
     return meta
+
+
+def _require_topics(snapshot: StorePath, topics: tuple[str, ...]) -> None:
+    """Raises BadInput for topics that the snapshot does not have."""
+    missing = set(topics) - set(snapshot_files.read(snapshot, "topics")["topic"].to_pylist())
+    if missing:  # a snapshot of an earlier release has no table of topics
+        missing -= snapshot_files.topics_with_partitions(snapshot, missing)
+    if missing:
+        more = f" and {len(missing) - NAMED_TOPICS} more" if len(missing) > NAMED_TOPICS else ""
+        raise BadInput(f"the snapshot has no topics {', '.join(sorted(missing)[:NAMED_TOPICS])}{more}")

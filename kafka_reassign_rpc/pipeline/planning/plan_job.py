@@ -66,8 +66,6 @@ def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None)
     facts = snapshot_chunks.ClusterFacts(job.goal, frozenset(brokers), live, *_min_isrs(job.snapshot))
     table = snapshot_files.data_frame(spark, job.snapshot, "partitions")
     rows = snapshot_files.count_partitions(job.snapshot)
-    if job.goal.topics:
-        _require_topics(table, job.goal.topics)
     show_status(f"reading {rows} partitions")
     chunks = snapshot_chunks.read_chunks(table, facts, _tasks(spark, rows))
     found = snapshot_chunks.survey_chunks(chunks)
@@ -149,15 +147,6 @@ def _check_rows(found: SnapshotSurvey, brokers: dict[int, PlannerBroker], job: P
             f"({', '.join(names[:5])}, …)"
         )
     return notes
-
-
-def _require_topics(table: DataFrame, topics: tuple[str, ...]) -> None:
-    """Raises BadInput for topics that the snapshot does not have."""
-    present = {row["topic"] for row in table.where(f.col("topic").isin(*topics)).select("topic").distinct().collect()}
-    missing = sorted(set(topics) - present)
-    if missing:
-        more = f" and {len(missing) - NAMED_ROWS} more" if len(missing) > NAMED_ROWS else ""
-        raise BadInput(f"the snapshot has no topics {', '.join(missing[:NAMED_ROWS])}{more}")
 
 
 def _name_unknown_sizes(table: DataFrame, count: int) -> list[str]:

@@ -3,12 +3,13 @@
 A directory without meta.json is no snapshot.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
@@ -128,6 +129,16 @@ def topic_ids(path: StorePath) -> dict[str, str]:
     table = read(path, "topics")
     pairs = zip(table["topic"].to_pylist(), table["topic_id"].to_pylist(), strict=True)
     return {topic: topic_id for topic, topic_id in pairs if topic_id}
+
+
+def topics_with_partitions(path: StorePath, topics: Collection[str]) -> set[str]:
+    """Those of the topics that have a partition in the snapshot. Reads one column of all partitions."""
+    column = pa.schema([TABLES["partitions"].field("topic")])
+    wanted, found = pa.array(sorted(topics), pa.string()), set[str]()
+    for batch in parquet_files.record_batches(table_path(path, "partitions"), column):
+        names = batch.column("topic")
+        found.update(names.filter(pc.is_in(names, wanted)).unique().to_pylist())
+    return found
 
 
 def record_batches(path: StorePath, table: str) -> Iterator[pa.RecordBatch]:
