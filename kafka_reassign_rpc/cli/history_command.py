@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 HELP = "show how long moves waited and took, which were slow or stalled, how throttles were used"
 DESCRIPTION = """\
 Reads the events that `export --events` wrote, and shows for each move who asked for it, how long it waited, how long it
-took, and whether it stalled. For each throttle it shows how much of it the moves used. With --snapshot it knows the
-sizes of partitions, and so the rates of moves.
+took, and whether it stalled. For each throttle it shows how much of it the broker received by moves; what it sent does
+not count. With --snapshot it knows the sizes of partitions, and so the rates of moves.
 
 --follow updates the tables in --out whenever new events arrive, until Ctrl-C. Started again, it continues.
 """

@@ -13,6 +13,8 @@ from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import require_free
 from kafka_reassign_rpc.pipeline.reports import audit_report, result_directory, result_tables
+from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
+from kafka_reassign_rpc.pipeline.reports.page_sections import add_table
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
@@ -197,6 +199,33 @@ def test_dp_5_tables_as_text_say_how_much_is_not_shown(spark: SparkSession) -> N
     ]
     assert result_tables.text_lines("things", shown._replace(total=0), empty="none") == ["things: none"]
     assert result_tables.json_document(shown)["total"] == 5
+
+
+def test_dp_5_texts_and_pages_have_units_and_json_has_the_numbers() -> None:
+    spread = result_tables.TableExcerpt(
+        ("measure", "most", "mean", "worst"), [("bytes", 1.09e9, 2.5e8, 4.36), ("leaders", 12.0, 4.5, 2.67)], 2
+    )
+    assert result_tables.text_lines("spread", spread, empty="") == [
+        "spread (2):",
+        "  MEASURE  MOST    MEAN      WORST",
+        "  bytes    1.1 GB  250.0 MB  4.36",
+        "  leaders  12      4.5       2.67",
+    ]
+    moves = result_tables.TableExcerpt(
+        ("topic", "waited_seconds", "seconds", "efficiency"), [("t", 0.971, 440.0, 0.5), ("u", None, 59.94, None)], 2
+    )
+    assert result_tables.text_lines("moves", moves, empty="")[1:] == [
+        "  TOPIC  WAITED   TOOK        RECEIVED OF RATE",
+        "  t      0.971 s  7 min 20 s  0.5",
+        "  u      -        59.9 s      -",
+    ]
+    page = HtmlPage("", "")
+    add_table(page, "Moves", moves, without=["topic"])
+    html = page.html()
+    assert "7 min 20 s" in html
+    assert "received of rate" in html
+    assert "topic" not in html
+    assert result_tables.json_document(moves)["rows"][0]["seconds"] == 440.0
 
 
 def test_dp_5_results_appear_whole_and_replace_what_was_there(tmp_path: Path, spark: SparkSession) -> None:

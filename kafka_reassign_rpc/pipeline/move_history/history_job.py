@@ -4,7 +4,7 @@
     outcomes     how many moves ended in which way, by route; median, 95th percentile and maximum of their durations
     slowest      the moves that took longest
     stalled      the moves that stalled, first those that still do
-    throttles    for each broker and each rate that was set: how much of it was used
+    throttles    for each broker and each rate that was set: how much of it the broker received
     refusals     why moves were refused
 
 A move starts with a partition's move.started and ends before the next one. Events are ordered by controller epoch and
@@ -163,7 +163,8 @@ def _outcomes(found: DataFrame) -> DataFrame:
 
 
 def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
-    """One row for each rate of a broker, from when it was set to its next change.
+    """One row for each rate of a broker, from when it was set to its next change. `efficiency`: the share of the rate
+    that the broker received by moves; what it sent does not count.
 
     The bytes that a move brings to the broker are spread evenly over the duration of the move, and rounded to whole
     ones. Where it is not known what one of the moves has copied, the sum is not known.

@@ -11,6 +11,8 @@ from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
 from kafka_reassign_rpc.pipeline.reports.page_sections import add_table, number_text, time_format
 from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt, utc_time
 
+_TOO_WIDE = ("principal",)
+"""`who` begins with it. Parquet and --json have it too."""
 _POINTS = 80
 """Stretches of time of the plot of moves in flight: it shows the most of each."""
 
@@ -46,7 +48,7 @@ def history_page(frames: Mapping[str, DataFrame], shown: Mapping[str, TableExcer
             bars = svg_plots.Bars("How long moves took", None, counts, None, number_text)
             page.figure(svg_plots.bar_plots(names, [bars], "up to"), "durations")
     for name in ("outcomes", "slowest", "stalled", "throttles", "refusals"):
-        add_table(page, name.capitalize(), shown[name])
+        add_table(page, name.capitalize(), shown[name], without=_TOO_WIDE)
     return page.html()
 
 

@@ -1,16 +1,22 @@
 """What the pages of audit and history share: tables, and how axes show numbers and times."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
-from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt, cell_text, utc_time
+from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt, column_title, row_texts, utc_time
 
 _SECONDS_UP_TO, _MINUTES_UP_TO = 1200, 86_400
 """An axis of up to so many seconds shows seconds, or minutes; a longer one shows the day."""
 
 
-def add_table(page: HtmlPage, title: str, shown: TableExcerpt) -> None:
-    """A heading and the first rows of a table."""
+def add_table(page: HtmlPage, title: str, table: TableExcerpt, *, without: Collection[str] = ()) -> None:
+    """A heading and the first rows of a table, without the columns that would make it too wide for a screen."""
+    places = [place for place, column in enumerate(table.columns) if column not in without]
+    shown = TableExcerpt(
+        [table.columns[place] for place in places],
+        [tuple(row[place] for place in places) for row in table.rows],
+        table.total,
+    )
     page.heading(title)
     if not shown.total:
         page.text("None.")
@@ -19,8 +25,8 @@ def add_table(page: HtmlPage, title: str, shown: TableExcerpt) -> None:
     kinds = [type(next((row[place] for row in shown.rows if row[place] is not None), "")).__name__
              for place in range(len(shown.columns))]  # fmt: skip
     text = [place for place, kind in enumerate(kinds) if kind not in numbers]
-    rows = [[cell_text(column, value) for column, value in zip(shown.columns, row, strict=True)] for row in shown.rows]
-    columns = [column.replace("_", " ") for column in shown.columns]
+    rows = [row_texts(shown.columns, row) for row in shown.rows]
+    columns = [column_title(column) for column in shown.columns]
     page.table(columns, rows, text=text, more=shown.total - len(shown.rows))
 
 

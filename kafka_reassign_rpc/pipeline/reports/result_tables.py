@@ -1,4 +1,4 @@
-"""The result tables of a job as text and as JSON, and how their cells are table."""
+"""The result tables of a job as text and as JSON, and how texts and pages write their cells."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ import msgspec
 from pyspark.sql import DataFrame
 
 from kafka_reassign_rpc.client import text_format
-from kafka_reassign_rpc.client.text_format import size
+from kafka_reassign_rpc.client.text_format import duration, size
 
 EXCERPT_ROWS = 20
 """Rows that text, JSON and pages show; Parquet has all of them."""
@@ -38,10 +38,8 @@ def text_lines(name: str, table: TableExcerpt, *, empty: str) -> list[str]:
     if not table.total:
         return [f"{name}: {empty}"]
     lines = [f"{name} ({table.total}):"]
-    cells = [[column.replace("_", " ").upper() for column in table.columns]]
-    cells += [
-        [_cut(cell_text(column, value)) for column, value in zip(table.columns, row, strict=True)] for row in table.rows
-    ]
+    cells = [[column_title(column).upper() for column in table.columns]]
+    cells += [[_cut(text) for text in row_texts(table.columns, row)] for row in table.rows]
     lines += [f"  {line}" for line in text_format.table(cells)]
     if table.total > len(table.rows):
         lines.append(f"  … and {table.total - len(table.rows)} more")
@@ -54,7 +52,7 @@ def _cut(text: str) -> str:
 
 
 def json_document(table: TableExcerpt) -> dict[str, Any]:
-    """A table for --json."""
+    """A table for --json: the numbers as they are, in bytes and seconds."""
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     return {"rows": rows, "total": table.total}
 
@@ -73,8 +71,30 @@ RATE_COLUMNS = frozenset({"rate", "bytes_per_second", "median_bytes_per_second"}
 TIME_COLUMNS = frozenset({"at", "seen", "seen_before", "when", "since", "started", "ended"})
 
 
+SECONDS, IN_SECONDS = "seconds", "_seconds"
+"""The name of a column of durations, and how the names of others end."""
+TITLES = {SECONDS: "took", "efficiency": "received of rate"}
+"""Titles that differ from the names in Parquet and JSON."""
+OF_MEASURE = frozenset({"least", "most", "mean", "stddev"})
+"""Columns whose unit is that of the row's `measure`."""
+
+
+def column_title(column: str) -> str:
+    """The title of a column in texts and on pages. Cells of durations have their units."""
+    return TITLES.get(column, column.removesuffix(IN_SECONDS)).replace("_", " ")
+
+
+def row_texts(columns: Sequence[str], row: Sequence[Any]) -> list[str]:
+    """The cells of a row as text."""
+    in_bytes = "measure" in columns and row[list(columns).index("measure")] in SIZE_COLUMNS
+    return [
+        size(value) if in_bytes and column in OF_MEASURE and value is not None else cell_text(column, value)
+        for column, value in zip(columns, row, strict=True)
+    ]
+
+
 def cell_text(column: str, value: Any) -> str:
-    """A value as text; the column's name says whether it is a time, a size or a rate."""
+    """A value as text; the column's name says whether it is a time, a duration, a size or a rate."""
     if value is None:
         return "-"
     if column in TIME_COLUMNS:
@@ -83,6 +103,8 @@ def cell_text(column: str, value: Any) -> str:
         return size(value)
     if column in RATE_COLUMNS:
         return f"{size(value)}/s"
+    if column == SECONDS or column.endswith(IN_SECONDS):
+        return f"{value:.3g} s" if value < 60 else duration(value)
     if isinstance(value, float):
         return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
     if isinstance(value, list):
