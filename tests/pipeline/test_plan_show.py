@@ -18,7 +18,7 @@ from tests.pipeline.plans import write_full_plan
 MOVES = (
     (
         PlannedMove("orders", 1, (6, 1), (5, 1), 6, 50_000_000, 0, "broker 6 lost", "live-brokers"),
-        PlannedMove("orders", 0, (6, 2, 1), (3, 4, 1), 2, 80_000_001, 1, "broker 6 to be drained", "drain", 1),
+        PlannedMove("orders", 0, (6, 2, 1), (3, 4, 1), 2, 80_000_001, 1, "broker 6 is to be drained", "drain", 1),
     ),
     (
         PlannedMove("logs", 12, (3, 4), (4, 3), 3, 0, 2, "broker 3 has 140% of its share of leaders", "leaders"),
@@ -27,7 +27,7 @@ MOVES = (
 )
 LINES = {
     "orders-1": "orders-1  [6,1]   → [5,1]    50.0 MB  batch 1  broker 6 lost",
-    "orders-0": "orders-0  [6,2,1] → [3,4,1]  80.0 MB  batch 1  broker 6 to be drained; broker 1 leads first",
+    "orders-0": "orders-0  [6,2,1] → [3,4,1]  80.0 MB  batch 1  broker 6 is to be drained; broker 1 leads first",
     "logs-12": "logs-12   [3,4]   → [4,3]        0 B  batch 2  broker 3 has 140% of its share of leaders",
     "logs-2": "logs-2    [4,3]   → [4,5]      999 B  batch 2  broker 3 has 120% of its share of bytes",
 }
@@ -200,7 +200,7 @@ def test_dp_9_the_page_of_a_plan_lists_its_first_moves_and_says_how_many_more(
     plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = plan_report.write(plan).read_bytes().decode()
-    for text in ("[6,2,1]", "[3,4,1]", "broker 6 to be drained; broker 1 leads first", "80.0 MB"):
+    for text in ("[6,2,1]", "[3,4,1]", "broker 6 is to be drained; broker 1 leads first", "80.0 MB"):
         assert text in page
     assert "3 more" not in page
     monkeypatch.setattr(plan_report, "_MOVES", 1)

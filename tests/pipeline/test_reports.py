@@ -133,6 +133,7 @@ def test_dp_3_the_page_of_a_plan_shows_all_and_fetches_nothing(tmp_path: Path) -
     ):
         assert shown in text, shown
     assert (text.count("<table data-filters="), text.count("<script>")) == (1, 1), "the moves can be filtered"
+    assert "`" not in re.sub(r"(?s)<script>.*?</script>", "", text), "a page has no code in backticks"
     plan_report.write(plan)
     assert "with 5 moves per broker" not in text, "it gains nothing"
     again = (plan / plan_report.NAME).read_text()

@@ -1,7 +1,7 @@
 """Moves of a plan as text: one line for each, as a map of topicmappr has them, with bytes, batch and reason.
 
-orders-0    [6,1]   → [5,1]   50.0 MB  batch 1  broker 6 to be drained
-orders-1    [6,1,2] → [5,1,2] 60.0 MB  batch 1  broker 6 to be drained; broker 2 leads first
+orders-0    [6,1]   → [5,1]   50.0 MB  batch 1  broker 6 is to be drained
+orders-1    [6,1,2] → [5,1,2] 60.0 MB  batch 1  broker 6 is to be drained; broker 2 leads first
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -173,7 +173,9 @@ def _batch_row(one: BatchFigures) -> list[str]:
 def _add_moves(page: HtmlPage, plan: StorePath, summary: PlanSummary) -> None:
     moves = [one.move for one in read_moves(plan, MoveFilter(), limit=_MOVES)]
     if moves:
-        page.heading("Moves", "In the order in which they start. `kafka-reassign-rpc plan show` lists and sorts all.")
+        page.heading(
+            "Moves", "In the order in which they start. The command kafka-reassign-rpc plan show lists and sorts all."
+        )
         page.table(
             ["partition", "replicas", "then", "bytes", "batch", "reason"],
             [move_cells(one) for one in moves],
