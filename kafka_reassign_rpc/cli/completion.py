@@ -68,8 +68,14 @@ def _words(parser: argparse.ArgumentParser) -> str:
     choices = [
         str(choice) for action in parser._actions if not action.option_strings for choice in action.choices or ()
     ]
-    below = [option for sub in _commands(parser).values() for option in _options(sub)]
-    return f'words="{" ".join(dict.fromkeys([*choices, *_options(parser), *below]))}"'
+    commands = _commands(parser)
+    below = [option for sub in commands.values() for option in _options(sub)]
+    all_words = f'words="{" ".join(dict.fromkeys([*choices, *_options(parser), *below]))}"'
+    if not commands:
+        return all_words
+    # Behind the name of a command below, as in `plan drain`, only its own options follow.
+    cases = " ;; ".join(f"{name}:1) {_words(sub)}" for name, sub in commands.items())
+    return f'case "${{COMP_WORDS[2]}}:$((COMP_CWORD > 2))" in {cases} ;; *) {all_words} ;; esac'
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
