@@ -2,6 +2,7 @@
 
 import threading
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -9,13 +10,14 @@ import pytest
 
 from kafka_reassign_rpc.cli.submit_command import _interrupted
 from kafka_reassign_rpc.client import TopicPartition
-from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, NotController, PolicyViolation
+from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
-from kafka_reassign_rpc.pipeline.submission.submit_settings import PollIntervals
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, PollIntervals
 from tests.pipeline.plans import Moves
-from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
+from tests.pipeline.simulated_cluster import AT_ONCE, SimulatedCluster, moves, submission
 
 
 class Killed(BaseException):
@@ -93,6 +95,24 @@ def test_dp_7_a_stop_takes_back_what_waits_in_the_queue(tmp_path: Path) -> None:
     with pytest.raises(SubmitStopped, match="broker 4 lost"):
         submission(cluster, tmp_path / "p", batch, said=said, caps=WindowCaps(1, 100)).execute()
     assert cluster.moves
+    assert not any(move.is_waiting for move in cluster.moves.values())
+    assert any(line.endswith("moves that waited in the controller's queue were taken back") for line in said)
+
+
+@pytest.mark.parametrize("ends", [PlanDoesNotFit, JobFailed])
+def test_dp_7_a_run_that_gives_up_takes_back_what_waits_in_the_queue(tmp_path: Path, ends: type[Exception]) -> None:
+    """The controller refuses a hundred moves for good, or one for the moment, again and again."""
+    refused = 100 if ends is PlanDoesNotFit else 1
+    names = range(18 + refused)
+    cluster = SimulatedCluster({index: (1,) if index < 18 else (3,) for index in names}, {1, 2, 3, 4}, 10**6)
+    cluster.queues = True
+    errors = [PolicyViolation("no")] if ends is PlanDoesNotFit else [NotController()] * 1000
+    cluster.refusals = {TopicPartition("t", index): list(errors) for index in names if index >= 18}
+    batch: Moves = {TopicPartition("t", i): ((2,), (1,)) if i < 18 else ((4,), (3,)) for i in names}
+    said, soon = list[str](), replace(AT_ONCE, patience=0.2, poll=0.01)
+    with pytest.raises(ends):
+        submission(cluster, tmp_path / "p", batch, said=said, caps=WindowCaps(6, 1000), intervals=soon).execute()
+    assert cluster.moves, "these go on"
     assert not any(move.is_waiting for move in cluster.moves.values())
     assert any(line.endswith("moves that waited in the controller's queue were taken back") for line in said)
 

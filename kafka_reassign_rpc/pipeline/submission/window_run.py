@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from kafka_reassign_rpc.client import KafkaError, LogDirProgressTracker, ProgressSnapshot, TopicPartition
 from kafka_reassign_rpc.client.rack_loss import loses_racks, rack_warning
 from kafka_reassign_rpc.client.text_format import first_lines
-from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, SubmittablePlan, batch_number, read_batch
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges, not_begun
@@ -102,7 +102,7 @@ class WindowRun:
         """
         try:
             return self._run()
-        except SubmitStopped:
+        except (SubmitStopped, PlanDoesNotFit, JobFailed):
             try:
                 self._withdraw()
             except KafkaError as error:
@@ -114,7 +114,8 @@ class WindowRun:
 
     def _withdraw(self) -> None:
         """Take back what waits in the controller's queue: nothing more is to begin."""
-        taken_back = withdraw(self.cluster, self.cluster.moves(self.window.moving.keys())).taken_back
+        moving = self.window.moving.keys()
+        taken_back = withdraw(self.cluster, self.cluster.moves(moving)).taken_back if moving else 0
         if taken_back:
             self.cluster.output.line(f"{taken_back} moves that waited in the controller's queue were taken back")
 
