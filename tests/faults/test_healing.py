@@ -275,7 +275,8 @@ async def test_46_6_a_lost_rack_is_healed_only_on_an_operators_order_and_as_far_
     await eventually(healed_as_far_as_it_goes, within=60)
     shown = await ask(cluster.address("a"), DescribeSelfHealingRequest(), 0)
     assert list(shown.problems) == [
-        "2 partitions stay as they are: replication factor 5 is larger than the 4 brokers that can hold a replica"
+        "2 partitions stay as they are (wide-0, wide-1): "
+        "replication factor 5 is larger than the 4 brokers that can hold a replica"
     ]
     assert "heal.impossible" in await heal_events(cluster)
     assert (await cluster.failed()).keys() == {3, 6}, "it is not over"

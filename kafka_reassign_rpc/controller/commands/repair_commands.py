@@ -5,6 +5,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
 from typing import NamedTuple
 
 import msgspec
@@ -32,6 +33,9 @@ from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 REASONS = 5
 """Reasons why partitions cannot be repaired that are reported one by one."""
+
+NAMED = 3
+"""So many of the partitions are named with each reason: topics have long names, and a report is one line."""
 
 
 class UnrepairedPartition(NamedTuple):
@@ -363,13 +367,20 @@ def _reason(brokers: Sequence[int]) -> str:
 
 def _impossible(found: Mapping[TopicPartition, UnrepairedPartition]) -> Iterator[str]:
     """Reports about partitions that stay as they are: the most frequent reasons one by one, all others in one."""
-    reasons = Counter(left.reason for left in found.values())
-    for reason, count in reasons.most_common(REASONS):
-        yield f"{_stay(count)}: {reason}"
-    rest = reasons.total() - sum(count for _, count in reasons.most_common(REASONS))
+    names: dict[str, list[TopicPartition]] = {}
+    for name, left in found.items():
+        names.setdefault(left.reason, []).append(name)
+    by_count = sorted(names.items(), key=lambda one: -len(one[1]))
+    for reason, of_reason in by_count[:REASONS]:
+        yield f"{_stay(of_reason)}: {reason}"
+    rest = [name for _, of_reason in by_count[REASONS:] for name in of_reason]
     if rest:
         yield f"{_stay(rest)} for other reasons"
 
 
-def _stay(count: int) -> str:
-    return "1 partition stays as it is" if count == 1 else f"{count} partitions stay as they are"
+def _stay(names: Sequence[TopicPartition]) -> str:
+    """How many, and the first of them in the order of their names: so a report that was made is known again."""
+    named = ", ".join(map(str, nsmallest(NAMED, names))) + (" …" if len(names) > NAMED else "")
+    if len(names) == 1:
+        return f"1 partition stays as it is ({named})"
+    return f"{len(names)} partitions stay as they are ({named})"

@@ -41,6 +41,7 @@ from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import NO_CAP, Queue, QueuePlace, WaitingLine, WaitingMove
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start
 from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
@@ -378,7 +379,7 @@ def _start_in_order(
             if place.serial != serial or view.queue.gone(name, place.path):
                 line.back(serial)
                 continue
-            view.by = place.move.by or by
+            view.by = place.move.by or (CONTROLLER if place.move.route == HEAL else by)
             outcome = _decide_next(view, name, place, settings, in_flight, refused)
             if outcome.waits_for is None or outcome.waits_for == LATER:
                 line.back(serial)

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.progress import SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import HEAL, TopicPartition
-from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.state.requesters import Requester, client
 from kafka_reassign_rpc.planner.planner_cluster import Volume
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -31,6 +31,7 @@ from tests.controller.self_healing.healing_controller import (
 )
 
 ME = Requester("me")
+TOO_FEW = "replication factor 3 is larger than the 2 brokers that can hold a replica"
 
 
 async def test_46_3_and_46_4_a_repair_is_queued_moves_like_any_other_and_its_end_is_reported(
@@ -82,8 +83,8 @@ async def test_46_3_impossible_repairs_are_reported_once_and_tried_again_when_br
             "heal.noticed", "heal.alert", "heal.scheduled", "heal.impossible", "heal.impossible",
         ]  # fmt: skip
         assert {reason for event, reason in new_events if event == "heal.impossible"} == {
-            "1 partition stays as it is: replication factor 3 is larger than the 2 brokers that can hold a replica",
-            "1 partition stays as it is: no live replica is in sync: there is nothing to copy from",
+            f"1 partition stays as it is (a-0): {TOO_FEW}",
+            "1 partition stays as it is (b-0): no live replica is in sync: there is nothing to copy from",
         }
         assert await failed(zk) == ["3"], "it is not over"
         await controller.finish_moves()
@@ -114,9 +115,7 @@ async def test_46_6_impossible_repairs_are_in_the_status_and_the_metrics_until_t
         await healing.diagnose(after_ms=MINUTE // 2)
         status = await healing.healer.status()
         assert [(one.broker, one.heal_at) for one in status.failed] == [(3, MINUTE + RETRY_MS)], "the next attempt"
-        assert status.problems == [
-            "1 partition stays as it is: replication factor 3 is larger than the 2 brokers that can hold a replica"
-        ]
+        assert status.problems == [f"1 partition stays as it is (a-0): {TOO_FEW}"]
         assert healing.healer.last_diagnosed == RepairCounts(failed=1, alerted=1, waiting=1, impossible=1)
         await controller.start_queued_moves()
         await controller.finish_moves()
@@ -125,6 +124,46 @@ async def test_46_6_impossible_repairs_are_in_the_status_and_the_metrics_until_t
         await healing.diagnose()
         assert (await healing.healer.status()).problems == []
         assert healing.healer.last_diagnosed == RepairCounts()
+
+
+async def test_46_6_of_many_partitions_that_cannot_be_repaired_the_first_are_named(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, {("a", index): (1, 2, 3) for index in range(12)}, brokers=(1, 2))
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.heal_when_due()
+        said = f"12 partitions stay as they are (a-0, a-1, a-2 …): {TOO_FEW}"
+        assert ("heal.impossible", said) in healing.new_events()
+        assert (await healing.healer.status()).problems == [said]
+
+
+@pytest.mark.parametrize("operator", [None, client("User:alice", "admin-1", "10.0.0.7")])
+async def test_46_3_the_moves_of_a_repair_are_the_controllers_unless_an_operator_has_ordered_it(
+    zk: ZooKeeper, zk_connect: str, operator: Requester | None
+) -> None:
+    """They wait in the queue's znode, but that is not who asked for them. A broker that fails while its copies arrive
+    gives them another target.
+    """
+    await put(zk, {("a", 0): (1, 3), ("a", 1): (2, 3)})
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller, HealingSettings(interval_ms=MINUTE, max_percentage=100))
+
+        async def heal(broker: int) -> None:
+            if operator is None:
+                await healing.heal_when_due()
+            else:
+                await healing.healer.heal(broker, operator, dry_run=False)
+                await controller.start_queued_moves()
+
+        await heal(3)
+        new = next(iter(controller.partition("a", 0).adding))
+        await zk.delete(znode_paths.broker(new))
+        await healing.read_brokers()
+        await heal(new)
+        who = "controller" if operator is None else operator.who
+        for kind in ("move.waiting", "move.started", "move.retargeted"):
+            assert {event.who for event in controller.events if event.event == kind} == {who}, kind
 
 
 async def test_46_6_impossible_repairs_of_two_brokers_are_reported_together(zk: ZooKeeper, zk_connect: str) -> None:
@@ -137,15 +176,14 @@ async def test_46_6_impossible_repairs_of_two_brokers_are_reported_together(zk: 
         await healing.read_brokers()
         await healing.diagnose(after_ms=10_000)
         await healing.diagnose(after_ms=MINUTE - 10_000)
-        why = "replication factor 3 is larger than the 2 brokers that can hold a replica"
-        assert (await healing.healer.status()).problems == [f"1 partition stays as it is: {why}"]
+        assert (await healing.healer.status()).problems == [f"1 partition stays as it is (a-0): {TOO_FEW}"]
         await healing.diagnose(after_ms=10_000)
-        assert (await healing.healer.status()).problems == [f"3 partitions stay as they are: {why}"]
+        assert (await healing.healer.status()).problems == [f"3 partitions stay as they are (a-0, a-1, a-2): {TOO_FEW}"]
         assert healing.healer.last_diagnosed.impossible == 3
         await register(zk, 3)
         await healing.read_brokers()
         await healing.diagnose()
-        assert (await healing.healer.status()).problems == [f"2 partitions stay as they are: {why}"]
+        assert (await healing.healer.status()).problems == [f"2 partitions stay as they are (a-1, a-2): {TOO_FEW}"]
 
 
 async def test_46_a_broker_that_flaps_all_day_is_never_healed_and_always_reported(
