@@ -12,6 +12,7 @@ from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, clien
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import seconds
+from kafka_reassign_rpc.support.counted import counted
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
@@ -131,7 +132,8 @@ def _all(
         followed = export_new_events(client, partial(client_of, arguments), store_path(arguments.events))
         for warning in followed.warnings:
             say(f"warning: {warning}")
-        print(f"{arguments.events}: {followed.events} new events of {followed.servers} servers", flush=True)  # noqa: T201
+        events = counted(followed.events, "new event")
+        print(f"{arguments.events}: {events} of {counted(followed.servers, 'server')}", flush=True)  # noqa: T201
 
 
 def _one(client: "ReassignmentClient", out: "StorePath", source: str, before: "StorePath | None") -> "ExportedSnapshot":
@@ -153,7 +155,7 @@ def _print_snapshot(found: "ExportedSnapshot", out: "StorePath") -> None:
     moving = f", {found.moving} moving" if found.moving else ""
     moving += f", {found.waiting} waiting to move" if found.waiting else ""
     print(  # noqa: T201
-        f"{out}: cluster {found.cluster_id}, {found.brokers} brokers, {found.topics} topics, "
-        f"{found.partitions} partitions{moving}, {found.replicas} replicas",
+        f"{out}: cluster {found.cluster_id}, {counted(found.brokers, 'broker')}, {counted(found.topics, 'topic')}, "
+        f"{counted(found.partitions, 'partition')}{moving}, {counted(found.replicas, 'replica')}",
         flush=True,
     )

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_sp
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
+from kafka_reassign_rpc.support.counted import counted
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
@@ -297,7 +298,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
         say(f"note: {note}")
     for left in summary.left_out:
         named = ", ".join(left.first[:5]) + (", …" if left.partitions > 5 else "")
-        say(f"left out: {left.partitions} partitions: {left.reason} ({named})")
+        say(f"left out: {counted(left.partitions, 'partition')}: {left.reason} ({named})")
     print("\n".join([summary_text(summary, job.out), *_first_moves(summary, job.out), f"  report    {drawn.result()}"]))  # noqa: T201
     if not summary.complete:
         return INCOMPLETE
@@ -325,7 +326,7 @@ def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
     from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines
 
     if not summary.moves:
-        return [f"{out}: nothing to move among {summary.partitions} partitions"]
+        return [f"{out}: nothing to move among {counted(summary.partitions, 'partition')}"]
     batches = "1 batch" if len(summary.batches) == 1 else f"{len(summary.batches)} batches"
     lines = [
         f"{out}: {summary.moves} of {summary.partitions} partitions move in {batches}",
@@ -365,5 +366,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         broken = verify(spark, path, plan)
     for one in broken:
         say(str(one))
-    print(f"{plan}: {f'{len(broken)} rows break rules' if broken else f'{summary.moves} moves, no rule is broken'}")  # noqa: T201
+    rows = "1 row breaks a rule" if len(broken) == 1 else f"{len(broken)} rows break rules"
+    moves = f"{counted(summary.moves, 'move')}, no rule is broken"
+    print(f"{plan}: {rows if broken else moves}")  # noqa: T201
     return 1 if broken else 0

@@ -9,6 +9,7 @@ from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, conne
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import byte_count, whole
+from kafka_reassign_rpc.support.counted import agreeing, counted
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
@@ -128,10 +129,11 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
         try:
             if arguments.execute:
                 begun = submission.execute(accept_health=arguments.accept_health)
-                print(f"{path}: done; {begun} moves were begun now")  # noqa: T201
+                print(f"{path}: done; {counted(begun, 'move', 'were')} begun now")  # noqa: T201
             else:
-                left = submission.dry_run()
-                print(f"{path}: {left} moves to begin in {len(plan.batches)} batches; --execute does it")  # noqa: T201
+                left, batches = submission.dry_run(), len(plan.batches)
+                left_to_begin = f"{counted(left, 'move')} to begin in {counted(batches, 'batch')}"
+                print(f"{path}: {left_to_begin}; --execute does it")  # noqa: T201
         except (SubmitStopped, PlanDoesNotFit) as error:
             status.clear()
             say(f"kafka-reassign-rpc submit: {error}")
@@ -151,16 +153,18 @@ def _interrupted(submission: "Submission", arguments: argparse.Namespace) -> lis
     from kafka_reassign_rpc.pipeline.submission.submit_plan import write_under_way
 
     under_way = submission.under_way
-    taken_back = f"{under_way.taken_back} that waited in the controller's queue were taken back"
+    taken_back = f"{under_way.taken_back} that waited in the controller's queue"
+    taken_back += f" {agreeing(under_way.taken_back, 'were')} taken back"
     if not under_way.moves:
         text = "kafka-reassign-rpc submit: interrupted; no move of the plan is under way"
         return [f"{text}; {taken_back}" if under_way.taken_back else text]
     moving = len(under_way.moves) - under_way.waiting
-    text = f"kafka-reassign-rpc submit: interrupted; {'' if under_way.is_known else 'up to '}{moving} moves"
-    text += f" of {submission.path} go on without it"
+    text = f"kafka-reassign-rpc submit: interrupted; {'' if under_way.is_known else 'up to '}{counted(moving, 'move')}"
+    text += f" of {submission.path} {agreeing(moving, 'go')} on without it"
     text += f"; {taken_back}" if under_way.taken_back else ""
     if under_way.waiting:
-        text += f"; {under_way.waiting} wait in the controller's queue and will start: {under_way.why_not}"
+        wait = agreeing(under_way.waiting, "wait")
+        text += f"; {under_way.waiting} {wait} in the controller's queue and will start: {under_way.why_not}"
     elif under_way.why_not:
         text += f", those that wait in a queue included: {under_way.why_not}"
     try:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from kafka_reassign_rpc.client.text_format import named
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.planner.brokers.rack_rule import known_racks
+from kafka_reassign_rpc.support.counted import counted
 
 
 def loses_racks(before: Iterable[int], after: Iterable[int], racks: Mapping[int, str | None]) -> bool:
@@ -16,4 +17,5 @@ def loses_racks(before: Iterable[int], after: Iterable[int], racks: Mapping[int,
 
 
 def rack_warning(losing: list[TopicPartition]) -> str:
-    return f"warning: {len(losing)} moves leave their partitions on fewer racks: {named(losing)}"
+    leave = "leaves its partition" if len(losing) == 1 else "leave their partitions"
+    return f"warning: {counted(len(losing), 'move')} {leave} on fewer racks: {named(losing)}"

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from kafka_reassign_rpc.support.counted import agreeing, counted
+
 BROKER, SERVER, UNKNOWN_KIND = "broker", "server", "unknown"
 """Kinds of controllers: a stock broker, a kafka-reassign-rpc server, or what cannot be told."""
 
@@ -90,7 +92,8 @@ def _by_route(counts: Mapping[str, int]) -> str:
 def _healing_text(healing: HealingCounts) -> str:
     switch = {None: "", True: "on, ", False: "off, "}[healing.on]
     paused = "paused, " if healing.paused else ""
-    return f"{switch}{paused}{healing.moving} moves in flight, {healing.waiting} wait"
+    waiting = f"{healing.waiting} {agreeing(healing.waiting, 'wait')}"
+    return f"{switch}{paused}{counted(healing.moving, 'move')} in flight, {waiting}"
 
 
 def document(status: ClusterStatus) -> dict[str, Any]:

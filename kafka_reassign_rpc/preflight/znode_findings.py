@@ -7,6 +7,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.preflight.cluster_status import utc
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 from kafka_reassign_rpc.preflight.read_state import ControllerNow, FirstDecisions, FoundState
+from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.zookeeper import znode_paths
 
 
@@ -33,10 +34,10 @@ def _cluster(state: FoundState) -> Finding:
     if not brokers:
         return warning(
             "cluster",
-            f"cluster {state.cluster_id} has {topics} topics and no registered broker",
+            f"cluster {state.cluster_id} has {counted(topics, 'topic')} and no registered broker",
             "check the chroot, or start the brokers",
         )
-    return fine("cluster", f"cluster {state.cluster_id} has {topics} topics on {brokers} brokers")
+    return fine("cluster", f"cluster {state.cluster_id} has {counted(topics, 'topic')} on {counted(brokers, 'broker')}")
 
 
 def _registrations(state: FoundState) -> Iterator[Finding]:
@@ -127,19 +128,24 @@ def _controller(now: ControllerNow, cluster: Cluster, own_id: int, takeover: Tak
 def _moves(state: FoundState, first: FirstDecisions) -> Iterator[Finding]:
     cluster = state.cluster
     moving = sum(map(len, cluster.moving.values()))
-    yield fine("moves", f"{moving} partitions move: a server carries these moves on" if moving else "nothing moves")
+    some_move = "1 partition moves: a server carries this move on"
+    if moving != 1:
+        some_move = f"{moving} partitions move: a server carries these moves on" if moving else "nothing moves"
+    yield fine("moves", some_move)
     if first.starts:
         yield warning(
             "new-moves",
-            f"at once a server would start {len(first.starts)} moves that wait in znodes ({_shown(first.starts)})",
+            f"at once a server would start {counted(len(first.starts), 'move')} that"
+            f" {agreeing(len(first.starts), 'wait')} in znodes ({_shown(first.starts)})",
             f"delete {znode_paths.REASSIGN_PARTITIONS} or the queue if they are not wanted",
         )
     if first.ends:
-        yield fine("completions", f"at once a server would complete or cancel {len(first.ends)} moves")
+        yield fine("completions", f"at once a server would complete or cancel {counted(len(first.ends), 'move')}")
     if first.leaders:
         yield fine(
             "leaders",
-            f"at once a server would elect leaders for {len(first.leaders)} partitions ({_shown(first.leaders)})",
+            f"at once a server would elect leaders for {counted(len(first.leaders), 'partition')}"
+            f" ({_shown(first.leaders)})",
         )
 
 
@@ -151,7 +157,8 @@ def _deletions(state: FoundState) -> Iterator[Finding]:
     if state.marks:
         yield warning(
             "deletions",
-            f"{len(state.marks)} topics are marked for deletion and would be deleted ({some(sorted(state.marks))})",
+            f"{counted(len(state.marks), 'topic', 'are')} marked for deletion and would be deleted"
+            f" ({some(sorted(state.marks))})",
             f"delete the marks under {znode_paths.DELETE_TOPICS} if these topics are to stay",
         )
     else:
@@ -163,11 +170,11 @@ def _leftovers(state: FoundState) -> Iterator[Finding]:
     cluster = state.cluster
     found: list[tuple[str, str]] = []
     if cluster.batch is not None:
-        found.append((znode_paths.REASSIGN_PARTITIONS, f"{len(cluster.batch.entries)} moves"))
+        found.append((znode_paths.REASSIGN_PARTITIONS, counted(len(cluster.batch.entries), "move")))
     if cluster.queue:
-        found.append(("the queue", f"{len(cluster.queue)} moves"))
+        found.append(("the queue", counted(len(cluster.queue), "move")))
     if cluster.requests:
-        found.append((znode_paths.REASSIGNMENT_REQUESTS, f"{len(cluster.requests)} requests"))
+        found.append((znode_paths.REASSIGNMENT_REQUESTS, counted(len(cluster.requests), "request")))
     if cluster.cancel_all is not None:
         found.append((znode_paths.CANCEL_IN_PROGRESS, "cancels every move of reassign_partitions"))
     if cluster.disabled_by_znode:

@@ -9,8 +9,9 @@ from kafka_reassign_rpc.reassign_command import action_list, log_dir_moves, set_
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.java_set_order import joined
-from kafka_reassign_rpc.reassign_command.output import partition_fields, plural
+from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.reassign_command.reassignment_json import ReassignmentFile, parse_reassignment, read_file
+from kafka_reassign_rpc.support.counted import plural
 
 
 def run(context: ActionContext) -> None:

@@ -24,7 +24,8 @@ from kafka_reassign_rpc.client.move_progress import read_progress
 from kafka_reassign_rpc.reassign_command import action_list
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, from_server
-from kafka_reassign_rpc.reassign_command.output import partition_fields, plural
+from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.support.counted import plural
 
 WIDTH = 80
 """Columns of a line; the name of a topic may be longer."""

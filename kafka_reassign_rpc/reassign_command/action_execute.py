@@ -16,7 +16,7 @@ from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
 from kafka_reassign_rpc.reassign_command.execute_warnings import ProduceRateCheck, warn_of_racks
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
-from kafka_reassign_rpc.reassign_command.output import partition_fields, plural
+from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
     Assignment,
     ReassignmentFile,
@@ -26,6 +26,7 @@ from kafka_reassign_rpc.reassign_command.reassignment_json import (
     parse_reassignment,
     read_file,
 )
+from kafka_reassign_rpc.support.counted import plural
 
 ALREADY_MOVING = (
     "Cannot execute because there is an existing partition assignment.  Use --additional to override this and create a "

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.client import HealingStatus, Repair, UnsupportedHere, te
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option, ParsedOptions
-from kafka_reassign_rpc.reassign_command.output import plural
+from kafka_reassign_rpc.support.counted import plural
 
 COMMAND = "heal"
 MOVES_SHOWN = 20

@@ -41,6 +41,7 @@ from kafka_reassign_rpc.reassign_command.status_figures import (
     set_value,
 )
 from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.support.counted import agreeing, counted
 
 SAMPLE_S = 2.0
 """Between the two looks at sizes from which rates are reckoned."""
@@ -139,7 +140,8 @@ def lines(seen: Seen) -> Iterator[str]:
     role = f"controller {seen.controller}" + ("" if seen.healing else " (not a kafka-reassign-rpc server)")
     role += ("" if epoch is None else f", epoch {epoch}") + ("" if since is None else f", since {_time(since)}")
     yield f"cluster {_plain(seen.cluster_id)}: {role}"
-    yield f"{seen.counts.under_replicated} partitions are under-replicated, {seen.counts.offline} are offline"
+    under, offline = seen.counts.under_replicated, seen.counts.offline
+    yield f"{counted(under, 'partition', 'are')} under-replicated, {offline} {agreeing(offline, 'are')} offline"
     yield seen.disabled or "New moves may start."
     yield f"caps: {', '.join(f'{name}={_cap(seen, name)}' for name in CAPS)}"
     yield ""

@@ -22,8 +22,9 @@ from kafka_reassign_rpc.client.move_progress import read_progress
 from kafka_reassign_rpc.reassign_command import action_list
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import from_server
-from kafka_reassign_rpc.reassign_command.output import Output, partition_fields, plural
+from kafka_reassign_rpc.reassign_command.output import Output, partition_fields
 from kafka_reassign_rpc.reassign_command.reassignment_json import parse_reassignment, read_file
+from kafka_reassign_rpc.support.counted import plural
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen

@@ -9,7 +9,8 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
 from kafka_reassign_rpc.reassign_command.java_set_order import joined
-from kafka_reassign_rpc.reassign_command.output import partition_fields, plural
+from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.support.counted import plural
 
 REPLICA_NOT_AVAILABLE = 9
 RETRY_S = 0.1

@@ -45,10 +45,6 @@ class Output:
         self._document = {}
 
 
-def plural(count: int) -> str:
-    return "" if count == 1 else "s"
-
-
 def partition_fields(partition: TopicPartition) -> dict[str, Any]:
     """The fields of a document that name a partition."""
     return {"topic": partition[0], "partition": partition[1]}

@@ -7,7 +7,7 @@ from kafka_reassign_rpc.client.config_calls import TOPIC
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, from_server
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
-from kafka_reassign_rpc.reassign_command.output import plural
+from kafka_reassign_rpc.support.counted import plural
 
 VERIFY_LATER = (
     "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is removed."

@@ -10,6 +10,7 @@ file_stamps    whether a file has changed
 bounded_text   what anybody may have written, read and shown within limits
 bounded_log    lines of the log within limits
 error_text     errors for people
+counted        numbers with their nouns and verbs
 human_units    sizes and durations with units
 text_table     tables of plain text
 slow_word      a word while something takes long

@@ -178,7 +178,7 @@ def test_dp_1_data_that_brokers_do_not_report_is_null_and_a_warning_names_it(tmp
         "the configs of topic b: no leader.",
     ]
     assert cluster.asked == [(1, 2, 77), (1,), ()], "all at once, and a silent one never again"
-    assert said == ["2 partitions of 1 topics", "4 partitions of 2 topics"]
+    assert said == ["2 partitions of 1 topic", "4 partitions of 2 topics"]
     brokers = rows(tmp_path / "out", "brokers")
     assert [(row["broker"], row["host"], row["live"], row["capacity_bytes"]) for row in brokers] == [
         (1, "h1", True, 1000),

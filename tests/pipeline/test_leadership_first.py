@@ -158,7 +158,7 @@ def test_dp_7_a_lost_answer_to_either_step_is_looked_after(tmp_path: Path, lost:
 def test_dp_7_a_partition_that_changed_is_neither_reordered_nor_moved(tmp_path: Path) -> None:
     made = cluster()
     made.replicas[A] = (2, 1, 3)
-    with pytest.raises(Exception, match="p: 1 moves were left out"):
+    with pytest.raises(Exception, match="p: 1 move was left out"):
         submission(made, tmp_path / "p", BATCH, first_leaders=FIRST).execute()
     assert made.replicas == {A: (2, 1, 3), B: (4, 3)}
 

@@ -43,7 +43,7 @@ def test_dp_2_the_command_plans_a_drain_prints_its_costs_and_verifies_it(
     assert "<svg" in (out / "report.html").read_text()
     assert plan_summary.read_summary(out).brokers[0].after == plan_summary.LoadFigures()
     assert main(["plan", "verify", "--snapshot", str(path), "--plan", str(out)]) == 0
-    assert capsys.readouterr().out == f"{out}: 1 moves, no rule is broken\n"
+    assert capsys.readouterr().out == f"{out}: 1 move, no rule is broken\n"
     next((out / plan_writer.ROLLBACK).iterdir()).unlink()
     assert main(["plan", "verify", "--snapshot", str(path), "--plan", str(out)]) == 1
     printed = capsys.readouterr()
@@ -69,7 +69,7 @@ def test_dp_2_a_drain_that_cannot_empty_the_brokers_says_so_first_and_has_an_exi
     said = capsys.readouterr()
     incomplete = "incomplete: brokers 2, 3, 4 keep 3 replicas, 2 partitions are left out"
     assert said.out.splitlines()[:2] == [f"{out}: {incomplete}", f"{out}: nothing to move among 2 partitions"]
-    assert "replication factor 2 is larger than the 1 brokers that can hold a replica (t-0, t-1)" in said.err
+    assert "replication factor 2 is larger than the 1 broker that can hold a replica (t-0, t-1)" in said.err
     assert incomplete in (out / "report.html").read_text()
     assert not plan_summary.read_summary(out).complete
 

@@ -23,7 +23,7 @@ def test_dp_4_submit_stops_when_two_checks_in_a_row_find_the_cluster_worse_than_
     conditions.check(cluster_health([1, 2], topics(a=(1,), b=(1,), c=(1, 2, 3))), [])
     assert conditions.reason_to_stop == "broker 3 lost"
     conditions.check(cluster_health([1], topics(a=(1,), b=(1,), c=(1, 2, 3))), [])
-    assert conditions.reason_to_stop == "broker 3 lost; 1 partitions that do not move are under-replicated: b-0"
+    assert conditions.reason_to_stop == "broker 3 lost; 1 partition that does not move is under-replicated: b-0"
     conditions.check(first, [])
     assert not conditions.suspected
     assert conditions.reason_to_stop is None

@@ -368,7 +368,7 @@ async def test_860_5_by_batch_a_change_in_the_last_moment_is_refused_and_submit_
         with pytest.raises(PlanDoesNotFit) as refused:
             await asyncio.to_thread(submission(racing, path, by_batch=True).execute)
     text = str(refused.value)
-    assert "batch-0001: 1 moves were refused; submit cancelled the others of the batch:" in text
+    assert "batch-0001: 1 move was refused; submit cancelled the others of the batch:" in text
     assert f"{TopicPartition(*victim)}: " in text
     assert str(list(batch[victim][1][::-1])) in text
     await wait_until_assigned(
@@ -386,7 +386,7 @@ async def test_860_5_a_change_in_the_last_moment_is_refused_and_the_other_moves_
     victim, *others = sorted(batch)
     with RacingClient(bootstrap_servers=bootstrap) as racing:
         racing.victim, racing.to = victim, batch[victim][1][::-1]
-        with pytest.raises(PlanDoesNotFit, match="p: 1 moves were left out; all others are done:") as refused:
+        with pytest.raises(PlanDoesNotFit, match="p: 1 move was left out; all others are done:") as refused:
             await asyncio.to_thread(submission(racing, path).execute)
     assert str(list(batch[victim][1][::-1])) in str(refused.value)
     changed = {TopicPartition(*victim): tuple(batch[victim][1][::-1])}
@@ -448,7 +448,7 @@ async def test_dp_4_submit_stops_when_partitions_are_under_replicated_or_a_broke
             await eventually(lambda: asyncio.to_thread(client.list_partition_reassignments), within=60)
             fragile.freeze()
             behind = str(await asyncio.wait_for(running, 100))
-            assert "1 partitions that do not move are under-replicated: other-0. " in behind  # and it may be lost
+            assert "1 partition that does not move is under-replicated: other-0. " in behind  # and it may be lost
             fragile.thaw()
             await eventually(lambda: asyncio.to_thread(in_sync, client, "other", 2), within=60)
 

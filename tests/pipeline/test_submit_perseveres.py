@@ -81,7 +81,7 @@ def test_dp_4_by_batch_a_move_that_is_refused_for_good_takes_the_batch_back_and_
     with pytest.raises(PlanDoesNotFit) as refused:
         submission(cluster, tmp_path / "p", BATCH, by_batch=True).execute()
     assert str(refused.value) == (
-        "batch-0001: 1 moves were refused; submit cancelled the others of the batch:\nt-0: not here"
+        "batch-0001: 1 move was refused; submit cancelled the others of the batch:\nt-0: not here"
     )
     assert not cluster.moves
 
@@ -100,7 +100,7 @@ def test_dp_4_a_move_that_is_refused_for_good_is_left_out_and_holds_nothing_up(t
     cluster.refusals[A] = [PolicyViolation("not here")]
     with pytest.raises(PlanDoesNotFit) as refused:
         submission(cluster, tmp_path / "p", BATCH, said=said).execute()
-    assert str(refused.value) == "p: 1 moves were left out; all others are done:\nt-0: not here"
+    assert str(refused.value) == "p: 1 move was left out; all others are done:\nt-0: not here"
     assert cluster.replicas == {A: (1, 3), B: (3, 2)}
     assert "batch-0001: 1 done, 1 left out" in said
 
@@ -144,8 +144,7 @@ def test_dp_4_a_throttle_that_cannot_be_changed_is_an_error_that_names_the_moves
     with pytest.raises(JobFailed) as failed:
         submission(cluster, tmp_path / "p", BATCH, throttle=7).execute()
     assert str(failed.value) == (
-        "p: 1 moves keep the throttle that they have, and go on. The controller refuses:\n"
-        "t-1: reassignments are disabled"
+        "p: 1 move keeps its throttle, and goes on. The controller refuses:\nt-1: reassignments are disabled"
     )
     assert set(cluster.moves) == {A, B}
 

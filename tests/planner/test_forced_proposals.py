@@ -157,7 +157,7 @@ def test_dp_2_a_replication_factor_below_min_insync_replicas_is_left_out() -> No
     (left,) = make_plan(
         PlannerCluster(brokers(["a"] * 3), [topic("t", held)]), Goal(GoalKind.SET_FACTOR, factor=1)
     ).left_out
-    assert left.reason == "min.insync.replicas is 2: producers could not write to 1 replicas"
+    assert left.reason == "min.insync.replicas is 2: producers could not write to 1 replica"
 
 
 @pytest.mark.parametrize(

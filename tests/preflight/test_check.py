@@ -280,10 +280,10 @@ async def test_sv_4_requests_that_stand_in_znodes_are_warnings_with_what_would_c
 
     assert subjects(found, Level.UNSAFE) == {"brokers"}, "nothing listens there"
     assert subjects(found, Level.WARNING) == {"controller", "deletions", "leftovers", "lost-brokers", "new-moves"}
-    assert "1 moves that wait in znodes (t-0)" in text_of(found, "new-moves")
+    assert "1 move that waits in znodes (t-0)" in text_of(found, "new-moves")
     assert "(gone)" in text_of(found, "deletions")
     assert "preferred_replica_election" in text_of(found, "leftovers")
-    assert "1 partitions (t-1)" in text_of(found, "leaders")
+    assert "1 partition (t-1)" in text_of(found, "leaders")
     assert "/admin/reassignments" in text_of(found, "writes")
     assert await every_znode(apart) == before
 

@@ -29,6 +29,7 @@ from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.scheduling.start_order import StartOrder, start_priority
+from kafka_reassign_rpc.support.counted import counted, plural
 from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 REASONS = 5
@@ -178,7 +179,10 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                 yield
         for reason, count in self._dropped.items():
             work.view.report(
-                Event(catalogue.HEAL_DROPPED, reason=f"{reason}: {count} moves that had not started; it is back")
+                Event(
+                    catalogue.HEAL_DROPPED,
+                    reason=f"{reason}: {counted(count, 'move')} that had not started; it is back",
+                )
             )
 
     def _review_moving_repairs(self, work: Round, *, cancel: bool) -> Iterator[None]:
@@ -202,7 +206,11 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     def _report(self, work: Round, found: Diagnosis, lost: Mapping[int, int]) -> None:
         memory, report = self._memory, work.view.report
         for broker in found.record:
-            report(Event(catalogue.HEAL_NOTICED, broker=broker, reason=f"it is gone, with {lost[broker]} replicas"))
+            report(
+                Event(
+                    catalogue.HEAL_NOTICED, broker=broker, reason=f"it is gone, with {counted(lost[broker], 'replica')}"
+                )
+            )
         for broker in sorted(found.forget):
             back = broker in work.view.cluster.brokers
             report(
@@ -246,7 +254,7 @@ def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:
 
 def _alert(heal_at: int | None, now_ms: int, replicas: int) -> str:
     when = "" if heal_at is None else f"; it is healed in {max(0, heal_at - now_ms) // 1000} s unless it comes back"
-    return f"it is still gone, with {replicas} replicas{when}"
+    return f"it is still gone, with {counted(replicas, 'replica')}{when}"
 
 
 class PreparedRepair(NamedTuple):
@@ -345,7 +353,7 @@ class QueueRepairs(Command[None]):
             if broker in work.view.cluster.failed and broker not in self._unhealed:
                 work.view.failed[broker] = None
             if count:
-                what = f"{count} moves joined the queue{self._explained and ', '}{self._explained}"
+                what = f"{counted(count, 'move')} joined the queue{self._explained and ', '}{self._explained}"
                 work.view.report(Event(catalogue.HEAL_SCHEDULED, broker=broker, reason=what))
         reported = self._memory.impossible
         for problem in _impossible(self._left):
@@ -362,7 +370,7 @@ class QueueRepairs(Command[None]):
 
 
 def _reason(brokers: Sequence[int]) -> str:
-    return f"heal broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, sorted(brokers)))}"
+    return f"heal broker{plural(len(brokers))} {', '.join(map(str, sorted(brokers)))}"
 
 
 def _impossible(found: Mapping[TopicPartition, UnrepairedPartition]) -> Iterator[str]:

@@ -34,6 +34,7 @@ from kafka_reassign_rpc.core.healing.healing_settings import MAX_BROKERS, MAX_PE
 from kafka_reassign_rpc.core.healing.repair_targets import wanted_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.support.counted import counted
 
 PREPARE_MS = 30_000
 """The controller plans a repair so long before it is due, so that measuring and planning are done in time. Never in
@@ -189,7 +190,8 @@ def _brake(watch: FailureWatch, settings: HealingSettings) -> str | None:
     if not watch.live:
         return "no broker is there to take replicas"
     if gone > settings.max_brokers:
-        return f"{gone} brokers are gone, more than {MAX_BROKERS}={settings.max_brokers}: {_listed(watch.lost)}"
+        missing = f"{counted(gone, 'broker', 'are')} gone"
+        return f"{missing}, more than {MAX_BROKERS}={settings.max_brokers}: {_listed(watch.lost)}"
     if 100 * gone > settings.max_percentage * everybody:
         return (
             f"{gone} of {everybody} brokers are gone, more than {MAX_PERCENTAGE}={settings.max_percentage}:"

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, Topi
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
+from kafka_reassign_rpc.support.counted import counted
 
 
 class AssignmentWrite(Enum):
@@ -215,9 +216,11 @@ class RoundView:
     def _report_topic(self, change: TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted) -> None:
         match change:
             case TopicCreated():
-                self.report(Event(catalogue.TOPIC_CREATED, change.name, reason=f"{len(change.partitions)} partitions"))
+                self.report(
+                    Event(catalogue.TOPIC_CREATED, change.name, reason=counted(len(change.partitions), "partition"))
+                )
             case PartitionsAdded():
-                reason = f"{len(change.partitions)} more partitions"
+                reason = counted(len(change.partitions), "more partition")
                 self.report(Event(catalogue.TOPIC_PARTITIONS_ADDED, change.name, reason=reason))
             case TopicDeletionStarted():
                 self.report(Event(catalogue.TOPIC_DELETED, change.name))

@@ -44,6 +44,7 @@ from kafka_reassign_rpc.core.state.queue_entries import NO_CAP, Queue, QueuePlac
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start
+from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 LATER = -3
@@ -240,7 +241,8 @@ def start_waiting_moves(
     disabled = restrictions.reassignments_disabled(view.cluster)
     if disabled is not None:
         if Queue.DISABLED not in reported:
-            view.report(Event(catalogue.ENTRY_WAITING, reason=f"{len(queue)} moves of the queue wait. {disabled}"))
+            waiting = f"{counted(len(queue), 'move')} of the queue {agreeing(len(queue), 'wait')}"
+            view.report(Event(catalogue.ENTRY_WAITING, reason=f"{waiting}. {disabled}"))
         reported.add(Queue.DISABLED)
         return
     reported.discard(Queue.DISABLED)

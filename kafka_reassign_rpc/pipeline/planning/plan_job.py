@@ -50,6 +50,7 @@ from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, es
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps
 from kafka_reassign_rpc.planner.scheduling.queue_order import StartKeys
 from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.counted import counted
 
 _MIN_ISR = "min.insync.replicas"
 _ROWS_PER_TASK = 50_000
@@ -66,7 +67,7 @@ def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None)
     facts = snapshot_chunks.ClusterFacts(job.goal, frozenset(brokers), live, *_min_isrs(job.snapshot))
     table = snapshot_files.data_frame(spark, job.snapshot, "partitions")
     rows = snapshot_files.count_partitions(job.snapshot)
-    show_status(f"reading {rows} partitions")
+    show_status(f"reading {counted(rows, 'partition')}")
     chunks = snapshot_chunks.read_chunks(table, facts, _tasks(spark, rows))
     found = snapshot_chunks.survey_chunks(chunks)
     notes = [*_check_rows(found, brokers, job), *_name_unknown_sizes(table, found.survey.unknown_sizes)]
@@ -197,7 +198,7 @@ def _write(
                 first_leader = None if move.first_leader < 0 else move.first_leader
                 writer.moves.add((*named, move.reason, move.rule, batch.number, move.priority, first_leader, start))
             copies.end_batch()
-            show_status(f"batch {batch.number}: {len(batch.moves)} moves")
+            show_status(f"batch {batch.number}: {counted(len(batch.moves), 'move')}")
         left_out = _left_out(rows, writer)
         return _Written(sum(one.moves for one in figures), sum(one.bytes for one in figures), figures, left_out, copies)
     finally:

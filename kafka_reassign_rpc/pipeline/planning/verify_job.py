@@ -32,6 +32,7 @@ from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri
+from kafka_reassign_rpc.support.counted import counted
 
 _NAMED_ROWS = 20
 _BATCH_FILE = (
@@ -210,7 +211,8 @@ def _check_broker_limits(joined: DataFrame, summary: PlanSummary) -> list[RuleVi
         RuleViolation(
             "limits-of-a-broker",
             f"batch {row['batch']}",
-            f"broker {row['broker']} has {row['moves']} moves, receives {row['got']} and sends {row['sent']} bytes",
+            f"broker {row['broker']} has {counted(row['moves'], 'move')},"
+            f" receives {row['got']} and sends {row['sent']} bytes",
         )
         for row in sums.where(broken).orderBy("batch", "broker").limit(_NAMED_ROWS).collect()
     ]
@@ -237,7 +239,7 @@ def _check_batches(joined: DataFrame, summary: PlanSummary) -> list[RuleViolatio
         if 0 <= requested.bytes_per_batch < row["bytes"] and row["copying"] > 1:
             found.append(RuleViolation("limits-of-a-batch", name, f"{row['bytes']} bytes"))
         if 0 <= requested.moves_per_batch < row["moves"]:
-            found.append(RuleViolation("limits-of-a-batch", name, f"{row['moves']} moves"))
+            found.append(RuleViolation("limits-of-a-batch", name, counted(row["moves"], "move")))
         if row["first"] < before:
             found.append(RuleViolation("order", name, f"has priority {row['first']} after priority {before}"))
         before = row["last"]
@@ -248,7 +250,9 @@ def _check_batches(joined: DataFrame, summary: PlanSummary) -> list[RuleViolatio
     if (summary.moves, summary.bytes) != (sum(one[1] for one in in_moves), sum(one[2] for one in in_moves)):
         found.append(
             RuleViolation(
-                "summary", "moves", f"{summary.moves} moves of {summary.bytes} bytes do not match the table of moves"
+                "summary",
+                "moves",
+                f"{counted(summary.moves, 'move')} of {summary.bytes} bytes do not match the table of moves",
             )
         )
     if 0 <= requested.max_bytes < summary.bytes and summary.kind in ("rebalance", EXPAND):

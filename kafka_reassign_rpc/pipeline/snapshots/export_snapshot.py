@@ -26,6 +26,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.brokers.log_dir_volumes import LogDirSpace, by_volume, known_apart, volumes
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, Volume
+from kafka_reassign_rpc.support.counted import counted
 
 PART_PARTITIONS = 20_000
 """Partitions of one part."""
@@ -79,7 +80,8 @@ def export(
         work.nodes(everything.nodes)
         for topics in _parts(everything.topics, part_partitions):
             work.partitions(topics)
-            show_status(f"{work.exported.partitions} partitions of {work.exported.topics} topics")
+            topics_read = counted(work.exported.topics, "topic")
+            show_status(f"{counted(work.exported.partitions, 'partition')} of {topics_read}")
         work.brokers()
         server = "kafka-reassign-rpc" if client.can_compare_replicas() else "kafka"
         writer.finish(SnapshotMeta(everything.cluster_id, at, source, server))

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
+from kafka_reassign_rpc.support.counted import counted
 
 Entries = Mapping[TopicPartition, PlanEntry]
 Assignment = Mapping[TopicPartition, tuple[int, ...]]
@@ -203,7 +204,12 @@ class BatchChanges:
             left = {one: entry for one, entry in left.items() if one in errors}
             if left and time.monotonic() >= deadline:
                 lines = [f"{one}: {errors[one].message}" for one in sorted(left)]
-                text = f"{name}: {len(left)} moves keep the throttle that they have, and go on. The controller refuses:"
+                moves = (
+                    "1 move keeps its throttle, and goes"
+                    if len(left) == 1
+                    else f"{len(left)} moves keep their throttles, and go"
+                )
+                text = f"{name}: {moves} on. The controller refuses:"
                 raise JobFailed("\n".join([text, *first_lines(lines)]))
             if left:
                 time.sleep(self.cluster.intervals.poll)
@@ -219,14 +225,15 @@ class BatchChanges:
             for one, error in sorted(results.items())
             if error is not None and not isinstance(error, NoReassignmentInProgress)
         ]
-        text = f"{name}: {len(refused)} moves were refused; submit cancelled the others of the batch{exceptions}:"
+        moves = counted(len(refused), "move", "were")
+        text = f"{name}: {moves} refused; submit cancelled the others of the batch{exceptions}:"
         raise PlanDoesNotFit("\n".join([text, *first_lines(lines)]))
 
 
 def not_begun(name: str, later: Mapping[TopicPartition, KafkaError]) -> JobFailed:
     """The error for moves that were refused again and again."""
     why = next(iter(later.values())).message
-    return JobFailed(f"{name}: {len(later)} moves were not begun: {why} Run the same command again.")
+    return JobFailed(f"{name}: {counted(len(later), 'move', 'were')} not begun: {why} Run the same command again.")
 
 
 def _failures(results: Results) -> dict[TopicPartition, KafkaError]:

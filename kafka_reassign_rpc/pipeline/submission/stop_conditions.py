@@ -84,5 +84,10 @@ class StopConditions:
         if late:
             shown = ", ".join(str(TopicPartition(*name)) for name in late[:5])
             more = f" and {len(late) - 5} more" if len(late) > 5 else ""
-            reasons.append(f"{len(late)} partitions that do not move are under-replicated: {shown}{more}")
+            which = (
+                "1 partition that does not move is"
+                if len(late) == 1
+                else f"{len(late)} partitions that do not move are"
+            )
+            reasons.append(f"{which} under-replicated: {shown}{more}")
         return "; ".join(reasons) or None

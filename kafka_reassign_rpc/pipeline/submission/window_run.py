@@ -34,6 +34,7 @@ from kafka_reassign_rpc.pipeline.submission.plan_warnings import ThrottleWatch
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, UnderWay
 from kafka_reassign_rpc.pipeline.submission.withdrawal import withdraw, withdraw_in_time
+from kafka_reassign_rpc.support.counted import agreeing, counted
 
 LOOK_AHEAD = 10_000
 """Moves of the plan that are read before they can begin."""
@@ -117,7 +118,8 @@ class WindowRun:
         moving = self.window.moving.keys()
         taken_back = withdraw(self.cluster, self.cluster.moves(moving)).taken_back if moving else 0
         if taken_back:
-            self.cluster.output.line(f"{taken_back} moves that waited in the controller's queue were taken back")
+            moves, were = counted(taken_back, "move"), agreeing(taken_back, "were")
+            self.cluster.output.line(f"{moves} that waited in the controller's queue {were} taken back")
 
     def _run(self) -> int:
         begun = 0
@@ -314,4 +316,5 @@ class WindowRun:
 
     def _does_not_fit(self, others: str) -> PlanDoesNotFit:
         lines = first_lines([f"{name}: {why}" for name, why in sorted(self._left_out.items())])
-        return PlanDoesNotFit("\n".join([f"{self.name}: {len(self._left_out)} moves were left out; {others}:", *lines]))
+        moves = counted(len(self._left_out), "move", "were")
+        return PlanDoesNotFit("\n".join([f"{self.name}: {moves} left out; {others}:", *lines]))

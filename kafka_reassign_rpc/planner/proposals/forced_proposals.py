@@ -8,6 +8,7 @@ from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.scheduling.start_order import start_priority
+from kafka_reassign_rpc.support.counted import counted
 
 NO_SOURCE = "no live replica is in sync: there is nothing to copy from"
 """Why a partition is left out of which no live broker has all data."""
@@ -116,7 +117,8 @@ def _change_factor(partition: PlannerPartition, params: RoundParameters, key: in
     if len(old) < params.factor:
         return _raise_factor(partition, params, key)
     if params.factor < partition.min_isr:
-        return f"min.insync.replicas is {partition.min_isr}: producers could not write to {params.factor} replicas"
+        few = counted(params.factor, "replica")
+        return f"min.insync.replicas is {partition.min_isr}: producers could not write to {few}"
     kept = _replicas_to_keep(partition, params, key)
     return kept if isinstance(kept, str) else _changed_factor(old, kept, params)
 
@@ -187,7 +189,8 @@ def _no_broker_chosen(partition: PlannerPartition, params: RoundParameters, kept
     candidates = [broker for weighted in params.choice.by_rack.values() for broker in weighted.brokers]
     wanted = params.factor or len(partition.replicas)
     if len(candidates) < wanted and all(broker in kept for broker in candidates):
-        return f"replication factor {wanted} is larger than the {len(candidates)} brokers that can hold a replica"
+        brokers = counted(len(candidates), "broker")
+        return f"replication factor {wanted} is larger than the {brokers} that can hold a replica"
     return f"no broker has room for {params.size(partition)} bytes"
 
 

@@ -126,6 +126,18 @@ async def test_46_6_impossible_repairs_are_in_the_status_and_the_metrics_until_t
         assert healing.healer.last_diagnosed == RepairCounts()
 
 
+async def test_46_6_a_broker_with_one_replica_is_said_to_have_one(zk: ZooKeeper, zk_connect: str) -> None:
+    await put(zk, {("a", 0): (1, 3)})
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.heal_when_due()
+        assert healing.new_events() == [
+            ("heal.noticed", "it is gone, with 1 replica"),
+            ("heal.alert", "it is still gone, with 1 replica; it is healed in 0 s unless it comes back"),
+            ("heal.scheduled", "1 move joined the queue"),
+        ]
+
+
 async def test_46_6_of_many_partitions_that_cannot_be_repaired_the_first_are_named(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
