@@ -42,10 +42,14 @@ async def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: Request
         problems=list(found.problems),
         repairs=[
             DescribeSelfHealingResponse.BrokerRepair(
-                version=0, broker_id=one.broker, waiting_moves=one.waiting, moving_moves=one.moving
+                version=0,
+                broker_id=one.broker,
+                waiting_moves=one.waiting,
+                moving_moves=one.moving,
             )
             for one in found.repairs
         ],
+        returned_brokers=[one.broker for one in found.repairs if one.is_back],
     )
 
 
@@ -63,6 +67,7 @@ def fail(_request: DescribeSelfHealingRequest, _version: int, error: KafkaError)
         moving_moves=0,
         problems=[],
         repairs=[],
+        returned_brokers=[],
     )
 
 

@@ -30,6 +30,7 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
     await require(router, DescribeSelfHealingRequest, NO_HEALING)
     answer = await router.ask_controller(always(DescribeSelfHealingRequest()), DescribeSelfHealingRequest)
     raise_for(answer.error_code, answer.error_message)
+    returned = set(answer.returned_brokers)
     return HealingStatus(
         interval_ms=_or_none(answer.interval_ms),
         paused=answer.paused,
@@ -40,7 +41,10 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
         waiting=answer.waiting_moves,
         moving=answer.moving_moves,
         problems=tuple(answer.problems),
-        repairs=tuple(BrokerRepair(one.broker_id, one.waiting_moves, one.moving_moves) for one in answer.repairs),
+        repairs=tuple(
+            BrokerRepair(one.broker_id, one.waiting_moves, one.moving_moves, one.broker_id in returned)
+            for one in answer.repairs
+        ),
     )
 
 

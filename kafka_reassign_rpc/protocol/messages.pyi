@@ -1900,6 +1900,7 @@ class DescribeSelfHealingResponse(Message):
     moving_moves: int
     problems: list[str]
     repairs: list[BrokerRepair]
+    returned_brokers: list[int]
     def __init__(
         self,
         *,
@@ -1914,6 +1915,7 @@ class DescribeSelfHealingResponse(Message):
         moving_moves: int = ...,
         problems: Sequence[str] = ...,
         repairs: Sequence[BrokerRepair | tuple[object, ...]] = ...,
+        returned_brokers: Sequence[int] = ...,
         version: int | None = ...,
     ) -> None: ...
 

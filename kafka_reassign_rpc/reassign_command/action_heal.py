@@ -8,7 +8,7 @@ from kafka_reassign_rpc.client import HealingStatus, Repair, UnsupportedHere, te
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option, ParsedOptions
-from kafka_reassign_rpc.support.counted import plural
+from kafka_reassign_rpc.support.counted import counted, plural
 
 COMMAND = "heal"
 MOVES_SHOWN = 20
@@ -146,7 +146,8 @@ def _status(context: ActionContext) -> None:
         ],
         problems=list(status.problems),
         repairs=[
-            {"broker": one.broker, "activeMoves": one.moving, "waitingMoves": one.waiting} for one in status.repairs
+            {"broker": one.broker, "activeMoves": one.moving, "waitingMoves": one.waiting, "isBack": one.is_back}
+            for one in status.repairs
         ],
     )
     for line in status_lines(status):
@@ -165,7 +166,8 @@ def status_lines(status: HealingStatus) -> list[str]:
         line = f"Broker {one.broker}: gone since {_time(one.since)}, {one.replicas} replica{plural(one.replicas)}"
         lines.append(f"{line}, healed at {_time(one.heal_at)}" if one.heal_at is not None else line)
     lines += [
-        f"Broker {one.broker}: lost, its repair is under way: {one.moving} move{plural(one.moving)} in flight,"
+        f"Broker {one.broker}: {'it is back, its repair goes on' if one.is_back else 'lost, its repair is under way'}:"
+        f" {counted(one.moving, 'move')} in flight,"
         f" {one.waiting} waiting"
         for one in status.repairs
     ]

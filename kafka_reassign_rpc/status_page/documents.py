@@ -70,7 +70,7 @@ class FailedBroker(msgspec.Struct, frozen=True):
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """The repair of a lost broker that is under way."""
+    """The repair of a broker that is under way. It goes on where the broker comes back meanwhile."""
 
     broker: int
     waiting: int

@@ -18,7 +18,7 @@ async def test_46_6_lost_brokers_are_shown_with_their_times_and_with_what_holds_
     node = ModelNode()
     assert node.controller is not None
     failed = (FailedBroker(3, 1000, 61_000, 7), FailedBroker(4, 2000, None, 1))
-    repairs = (BrokerRepair(8, waiting=5, moving=6),)
+    repairs = (BrokerRepair(8, waiting=5, moving=6, is_back=True),)
     node.controller.health = HealingStatus(60_000, True, "healing is paused", failed, 5, 6, ["no rack"], repairs)
     answer = await ask(node, DescribeSelfHealingRequest(version=0), 0)
     assert (answer.error_code, answer.interval_ms, answer.paused, answer.held_back) == (
@@ -32,6 +32,7 @@ async def test_46_6_lost_brokers_are_shown_with_their_times_and_with_what_holds_
         (4, 2000, -1, 1),
     ]
     assert [(one.broker_id, one.waiting_moves, one.moving_moves) for one in answer.repairs] == [(8, 5, 6)]
+    assert list(answer.returned_brokers) == [8]
     assert (answer.waiting_moves, answer.moving_moves, list(answer.problems)) == (5, 6, ["no rack"])
 
 

@@ -147,18 +147,20 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
     }
 
 
-def test_46_6_the_status_names_the_lost_brokers_whose_repair_is_under_way(capsys: pytest.CaptureFixture[str]) -> None:
-    repairs = (BrokerRepair(3, waiting=4, moving=1), BrokerRepair(5, waiting=0, moving=2))
+def test_46_6_the_status_names_the_brokers_whose_repair_is_under_way_and_says_which_are_back(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    repairs = (BrokerRepair(3, waiting=4, moving=1), BrokerRepair(5, waiting=0, moving=2, is_back=True))
     client = Client(HealingStatus(90_000, False, None, (), 4, 3, repairs=repairs))
     assert printed_lines(capsys, client, "--status")[1:] == [
         "Broker 3: lost, its repair is under way: 1 move in flight, 4 waiting",
-        "Broker 5: lost, its repair is under way: 2 moves in flight, 0 waiting",
+        "Broker 5: it is back, its repair goes on: 2 moves in flight, 0 waiting",
         "Repairs: 3 moves in flight, 4 waiting.",
     ]
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
     assert document["repairs"] == [
-        {"broker": 3, "activeMoves": 1, "waitingMoves": 4},
-        {"broker": 5, "activeMoves": 2, "waitingMoves": 0},
+        {"broker": 3, "activeMoves": 1, "waitingMoves": 4, "isBack": False},
+        {"broker": 5, "activeMoves": 2, "waitingMoves": 0, "isBack": True},
     ]
 
 

@@ -23,13 +23,13 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
-from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.scheduling.start_order import StartOrder, start_priority
-from kafka_reassign_rpc.support.counted import counted, plural
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 REASONS = 5
@@ -75,7 +75,7 @@ class RepairMemory:
 
 class FailedBrokersReport(msgspec.Struct, frozen=True):
     """The diagnosis, the number of lost replicas by broker, the number of repair moves that wait and move, and both by
-    lost broker.
+    broker.
     """
 
     settings: HealingSettings
@@ -148,7 +148,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._diagnosis = diagnosis
         self._report(work, diagnosis, lost)
         repairs = [
-            BrokerRepair(broker, self._waiting_for[broker], self._moving_from[broker])
+            BrokerRepair(broker, self._waiting_for[broker], self._moving_from[broker], is_back=broker in live)
             for broker in sorted(self._waiting_for.keys() | self._moving_from.keys())
         ]
         self.answer(
@@ -174,7 +174,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                 self._dropped[move.reason] += 1
             elif left == move.target or queue_admission.append(work.view, name, replace(move, target=left)) is None:
                 self._waiting[move.reason] += 1
-                self._waiting_for.update(_lost_replicas(work, partition, left))
+                self._waiting_for.update(repair_targets.repaired_brokers(move.reason, left))
             if pause:
                 yield
         for reason, count in self._dropped.items():
@@ -201,7 +201,9 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                     work.view.add(change)
                 if not changes:
                     self._moving[partition.move.reason] += 1
-                    self._moving_from.update(_lost_replicas(work, partition, partition.move.target))
+                    self._moving_from.update(
+                        repair_targets.repaired_brokers(partition.move.reason, partition.move.target)
+                    )
 
     def _report(self, work: Round, found: Diagnosis, lost: Mapping[int, int]) -> None:
         memory, report = self._memory, work.view.report
@@ -235,11 +237,6 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._ended = memory.repairs - self._waiting.keys() - self._moving.keys()
         for reason in sorted(self._ended - self._dropped.keys()):
             report(Event(catalogue.HEAL_DONE, reason=f"{reason}: its last move has ended"))
-
-
-def _lost_replicas(work: Round, partition: Partition | None, target: Sequence[int]) -> set[int]:
-    """The absent brokers from which a repair with this target takes a replica."""
-    return set() if partition is None else repair_targets.lost_replicas(work.view.cluster, partition, target)
 
 
 def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:
@@ -333,7 +330,7 @@ class QueueRepairs(Command[None]):
         error: KafkaError | None = None
         if partition.is_moving:  # or nothing is refused that keeps the replication factor and brings in live brokers
             error, _ = alter(work.view, *name, move.target, allow_replication_factor_change=True)
-        reason = _reason(lost)
+        reason = repair_targets.repair_reason(lost)
         if error is None:
             error = queue_admission.append(work.view, name, WaitingMove(move.target, HEAL, reason, self._rate))
         if error is not None:
@@ -367,10 +364,6 @@ class QueueRepairs(Command[None]):
         memory.repairs |= self._repairs
         memory.left = self._left
         super().durable()
-
-
-def _reason(brokers: Sequence[int]) -> str:
-    return f"heal broker{plural(len(brokers))} {', '.join(map(str, sorted(brokers)))}"
 
 
 def _impossible(found: Mapping[TopicPartition, UnrepairedPartition]) -> Iterator[str]:

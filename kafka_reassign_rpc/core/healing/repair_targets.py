@@ -1,9 +1,30 @@
-"""The targets of repairs (KIP-46): whether a repair is still needed once brokers return or other moves come."""
+"""The targets of repairs (KIP-46): whether a repair is still needed once brokers return or other moves come, and which
+brokers it is for."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.support.counted import plural
+
+_REASON = re.compile(r"heal brokers? ([0-9]{1,10}(?:, [0-9]{1,10})*)")
+
+
+def repair_reason(brokers: Iterable[int]) -> str:
+    """The reason of a move that repairs these brokers: `heal broker 3`, `heal brokers 3, 6`."""
+    listed = sorted(brokers)
+    return f"heal broker{plural(len(listed))} {', '.join(map(str, listed))}"
+
+
+def repaired_brokers(reason: str, target: Iterable[int]) -> set[int]:
+    """The brokers that a repair with this reason takes a replica from on its way to `target`, back or not.
+
+    The replicas of the partition do not tell that: a move that gets another target loses the replicas of the former
+    one, and a broker that comes back during its repair is like any other. A broker in `target` keeps its replica.
+    """
+    found = _REASON.fullmatch(reason)
+    return set() if found is None else {int(broker) for broker in found.group(1).split(", ")} - {*target}
 
 
 def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove | None) -> tuple[int, ...]:
@@ -15,19 +36,13 @@ def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove 
     """
     if queued is not None and (queued.route == HEAL or all(replica in cluster.brokers for replica in queued.target)):
         return queued.target
-    return partition.original if _waits_for(cluster, partition) else partition.target
+    return partition.original if _waits_for_a_broker(cluster, partition) else partition.target
 
 
-def lost_replicas(cluster: Cluster, partition: Partition, target: Iterable[int]) -> set[int]:
-    """The absent brokers from which a repair with this target takes a replica."""
-    return {*partition.replicas} - {*target} - cluster.brokers.keys() - _waits_for(cluster, partition)
-
-
-def _waits_for(cluster: Cluster, partition: Partition) -> frozenset[int]:
-    """The absent brokers that the move in flight would bring in; none for a repair: it is planned again instead."""
-    if not partition.adding or (partition.move is not None and partition.move.route == HEAL):
-        return frozenset()
-    return frozenset(partition.adding) - cluster.brokers.keys()
+def _waits_for_a_broker(cluster: Cluster, partition: Partition) -> bool:
+    """Whether the move in flight would bring in an absent broker; False for a repair: it is planned again instead."""
+    is_repair = partition.move is not None and partition.move.route == HEAL
+    return not is_repair and not all(replica in cluster.brokers for replica in partition.adding)
 
 
 def still_to_copy(partition: Partition, wanted: Sequence[int]) -> list[int]:

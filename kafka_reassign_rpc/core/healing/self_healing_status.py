@@ -23,11 +23,15 @@ class FailedBroker:
 
 @dataclass(frozen=True)
 class BrokerRepair:
-    """The repair of a lost broker that is under way: how many of its moves wait in the queue, and are in flight."""
+    """The repair of a broker that is under way: how many of its moves wait in the queue, and are in flight.
+
+    is_back  it has come back meanwhile; the moves in flight go on unless `self.healing.cancel.on.return` is set
+    """
 
     broker: int
     waiting: int
     moving: int
+    is_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class HealingStatus:
     held_back        why the controller does not heal brokers whose time has come, or None
     waiting, moving  how many moves of repairs wait in the queue, and how many are under way
     problems         configs that make no sense and have no effect, unknown racks, partitions that cannot be repaired
-    repairs          the lost brokers whose repairs are under way
+    repairs          the brokers whose repairs are under way
     """
 
     interval_ms: int | None

@@ -67,6 +67,28 @@ async def test_46_3_and_46_4_a_repair_is_queued_moves_like_any_other_and_its_end
         assert (healing.new_events(), (await healing.healer.status()).repairs) == ([], [])
 
 
+async def test_46_6_each_move_of_a_repair_counts_for_its_broker_also_when_retargeted_or_when_the_broker_is_back(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """`a-0` was on its way to broker 3 when that failed: the replica is gone once the move has another target."""
+    await put(zk, {("a", 0): (1, 2), ("a", 1): (1, 3)}, brokers=(1, 2, 4))
+    await register(zk, 3)
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller, HealingSettings(interval_ms=MINUTE, max_percentage=100))
+        await controller.alter({("a", 0): (4, 3)})
+        await zk.delete(znode_paths.broker(3))
+        await healing.read_brokers()
+        await healing.heal_when_due()
+        await healing.diagnose()
+        status = await healing.healer.status()
+        assert (status.moving, status.repairs) == (2, [BrokerRepair(3, waiting=0, moving=2)])
+        await register(zk, 3)
+        await healing.read_brokers()
+        await healing.diagnose()
+        status = await healing.healer.status()
+        assert (status.moving, status.repairs) == (2, [BrokerRepair(3, waiting=0, moving=2, is_back=True)])
+
+
 async def test_46_3_impossible_repairs_are_reported_once_and_tried_again_when_brokers_register(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
