@@ -197,7 +197,11 @@ def test_sv_1_the_compose_file_starts_servers_brokers_and_prometheus_that_find_e
     assert command == "fleet"
     parser = argparse.ArgumentParser(exit_on_error=False)
     add_fleet_arguments(parser)
-    assert parser.parse_args(arguments).zookeeper_connect == values["zookeeper.connect"]
+    fleet = parser.parse_args(arguments)
+    assert fleet.zookeeper_connect == values["zookeeper.connect"]
+    assert fleet.host == "brokers", "the brokers register it: other containers cannot reach 127.0.0.1"
+    for name in ("server-1", "server-2"):
+        assert "ports" not in services[name], "clients outside would be sent to a name that they cannot find"
     for mounted in services["prometheus"]["volumes"]:
         assert (DEPLOY / "compose" / mounted.partition(":")[0]).resolve().is_file()
     assert set(scraped["rule_files"]) == {"alerts.yml"}
