@@ -1,5 +1,6 @@
 """The status page in a real browser: what people see, whatever others have written into topics and reasons."""
 
+import json
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -136,6 +137,33 @@ async def test_sv_11_the_address_of_the_page_has_what_was_chosen_and_back_return
     await eventually(lambda: shows(tab, "#moves", "No move is on this page."))
     assert await tab.value("window.hacked ?? null") is None
     assert tab.problems == []
+
+
+async def test_sv_11_a_plot_stands_for_all_of_its_time_and_says_which(world: Cluster, tab: Tab) -> None:
+    """A server that has known the cluster for 12 minutes has a fifth of an hour to show, not an hour."""
+    await tab.open(f"http://{world.metrics_address}/")
+    await eventually(lambda: shows(tab, "#plots", "In flight"))
+    to = 1_767_225_600_000
+    points = [{"at": to - 60_000 * ago, "value": 5} for ago in (61, 12, 6, 0)]
+    span = {"from": to - 3_600_000, "to": to, "stepMs": 360_000}
+    arguments = f"'In flight', {json.dumps(points)}, (one) => one.value, String, {json.dumps(span)}"
+    drawn = f"(await import('/static/plots.js')).plot({arguments})"
+    times, line = await tab.value(
+        f"(async () => {{ const figure = {drawn}; return ["
+        "[...figure.querySelectorAll('.axis span')].map((one) => one.textContent), "
+        "figure.querySelector('.line').getAttribute('points')]; })()"
+    )
+    assert times == ["23:00", "23:30", "00:00 UTC"]
+    assert line == "256.0,6.0 288.0,6.0 320.0,6.0"
+
+
+async def test_sv_11_a_figure_and_its_unit_stay_on_one_line(world: Cluster, tab: Tab) -> None:
+    await world.create_topic("payments", {0: (1, 2)}, held=True)
+    await world.alter({("payments", 0): (3, 4)})
+    await tab.open(f"http://{world.metrics_address}/")
+    await eventually(lambda: shows(tab, "#moves", "payments-0"))
+    for selector in ("#moves td.number", "#brokers td.number", "#tiles dd:not(.more)"):
+        assert await tab.value(f"getComputedStyle(document.querySelector({selector!r})).whiteSpace") == "nowrap"
 
 
 async def test_sv_11_without_names_the_page_shows_counts_and_says_why(

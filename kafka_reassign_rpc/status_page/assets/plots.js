@@ -1,15 +1,20 @@
 // Plots of the past as SVG: one line each, from 0 on, with gaps where nothing is known.
 
+import { time } from "./format.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 320;
 const HEIGHT = 96;
 const TOP = 6;
 const GAP_STEPS = 3;
 
-export function plot(title, points, value, format, stepMs) {
+// `span`: the time that the plot stands for, from `from` to `to`, whether or not the server knows all of it; `stepMs`
+// from one point to the next.
+export function plot(title, points, value, format, span) {
   const figure = document.createElement("figure");
   const caption = document.createElement("figcaption");
-  const known = points.filter((point) => value(point) !== null);
+  const within = points.filter((point) => point.at >= span.from && point.at <= span.to);
+  const known = within.filter((point) => value(point) !== null);
   const last = known.length === 0 ? null : value(known.at(-1));
   const most = Math.max(0, ...known.map(value));
   caption.textContent = title;
@@ -19,23 +24,33 @@ export function plot(title, points, value, format, stepMs) {
   highest.className = "quiet";
   highest.textContent = known.length === 0 ? "" : `highest ${format(most)}`;
   figure.append(caption, now, highest);
-  if (known.length > 1) figure.append(picture(title, points, value, most, format, stepMs));
+  if (known.length > 1) figure.append(picture(title, within, value, most, format, span), axis(span));
   return figure;
 }
 
-function picture(title, points, value, most, format, stepMs) {
+function picture(title, points, value, most, format, span) {
   const svg = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", preserveAspectRatio: "none" });
   svg.setAttribute("aria-label", `${title}: highest ${format(most)}`);
-  const from = points[0].at;
-  const span = Math.max(1, points.at(-1).at - from);
-  const x = (point) => (((point.at - from) / span) * WIDTH).toFixed(1);
+  const x = (point) => (((point.at - span.from) / (span.to - span.from)) * WIDTH).toFixed(1);
   const y = (point) => (HEIGHT - (most === 0 ? 0 : (value(point) / most) * (HEIGHT - TOP))).toFixed(1);
-  for (const run of runs(points, value, stepMs)) {
+  for (const run of runs(points, value, span.stepMs)) {
     const line = run.map((point) => `${x(point)},${y(point)}`).join(" ");
     const area = `${x(run[0])},${HEIGHT} ${line} ${x(run.at(-1))},${HEIGHT}`;
     svg.append(element("polygon", { points: area, class: "area" }), element("polyline", { points: line, class: "line" }));
   }
   return svg;
+}
+
+// The first, the middle and the last time below the picture: texts of their own, since the picture is stretched.
+function axis({ from, to }) {
+  const made = document.createElement("div");
+  made.className = "axis quiet";
+  for (const at of [from, (from + to) / 2, to]) {
+    const text = document.createElement("span");
+    text.textContent = `${time(at).slice(11, 16)}${at === to ? " UTC" : ""}`;
+    made.append(text);
+  }
+  return made;
 }
 
 // Points that follow one another without a gap.

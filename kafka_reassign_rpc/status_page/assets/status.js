@@ -10,6 +10,7 @@ const EVENTS = 30;
 const TABLES_MS = 4000;
 const PLOTS_MS = 15000;
 const AGAIN_MS = 5000;
+const SPANS_MS = { hour: 3_600_000, day: 86_400_000 };
 
 const byId = (id) => document.getElementById(id);
 const isFull = document.documentElement.dataset.access === "full";
@@ -266,9 +267,11 @@ function eventRow(event) {
 }
 
 async function showPlots() {
-  const { isThere, body } = await ask("history", { span: byId("span").value });
+  const chosen = byId("span").value;
+  const { isThere, body } = await ask("history", { span: chosen });
   if (!isThere) return;
-  const draw = (title, value, format) => plot(title, body.points, value, format, body.step_ms);
+  const span = { from: body.at - SPANS_MS[chosen], to: body.at, stepMs: body.step_ms };
+  const draw = (title, value, format) => plot(title, body.points, value, format, span);
   byId("plots").replaceChildren(
     draw("In flight", (point) => point.in_flight, count),
     draw("Waiting", (point) => point.waiting, count),
