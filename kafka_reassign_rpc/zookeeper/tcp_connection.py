@@ -16,6 +16,7 @@ from typing import Any
 from aiozk import protocol
 from aiozk.connection import Connection
 
+from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, TooBig, Unknown, ZkError, from_code
 
 Parse = Callable[[bytes], Any]
@@ -148,7 +149,7 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
                 if done:
                     del buffer[:done]
         except (OSError, struct.error, ValueError, LookupError) as error:
-            self.drop(f"{type(error).__name__}: {error}")
+            self.drop(error_text(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}")
         finally:
             self.drop("cancelled")
         assert self.lost is not None

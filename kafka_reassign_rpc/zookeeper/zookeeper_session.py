@@ -29,6 +29,7 @@ from aiozk import protocol
 from aiozk.session import Session
 from aiozk.states import States
 
+from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.connect_string import show_host
 from kafka_reassign_rpc.zookeeper.tcp_connection import ZooKeeperConnection
@@ -362,7 +363,7 @@ def _why(error: Exception) -> str:
         return "closed during the handshake"
     if isinstance(error, TimeoutError):
         return "no answer"
-    return str(error) or type(error).__name__
+    return error_text(error)
 
 
 def _call(hooks: Sequence[Callable[..., None]], *arguments: Any) -> None:

@@ -51,6 +51,8 @@ def test_durations_have_two_units() -> None:
     [
         (OSError(98, "Address already in use"), "address already in use"),
         (PermissionError(13, "Permission denied", "/x/y"), "/x/y: permission denied"),
+        (ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 1)"), "connection refused"),
+        (OSError("Multiple exceptions: [Errno 111] Connect … ('::1', 1), [Errno 111] Connect …"), "connection refused"),
         (OSError("SSL failed"), "SSL failed"),
         (ValueError("no number"), "no number"),
         (TimeoutError(), "TimeoutError"),

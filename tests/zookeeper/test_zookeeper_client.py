@@ -213,8 +213,11 @@ async def test_sv_3_closing_ends_the_session_and_leaves_no_task(zk_connect: str,
 
 async def test_sv_1_a_server_that_is_not_there_is_said_so_within_the_time_given() -> None:
     zk = ZooKeeper("127.0.0.1:1")
-    with pytest.raises(NotSent, match=r"no ZooKeeper session at 127\.0\.0\.1:1 within 0\.2 s; last: .*[Cc]onne"):
+    with pytest.raises(NotSent) as said:
         await zk.start(timeout=0.2)
+    assert str(said.value) == (
+        "no ZooKeeper session at 127.0.0.1:1 within 0.2 s; last: 127.0.0.1:1: connection refused"
+    )
 
 
 async def test_sv_3_a_client_closed_without_a_connection_is_closed_at_once(proxy: Proxy, zk_connect: str) -> None:
