@@ -52,6 +52,9 @@ EVENTS_READ = 2_000
 LONGEST = 120
 """Characters of a reason or a requester in the table."""
 UNKNOWN = "unknown"
+NO_CAP = "none"
+"""Of a cap that is not set, for people; JSON has null, as the API of the status page."""
+
 CAPS = (MAX_PER_BROKER, MAX_PER_CLUSTER, MAX_BYTES_IN_FLIGHT)
 
 
@@ -143,7 +146,7 @@ def lines(seen: Seen) -> Iterator[str]:
     under, offline = seen.counts.under_replicated, seen.counts.offline
     yield f"{counted(under, 'partition', 'are')} under-replicated, {offline} {agreeing(offline, 'are')} offline"
     yield seen.disabled or "New moves may start."
-    yield f"caps: {', '.join(f'{name}={_cap(seen, name)}' for name in CAPS)}"
+    yield f"caps: {', '.join(f'{name}={_cap(seen, name) or NO_CAP}' for name in CAPS)}"
     yield ""
     yield action_watch.summary(seen.progress)
     yield from _move_lines(seen)
@@ -229,10 +232,10 @@ def _time(ms: int) -> str:
     return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _cap(seen: Seen, name: str) -> str:
-    """The cap in force: that of the dynamic config, else of the controller's own settings."""
+def _cap(seen: Seen, name: str) -> str | None:
+    """The cap in force: that of the dynamic config, else of the controller's own settings. None: there is none."""
     found = set_value(seen.configs.get(""), name) or set_value(seen.configs.get(str(seen.controller)), name)
-    return "none" if found in (None, "-1") else _plain(found or "")
+    return None if found in (None, "-1") else _plain(found or "")
 
 
 # ------------------------------------------------------------------------------------------------------ as JSON

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.client.config_calls import Configs
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
-from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
 from kafka_reassign_rpc.reassign_command.action_status import Seen, lines
 from kafka_reassign_rpc.reassign_command.merged_events import newest_events
 from kafka_reassign_rpc.reassign_command.status_figures import (
@@ -141,7 +141,7 @@ async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: st
         assert found["controller"]["id"] == 1000
         assert found["controller"]["epoch"] > 0
         assert found["controller"]["since"] > 0
-        assert found["caps"][MAX_PER_CLUSTER] == "2"
+        assert found["caps"] == {MAX_PER_BROKER: None, MAX_PER_CLUSTER: "2", MAX_BYTES_IN_FLIGHT: None}
         first, second, waiting = found["moves"]
         assert (first["state"], first["adding"], first["total_bytes"]) == ("moving", [3, 4], 2 * SIZE)
         assert (second["total_bytes"], waiting["state"], waiting["reason"]) == (SIZE, "waiting", "later")
