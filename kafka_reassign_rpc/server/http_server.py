@@ -12,6 +12,7 @@ kept of a connection that is over. No answer tells versions, or what the parser 
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -36,6 +37,8 @@ BUFFERED = 65_536
 """Bytes of a stream that wait for a client, beside those that the system keeps."""
 MAX_LINE = 4096
 """The most bytes of the request line, and of each header."""
+API = "/api/"
+"""Below it every answer is JSON, also where there is no page."""
 SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 SERVER = {"Server": "kafka-reassign-rpc"}
 """In the place of aiohttp's header, which has its version and Python's."""
@@ -66,13 +69,21 @@ class StreamPage(NamedTuple):
 Page = Callable[[], HttpPage] | QueryPage | StreamPage
 
 
+def _refusal(request: web.BaseRequest, status: int, why: str, headers: Mapping[str, str]) -> web.Response:
+    """Below `API` the document that its programs expect, elsewhere a line of text."""
+    if request.path.startswith(API):
+        body = json.dumps({"error": why}).encode()
+        return web.Response(status=status, body=body, headers={"Content-Type": "application/json", **headers})
+    return web.Response(status=status, text=f"{why}\n", headers=headers)
+
+
 async def _stream(request: web.BaseRequest, page: StreamPage) -> web.StreamResponse:
     head = {"Content-Type": "text/event-stream", **SAFE, **SERVER}
     if request.method == "HEAD":
         return web.Response(headers=head)
     events = page.open()
     if events is None:
-        return web.Response(status=503, headers={"Retry-After": "10", **SAFE, **SERVER})
+        return _refusal(request, 503, "there are too many streams: try again", {"Retry-After": "10", **SAFE, **SERVER})
     async with aclosing(cast("AsyncGenerator[bytes, None]", events)) as parts:
         first = await anext(parts)
         connection = cast(_Connection, request.protocol)
@@ -146,12 +157,12 @@ class HttpServer:
         cast(_Connection, request.protocol).asks()
         if not await self._may_read(request):
             head = {"WWW-Authenticate": 'Basic realm="kafka-reassign-rpc", charset="UTF-8"', **SERVER}
-            return web.Response(status=401, headers=head)
+            return _refusal(request, 401, "user name and password are needed", head)
         page = self._pages.get(request.path)
         if page is None:
-            return web.Response(status=404, text=f"there are {', '.join(self._pages)}\n", headers=SERVER)
+            return _refusal(request, 404, f"there are {', '.join(self._pages)}", SERVER)
         if request.method not in ("GET", "HEAD"):
-            return web.Response(status=405, headers={"Allow": "GET, HEAD", **SERVER})
+            return _refusal(request, 405, "only GET and HEAD are answered", {"Allow": "GET, HEAD", **SERVER})
         try:
             if isinstance(page, StreamPage):
                 return await _stream(request, page)

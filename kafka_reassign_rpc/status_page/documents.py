@@ -230,7 +230,7 @@ class History(msgspec.Struct, frozen=True):
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The answer where there is no document: 400, 403 and 503."""
+    """The answer where there is no document: 400, 401, 403, 404, 405 and 503."""
 
     error: Annotated[str, _about("what is wrong, and what to do")]
     controller: Annotated[int | None, _about("with 503: who is the controller")] = None

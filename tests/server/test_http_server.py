@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -21,7 +22,9 @@ def broken() -> HttpPage:
 
 @pytest_asyncio.fixture
 async def address() -> AsyncIterator[str]:
-    server = HttpServer("127.0.0.1", 0, {"/page": lambda: HttpPage(b"{}"), "/broken": broken})
+    server = HttpServer(
+        "127.0.0.1", 0, {"/page": lambda: HttpPage(b"{}"), "/broken": broken, "/api/v1/page": lambda: HttpPage(b"{}")}
+    )
     await server.start()
     yield "{}:{}".format(*server.address)
     await server.close()
@@ -34,6 +37,19 @@ async def test_sv_7_pages_are_served_and_nothing_else(address: str) -> None:
     assert (await get(address, "/")).status == 404
     assert (await get(address, "/../../etc/passwd")).status == 404
     assert (await get(address, "/page", "POST")).status == 405
+
+
+async def test_sv_11_below_api_a_path_or_method_that_there_is_not_is_answered_with_a_problem_in_json(
+    address: str,
+) -> None:
+    for path, method, status, why in (
+        ("/api/v1/nothing", "GET", 404, "there are /page, /broken, /api/v1/page"),
+        ("/api/v1/page", "POST", 405, "only GET and HEAD are answered"),
+    ):
+        answer = await get(address, path, method)
+        assert (answer.status, answer.headers["content-type"]) == (status, "application/json")
+        assert json.loads(answer.body) == {"error": why}
+    assert (await get(address, "/nothing")).headers["content-type"] == "text/plain; charset=utf-8"
 
 
 async def test_sv_7_a_page_that_fails_is_logged_and_the_next_one_is_served(
