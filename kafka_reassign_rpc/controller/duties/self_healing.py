@@ -193,6 +193,7 @@ class Healer:
             moving=found.moving,
             impossible=len(self._memory.left),
             held_back=found.diagnosis.held_back is not None,
+            paused=found.settings.paused,
         )
         return found
 

@@ -80,6 +80,9 @@ BROKERS_ALERTED = _gauge("brokers_alerted", "Failed brokers that are gone for lo
 REPAIRS_WAITING = _gauge("repairs_waiting", "Moves of repairs that wait in the queue.")
 REPAIRS_IN_FLIGHT = _gauge("repairs_in_flight", "Moves of repairs in flight.")
 REPAIRS_IMPOSSIBLE = _gauge("repairs_impossible", "Partitions that repairs had to leave as they are.")
+HEALING_PAUSED = _gauge(
+    "healing_paused", "1 where an operator has paused self-healing, whether a broker is lost or not."
+)
 HEALING_HELD_BACK = _gauge("healing_held_back", "1 where something keeps failed brokers from being repaired.")
 ZOOKEEPER_CONNECTED = _gauge("zookeeper_connected", "1 where the ZooKeeper session has a connection.")
 ZOOKEEPER_ROUND_TRIP = _gauge("zookeeper_round_trip_seconds", "How long ZooKeeper took for its last answer.")
@@ -174,6 +177,7 @@ METRICS: tuple[MetricType, ...] = (
     REPAIRS_WAITING,
     REPAIRS_IN_FLIGHT,
     REPAIRS_IMPOSSIBLE,
+    HEALING_PAUSED,
     HEALING_HELD_BACK,
     ZOOKEEPER_CONNECTED,
     ZOOKEEPER_ROUND_TRIP,

@@ -170,6 +170,7 @@ class _ReadAtScrape(Collector):
             (metric_catalogue.REPAIRS_WAITING, status.healing.waiting),
             (metric_catalogue.REPAIRS_IN_FLIGHT, status.healing.moving),
             (metric_catalogue.REPAIRS_IMPOSSIBLE, status.healing.impossible),
+            (metric_catalogue.HEALING_PAUSED, status.healing.paused),
             (metric_catalogue.HEALING_HELD_BACK, status.healing.held_back),
             (metric_catalogue.BROKERS_LIVE, status.brokers),
             (metric_catalogue.BROKERS_REFUSING, status.refusing),

@@ -55,6 +55,7 @@ class RepairCounts(NamedTuple):
     waiting, moving  moves of repairs
     impossible       partitions that repairs had to leave as they are
     held_back        something holds all repairs back
+    paused           an operator has paused self-healing
     """
 
     failed: int = 0
@@ -63,6 +64,7 @@ class RepairCounts(NamedTuple):
     moving: int = 0
     impossible: int = 0
     held_back: bool = False
+    paused: bool = False
 
 
 NO_REPAIRS = RepairCounts()

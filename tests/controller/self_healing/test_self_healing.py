@@ -148,6 +148,15 @@ async def test_46_6_impossible_repairs_are_in_the_status_and_the_metrics_until_t
         assert healing.healer.last_diagnosed == RepairCounts()
 
 
+async def test_46_6_a_pause_is_in_the_metrics_while_no_broker_is_lost(zk: ZooKeeper, zk_connect: str) -> None:
+    """Otherwise nobody learns of a forgotten one before a repair is due."""
+    await put(zk, brokers=(1, 2, 3, 4))
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller, HealingSettings(interval_ms=MINUTE, paused=True))
+        await healing.diagnose()
+        assert healing.healer.last_diagnosed == RepairCounts(paused=True)
+
+
 async def test_46_6_a_broker_with_one_replica_is_said_to_have_one(zk: ZooKeeper, zk_connect: str) -> None:
     await put(zk, {("a", 0): (1, 3)})
     async with elected_controller(zk_connect) as controller:

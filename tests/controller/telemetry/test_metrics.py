@@ -28,7 +28,7 @@ from tests.zookeeper.proxy import Proxy
 
 STANDING = ServerStatus(
     "controller", "", 1000, 7, 3, {"queue": 2}, 5, True, 0.002, 4, Totals(3, 900, 1),
-    RepairCounts(failed=3, alerted=2, waiting=7, moving=6, impossible=8, held_back=True),
+    RepairCounts(failed=3, alerted=2, waiting=7, moving=6, impossible=8, held_back=True, paused=True),
 )  # fmt: skip
 
 Samples = dict[tuple[str, tuple[str, ...]], float]
@@ -93,6 +93,7 @@ def test_sv_7_a_scrape_reads_the_servers_status_at_that_moment() -> None:
         ("repairs_waiting", 7),
         ("repairs_in_flight", 6),
         ("healing_held_back", 1),
+        ("healing_paused", 1),
         ("brokers_live", 5),
         ("zookeeper_connected", 1),
         ("zookeeper_round_trip_seconds", 0.002),
