@@ -52,7 +52,7 @@ def last(cluster: Cluster, view: RoundView) -> Iterator[Op]:
         left = _left(part, changes.ended)
         if part.is_root and not left and _is_over(queue, changes, part.root):
             continue
-        if len(left) < len(part.entries) or part.flawed or not (left or part.is_root):
+        if len(left) < len(part.entries) or part.flawed or not (left or part.is_root or part.occupied):
             yield _written(changes, part, left)
     for root in dict.fromkeys(queue.parts[path].root for path in changes.ended | changes.withdrawn | changes.rewrite):
         if _is_over(queue, changes, root):
@@ -83,8 +83,9 @@ def _left(part: QueuePart, leaving: Mapping[str, Mapping[StoredName, None]]) -> 
 
 
 def _written(changes: QueueChanges, part: QueuePart, entries: Mapping[StoredName, WaitingMove]) -> Op:
-    """The write after which the part has these entries only. A part without any is deleted, except the root."""
-    if not entries and not part.is_root:
+    """The write after which the part has these entries only. A part without any is deleted, unless it is the root or
+    has children of somebody else."""
+    if not entries and not (part.is_root or part.occupied):
         changes.made[part.path] = None
         return Delete(part.path, part.version)
     content = QueuePartContent()
@@ -131,6 +132,8 @@ def _is_over(queue: Queue, changes: QueueChanges, root: str) -> bool:
     }
     return not any(
         part is not None
-        and (part.unreadable or _left(part, changes.ended) or not (part.is_root or path in changes.made))
+        and (
+            part.unreadable or part.occupied or _left(part, changes.ended) or not (part.is_root or path in changes.made)
+        )
         for path, part in parts.items()
     )

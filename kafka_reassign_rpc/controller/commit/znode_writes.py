@@ -109,6 +109,10 @@ def _records(cluster: Cluster, view: RoundView, parents: set[str]) -> Iterator[S
         topic, index = name
         path = znode_paths.reassignment(topic, index)
         data = encode_move_record(move)
+        if name in cluster.occupied_records:
+            # The znode cannot be deleted, so that this move has the id and the start of the first one in it.
+            yield Step(SetData(path, data, -1), name, is_record=True)
+            continue
         if before is not None and before.is_moving and before.move is not None and move.id == -1 != before.move.id:
             # The move before was cancelled first: this is another move, with an id of its own.
             yield Step(Delete(path, -1))
@@ -199,7 +203,13 @@ def _states(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) ->
             path = znode_paths.partition_state(*name)
             yield Step(SetData(path, _state_znode(value, epoch), before.partition_epoch), name)
         if before is not None and before.move is not None and value.move is None:
-            yield Step(Delete(znode_paths.reassignment(*name), -1), with_previous=changed)
+            yield Step(record_removal(cluster, name), with_previous=changed)
+
+
+def record_removal(cluster: Cluster, name: TopicPartition) -> Op:
+    """The end of a move record. ZooKeeper does not delete one with children of somebody else: it is emptied."""
+    path = znode_paths.reassignment(*name)
+    return SetData(path, b"", -1) if name in cluster.occupied_records else Delete(path, -1)
 
 
 def _new_state(cluster: Cluster, name: TopicPartition, value: Partition, epoch: int, made: set[str]) -> Iterator[Step]:

@@ -20,7 +20,7 @@ from kafka_reassign_rpc.controller.commands.command import SLICE
 from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAnswered
 from kafka_reassign_rpc.controller.commands.queue_commands import StartQueuedMoves
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
-from kafka_reassign_rpc.controller.commit import topic_removal
+from kafka_reassign_rpc.controller.commit import topic_removal, znode_writes
 from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
@@ -55,9 +55,8 @@ from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import in_slices
-from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
-from kafka_reassign_rpc.zookeeper.operations import Delete, WatchKind
+from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
@@ -381,9 +380,9 @@ class Term:
         self._background(note())
 
     async def _remove_orphans(self, names: Sequence[TopicPartition]) -> None:
-        """Remove move records of partitions that do not exist. One that has children stays: it does no harm."""
+        """Remove move records of partitions that do not exist."""
         try:
-            await self._store.write(Delete(znode_paths.reassignment(*name)) for name in names)
+            await self._store.write(znode_writes.record_removal(self._loop.cluster, name) for name in names)
         except ReloadNeeded as reason:
             log.warning("move records of partitions that do not exist could not be removed: %s", reason)
 

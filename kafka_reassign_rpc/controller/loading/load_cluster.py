@@ -80,13 +80,14 @@ async def read_cluster(zk: ZooKeeper, settings: BrokerSettings = KAFKA_DEFAULTS)
     names = await _children(zk, znode_paths.TOPICS)
     _report_bad_names([name for name in names if not is_valid_name(name)])
     marks = await read_deletion_marks(zk, await _children(zk, znode_paths.DELETE_TOPICS))
-    moves, parents = await read_moves(zk)
+    moves, parents, occupied = await read_moves(zk)
     topics, unreadable = await read_topics(zk, names, moves)
     cluster = Cluster(
         brokers=dict(await read_brokers(zk)),
         topic_configs=await _read_configs(zk, "topics"),
         broker_configs=await _read_configs(zk, "brokers"),
         unreadable=unreadable,
+        occupied_records=occupied,
         broker_settings=settings,
     )
     meanings = {name: meaning(topics.get(name), mark, settings.delete_topic_enable) for name, mark in marks.items()}
@@ -371,10 +372,16 @@ def _state(read: tuple[bytes, Stat] | None, path: str) -> replay.LoadedState | N
     )
 
 
-async def read_moves(
-    zk: ZooKeeper, names: Collection[str] | None = None
-) -> tuple[dict[TopicPartition, ReadRecord], set[str]]:
-    """Move records (of these topics, or all), and the existing znodes above them."""
+class ReadMoves(NamedTuple):
+    """Move records, the existing znodes above them, and records with children of somebody else."""
+
+    found: dict[TopicPartition, ReadRecord]
+    parents: set[str]
+    occupied: frozenset[TopicPartition]
+
+
+async def read_moves(zk: ZooKeeper, names: Collection[str] | None = None) -> ReadMoves:
+    """Move records of these topics, or all. An empty one that has children records no move."""
     topics = await _children(zk, znode_paths.REASSIGNMENTS) if names is None else list(names)
     parents = [znode_paths.reassignment_topic(topic) for topic in topics]
     there: set[str] = set()
@@ -390,10 +397,14 @@ async def read_moves(
             else:
                 places.append((f"{parent}/{child}", TopicPartition(topic, index)))
         await pace.rest()
-    moves = {}
+    moves, occupied = {}, set()
     for (path, name), read in zip(places, await zk.multi_get([path for path, _ in places]), strict=True):
         if read is None:
             continue
+        if read[1].num_children:
+            occupied.add(name)
+            if not read[0]:
+                continue
         try:
             move = decode_move_record(read[0], path, read[1])
         except BadZnode as error:
@@ -401,7 +412,7 @@ async def read_moves(
             move = replace(UNREADABLE, id=read[1].czxid, started=read[1].ctime)
         moves[name] = ReadRecord(move, read[1].mzxid)
         await pace.rest()
-    return moves, there
+    return ReadMoves(moves, there, frozenset(occupied))
 
 
 async def read_stateless(zk: ZooKeeper, topics: Iterable[Topic]) -> set[str]:

@@ -91,7 +91,15 @@ async def read_root(zk: ZooKeeper, root: str) -> QueueRootRead:
 
 
 async def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[QueuePart, list[ZnodeProblem]]:
-    known = QueuePart(root, path, version=stat.version, changed=stat.mzxid, created=stat.czxid, size=len(data))
+    known = QueuePart(
+        root,
+        path,
+        version=stat.version,
+        changed=stat.mzxid,
+        created=stat.czxid,
+        size=len(data),
+        occupied=path != root and stat.num_children > 0,
+    )
     try:
         entries, problems = await decoded(decode_queue, data, path)
     except BadZnode as error:

@@ -251,8 +251,8 @@ class ZooKeeperWatches:
 
     async def _read(self, names: Sequence[str]) -> None:
         since = self._zk.last_zxid
-        moves, _ = await load_cluster.read_moves(self._zk, names)
-        read = await load_cluster.read_topics(self._zk, names, moves)
+        moves = await load_cluster.read_moves(self._zk, names)
+        read = await load_cluster.read_topics(self._zk, names, moves.found)
         # Nobody announces the config of a new topic. It is written before the topic: so it is read after it.
         configs = await load_cluster.read_named_configs(self._zk, replay.TOPICS, list(read.found))
         await self._zk.place_watches(data=[znode_paths.topic(name) for name in names], since_zxid=since)

@@ -384,6 +384,7 @@ def remove_topic(cluster: Cluster, name: str, *, configs: bool = True) -> None:
     if configs:
         cluster.queue.orphan(name)
         cluster.topic_configs.pop(name, None)
+        cluster.occupied_records = frozenset(record for record in cluster.occupied_records if record.topic != name)
         for index in topic.partitions if topic is not None and cluster.sizes else ():
             cluster.sizes.pop(TopicPartition(name, index), None)
     if topic is not None and topic.id is not None and cluster.topic_names.get(topic.id) == name:

@@ -218,6 +218,9 @@ class Cluster(msgspec.Struct):
     """Dynamic configs by broker id as text; `<default>` has the cluster-wide ones."""
     failed: dict[int, int] = {}
     """Failed brokers (gone, and with replicas): when a controller first noticed it, ms since the epoch (KIP-46)."""
+    occupied_records: frozenset[TopicPartition] = frozenset()
+    """Partitions whose move record has children of somebody else, also where it is empty: the controller empties it
+    where the move ends, and the next move is written into it."""
     occupied_failures: frozenset[int] = frozenset()
     """Failed brokers whose znode has children of somebody else: the controller empties it, since ZooKeeper does not
     delete a znode with children."""

@@ -66,6 +66,7 @@ class QueuePart(msgspec.Struct, frozen=True):
     size        bytes of its data
     unreadable  it cannot be decoded, and stays as it is: only its author knows what it was to be
     flawed      some of its content became no entry, so that the controller writes it anew
+    occupied    a part below the root has children of somebody else: it is emptied, and its number stays in use
     """
 
     root: str
@@ -77,6 +78,7 @@ class QueuePart(msgspec.Struct, frozen=True):
     size: int = 0
     unreadable: bool = False
     flawed: bool = False
+    occupied: bool = False
 
     @property
     def is_root(self) -> bool:
