@@ -25,7 +25,14 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Op, Result, Stat
 from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of, split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import BatchesFailed, Fenced, SessionOver, ZkError
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
+    BatchesFailed,
+    Fenced,
+    NotSent,
+    SessionOver,
+    Unknown,
+    ZkError,
+)
 
 T = TypeVar("T")
 
@@ -41,6 +48,12 @@ class ControllerMoved(Exception):
 
 class ReloadNeeded(Exception):
     """ZooKeeper holds another state than the controller knows, or the outcome is unknown: reload the cluster."""
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether this very write is refused, by ZooKeeper or for its size, and not for a connection that is lost."""
+        cause = self.__cause__
+        return not isinstance(cause.first if isinstance(cause, BatchesFailed) else cause, NotSent | Unknown)
 
 
 class TopicTooLarge(Exception):

@@ -13,6 +13,9 @@ A config and the memory of its former value change in one transaction. It is fen
 and depends on the version that was read: so no change by a client is lost, and the next controller finds the former
 value. Where both are too long for one transaction, the memory covers the config before and after, until the second one
 is written. Each term begins with a check of all memories: configs that no lease needs any more go.
+
+Beside the rounds, many configs are written together. Where one of them is refused (nobody may write it, it is too
+long), each is written by itself: the others do not wait for it, and it is tried again later.
 """
 
 import asyncio
@@ -22,6 +25,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
 
+from kafka_reassign_rpc.controller.commit import memory_writes
 from kafka_reassign_rpc.controller.commit.durable_store import MAX_STEP_BYTES, DurableStore, ReloadNeeded, TopicTooLarge
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events import catalogue
@@ -41,13 +45,14 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_REPLICAS,
     Configs,
 )
+from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path
-from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
-from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import Memory, decode_memory, encode_memory
-from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of
+from kafka_reassign_rpc.zookeeper.operations import Create, Op, SetData, Stat
+from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import Memory, decode_memory
+from kafka_reassign_rpc.zookeeper.transactions import size_of
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 log = logging.getLogger(__name__)
@@ -59,7 +64,10 @@ GAP_S = 0.02
 BYTES_PER_S, CONFIGS_PER_S = 2_000_000, 40
 """Pause between two writes for ended leases; and the limits that lengthen it by what was written, unless no lease is
 left. A list of thousands of replicas is not written for each that leaves it; every broker reads each announcement."""
-AGAIN_S = 1.0
+ALONE_RACES = 3
+"""The same for a config that is written by itself: it is tried again later."""
+AGAIN_S, LONGEST_AGAIN_S = 1.0, 60.0
+"""When a refused config is tried again, at first and at the longest."""
 AHEAD = 500
 """Queued moves whose replicas are put into the lists before they start. Rates do not change for them."""
 
@@ -98,6 +106,10 @@ class ThrottleConfigs:
         """Future leases of the next moves in the queue. Only the topics' lists follow them."""
         self._kept: set[Entity] = set()
         """Brokers whose rates stay because moves without a lease need them."""
+        self._refused: dict[Entity, None] = {}
+        self._again_at = 0.0
+        """When the refused ones are tried again, in the time of the event loop."""
+        self._backoff = Backoff(AGAIN_S, LONGEST_AGAIN_S)
         self._writing = asyncio.Lock()
         self._wake = asyncio.Event()
         self._wake.set()
@@ -157,7 +169,9 @@ class ThrottleConfigs:
     async def run(self) -> None:
         """Until cancelled. Raises ControllerMoved."""
         while True:
-            await self._wake.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._again_at if self._refused else None):
+                    await self._wake.wait()
             self._wake.clear()
             pause = 0.0
             try:
@@ -165,17 +179,13 @@ class ThrottleConfigs:
                     await self._find_all()
                 self._prepare_queued_moves()
                 entities, self._waiting = self._waiting, {}
-                if entities:
-                    async with self._writing:
-                        self._cluster.leases.being_written = True
-                        try:
-                            written = await self._write_configs(entities)
-                            pause = max(written / BYTES_PER_S, len(entities) / CONFIGS_PER_S)
-                        except ReloadNeeded:
-                            self._waiting = entities | self._waiting
-                            raise
-                        finally:
-                            self._cluster.leases.being_written = False
+                if entities or self._refused:
+                    try:
+                        written = await self._write_waiting(entities)
+                        pause = max(written / BYTES_PER_S, len(entities) / CONFIGS_PER_S)
+                    except ReloadNeeded:
+                        self._waiting = entities | self._waiting
+                        raise
             except ReloadNeeded as reason:
                 # Either the session is over, and the term with it; or the connection is back soon.
                 log.info("throttles are written later: %s", reason)
@@ -186,6 +196,50 @@ class ThrottleConfigs:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):
                         await self._all_ended.wait()
+
+    async def _write_waiting(self, entities: Mapping[Entity, None]) -> int:
+        """Like `_write_configs`, for all that can be written: the refused ones wait until they are tried again."""
+        refused = list(self._refused)
+        wanted = {entity: None for entity in entities if entity not in self._refused}
+        written = 0
+        try:
+            if wanted:
+                written = await self._write_beside_rounds(wanted, RACES)
+        except ReloadNeeded as reason:
+            if not reason.is_refusal:
+                raise
+            written += await self._write_one_by_one(wanted)
+        if refused and asyncio.get_running_loop().time() >= self._again_at:
+            written += await self._write_one_by_one(refused)
+        if not self._refused:
+            self._backoff.reset()
+        return written
+
+    async def _write_one_by_one(self, entities: Iterable[Entity]) -> int:
+        written, were_refused = 0, False
+        for entity in entities:
+            try:
+                written += await self._write_beside_rounds({entity: None}, ALONE_RACES)
+            except ReloadNeeded as reason:
+                if not reason.is_refusal:
+                    raise
+                if entity not in self._refused:
+                    log.error("the throttle of %s %s is written later: %s", entity.kind, entity.name, reason)
+                self._refused[entity] = None
+                were_refused = True
+            else:
+                self._refused.pop(entity, None)
+        if were_refused:
+            self._again_at = asyncio.get_running_loop().time() + self._backoff.next_s()
+        return written
+
+    async def _write_beside_rounds(self, entities: Mapping[Entity, None], races: int) -> int:
+        async with self._writing:
+            self._cluster.leases.being_written = True
+            try:
+                return await self._write_configs(entities, races=races)
+            finally:
+                self._cluster.leases.being_written = False
 
     @staticmethod
     def _entities(leases: Leases) -> dict[Entity, None]:
@@ -238,14 +292,16 @@ class ThrottleConfigs:
         freed: Collection[str] = (),
         *,
         limited: bool = False,
+        races: int = RACES,
     ) -> int:
         """Bring the configs of these entities up to date. Returns the bytes written.
 
         Raises ControllerMoved, ReloadNeeded.
 
         limited   raises TopicTooLarge for configs that are too long to be written
+        races     how often they are read and written
         """
-        for left in reversed(range(RACES)):
+        for left in reversed(range(races)):
             groups = [group async for group in self._groups(entities, cancelled or {}, freed)]
             written = 0
             for group in groups:
@@ -371,8 +427,9 @@ class ThrottleConfigs:
             data = znode_contents.encode_config(after.configs)
             write = Create(path, data) if read is None else SetData(path, data, read[1].version)
             writes = [write, announcement(entity_path(*entity))]
-        version = None if memory is None else memory[1].version
-        transactions = _transactions(of_memory, version, known, after.memory, writes)
+        transactions = memory_writes.transactions(
+            of_memory, None if memory is None else memory[1], known, after.memory, writes
+        )
         return ConfigWrites(entity, transactions, after.configs, kept, events)
 
     def _lease(self, broker: int) -> int:
@@ -406,35 +463,6 @@ def _remembered(read: ConfigRead, path: str, kind: type[Memory]) -> Memory:
         except BadZnode as error:
             log.error("the former config is not known: %s", error)
     return kind()
-
-
-def _transactions(
-    path: str,
-    version: int | None,
-    known: TopicMemory | BrokerMemory,
-    after: TopicMemory | BrokerMemory,
-    of_config: list[Op],
-) -> list[list[Op]]:
-    """The transactions for config and memory. `path`, `version`: of the memory znode; None: it does not exist."""
-    transactions = [[*_memory_writes(path, version, known, after), *of_config]]
-    too_long = sum(map(size_of, transactions[0])) > MAX_MULTI_BYTES
-    if too_long and of_config and isinstance(known, TopicMemory) and isinstance(after, TopicMemory):
-        between = known.with_all_of(after)
-        first = _memory_writes(path, version, known, between)
-        if first:
-            version = 0 if version is None else version + 1
-        transactions = [first, of_config, _memory_writes(path, version, between, after)]
-    return [transaction for transaction in transactions if transaction]
-
-
-def _memory_writes(
-    path: str, version: int | None, known: TopicMemory | BrokerMemory, after: TopicMemory | BrokerMemory
-) -> list[Op]:
-    if version is None:
-        return [Create(path, encode_memory(after))] if after else []
-    if not after:
-        return [Delete(path, version)]
-    return [SetData(path, encode_memory(after), version)] if after != known else []
 
 
 def _events(broker: int, current: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter) -> Iterator[Event]:

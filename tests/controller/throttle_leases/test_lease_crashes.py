@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_reassign_rpc.controller.commit import durable_store, throttle_configs
+from kafka_reassign_rpc.controller.commit import durable_store, memory_writes, throttle_configs
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
@@ -190,7 +190,7 @@ async def test_236_11_a_controller_that_dies_between_any_two_writes_leaves_no_le
 ) -> None:
     monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
     if story.too_long:
-        monkeypatch.setattr(throttle_configs, "MAX_MULTI_BYTES", 0)
+        monkeypatch.setattr(memory_writes, "MAX_MULTI_BYTES", 0)
     lives = 0
     while True:
         connect = f"{zk_connect}/{lives}"

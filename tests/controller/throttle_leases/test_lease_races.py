@@ -1,15 +1,22 @@
 """Throttle leases while somebody else changes the same configs (236-11)."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pytest
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import ConfigsRead
-from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.controller.commit import throttle_configs
+from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
+from kafka_reassign_rpc.core.throttling.replication_throttles import (
+    FOLLOWER_RATE,
+    LEADER_RATE,
+)
+from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import Op
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth
 from tests.controller.bare_controller import elected_controller, put_topic, register
 from tests.waiting import eventually
 
@@ -49,3 +56,92 @@ async def test_236_11_a_rate_deleted_again_while_the_controller_restores_it_is_r
         await delete()
         go_on.set()
         await eventually(is_back)
+
+
+async def throttles(zk: ZooKeeper) -> dict[str, Mapping[str, str]]:
+    configs = ConfigStore(zk)
+    entities = [("topics", "t"), ("topics", "u"), ("brokers", "3")]
+    return {name: found for kind, name in entities if (found := await configs.get(kind, name))}
+
+
+async def put_two_topics(zk: ZooKeeper) -> None:
+    await register(zk, 1, 2, 3)
+    for topic in ("t", "u"):
+        await put_topic(zk, topic, {0: (1, 2)}, topic_id=None)
+
+
+class Refusing:
+    """Stands before a controller's writes, and refuses those of a znode until they are allowed."""
+
+    def __init__(self, store: DurableStore, path: str) -> None:
+        self._really = store.write_together
+        self._path = path
+        self.refused = 0
+        self.allowed = False
+
+    async def write_together(self, groups: Iterable[list[Op]]) -> None:
+        groups = list(groups)
+        if not self.allowed and any(op.path == self._path for group in groups for op in group):
+            self.refused += 1
+            raise ReloadNeeded("refused") from NoAuth(self._path)
+        await self._really(groups)
+
+
+async def test_236_11_a_throttle_that_cannot_be_removed_holds_up_no_other_and_is_tried_again(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await put_two_topics(zk)
+    moves = [("t", 0), ("u", 0)]
+    for term in (1, 2):
+        caplog.clear()
+        async with elected_controller(zk_connect) as controller:
+            if term == 1:
+                await controller.alter(dict.fromkeys(moves, (1, 3)), throttle=1000)
+                assert set(await throttles(zk)) == {"t", "u", "3"}
+            refusing = Refusing(controller.store, znode_paths.config("topics/t"))
+            monkeypatch.setattr(controller.store, "write_together", refusing.write_together)
+            if term == 1:
+                await controller.alter(dict.fromkeys(moves))
+            await eventually(lambda: only_of_t(zk))
+            await eventually(lambda: reported(caplog) == 1)
+            await asyncio.sleep(0.3)
+            assert 0 < refusing.refused <= throttle_configs.RACES + 2 * throttle_configs.ALONE_RACES
+            assert reported(caplog) == 1
+            if term == 2:
+                refusing.allowed = True
+                await eventually(lambda: none_left(zk))
+
+
+def reported(caplog: pytest.LogCaptureFixture) -> int:
+    return len([one for one in caplog.messages if "topics t is written later" in one])
+
+
+async def only_of_t(zk: ZooKeeper) -> bool:
+    return list(await throttles(zk)) == ["t"]
+
+
+async def none_left(zk: ZooKeeper) -> bool:
+    return not await throttles(zk)
+
+
+async def test_236_11_a_lease_ends_although_the_memory_of_its_config_has_foreign_children(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put_two_topics(zk)
+    memories = [znode_paths.throttle_memory("topics", "t"), znode_paths.throttle_memory("brokers", "3")]
+    async with elected_controller(zk_connect) as controller:
+        for _ in range(2):
+            assert set((await controller.alter({("t", 0): (1, 3), ("u", 0): (1, 3)}, throttle=1000)).values()) == {None}
+            assert set(await throttles(zk)) == {"t", "u", "3"}
+            for path in memories:
+                await zk.ensure_path(f"{path}/foreign")
+            await controller.alter({("t", 0): None, ("u", 0): None})
+            await eventually(lambda: none_left(zk))
+    for path in memories:
+        await zk.delete(f"{path}/foreign")
+    async with elected_controller(zk_connect):
+        await eventually(lambda: none_exists(zk, memories))
+
+
+async def none_exists(zk: ZooKeeper, places: Iterable[str]) -> bool:
+    return not any([await zk.exists(path) for path in places])
