@@ -148,9 +148,13 @@ class ThrottleConfigs:
         topics, brokers = self._cluster.leases.drain()
         self._waiting.update((Entity(TOPICS, topic), None) for topic in topics)
         self._waiting.update((Entity(BROKERS, str(broker)), None) for broker in brokers)
-        if self._kept and any(
-            change.before is not None and change.before.is_moving and not change.after.is_moving
-            for change in applied.partitions
+        if self._kept and (
+            applied.deleting
+            or applied.deleted
+            or any(
+                change.before is not None and change.before.is_moving and not change.after.is_moving
+                for change in applied.partitions
+            )
         ):
             self._waiting.update(dict.fromkeys(self._kept))
         if self._waiting or self._ahead.topics or self._cluster.queue:

@@ -6,11 +6,15 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import ConfigsRead
+from kafka_reassign_rpc.controller.commands.topic_commands import TopicDeletionsRead, TopicsVanished
 from kafka_reassign_rpc.controller.commit import throttle_configs
 from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
+from kafka_reassign_rpc.controller.loading.load_cluster import read_deletion_marks
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
     LEADER_RATE,
+    LEADER_REPLICAS,
 )
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
@@ -145,3 +149,34 @@ async def test_236_11_a_lease_ends_although_the_memory_of_its_config_has_foreign
 
 async def none_exists(zk: ZooKeeper, places: Iterable[str]) -> bool:
     return not any([await zk.exists(path) for path in places])
+
+
+async def test_236_11_a_rate_that_stays_for_a_move_without_a_lease_goes_with_the_topic_of_that_move(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    configs = ConfigStore(zk)
+    await put_two_topics(zk)
+    async with elected_controller(zk_connect) as controller:
+        await controller.alter({("t", 0): (1, 3)}, throttle=int(RATE))
+        lists = {LEADER_REPLICAS: "0:1,0:2", FOLLOWER_REPLICAS: "0:3"}
+        await configs.alter("topics", "u", lambda _: lists)
+        await controller.loop.submit(ConfigsRead("topics", {"u": lists}))
+        await controller.alter({("u", 0): (1, 3)})
+        await controller.alter({("t", 0): None})
+        await eventually(lambda: only_u_and_rate(zk))
+        await asyncio.sleep(0.3)
+        assert set(await throttles(zk)) == {"u", "3"}, "the operator of u relies on it"
+        created = controller.cluster.topics["u"].created
+        await zk.create(znode_paths.delete_topic("u"), b"")
+        marks = await read_deletion_marks(zk, ["u"])
+        await controller.loop.submit(TopicDeletionsRead(marks, marked=lambda _: None, stale=lambda: None))
+        await controller.loop.submit(TopicsVanished({"u": created}))
+        await eventually(lambda: rate_gone(zk))
+
+
+async def only_u_and_rate(zk: ZooKeeper) -> bool:
+    return set(await throttles(zk)) == {"u", "3"}
+
+
+async def rate_gone(zk: ZooKeeper) -> bool:
+    return "3" not in await throttles(zk)
