@@ -458,6 +458,8 @@ def put_configs(cluster: Cluster, kind: str, configs: Mapping[str, Mapping[str, 
     else:
         brokers = [whole_number(name, 0, INT32) for name in changed]
         cluster.leases.configs_changed(brokers=[broker for broker in brokers if broker is not None])
+        if "<default>" in changed:  # no lease relaxes a limit of the cluster, on any broker
+            cluster.leases.configs_changed(brokers=cluster.leases.brokers)
     for name, values in configs.items():
         if values:
             known[name] = dict(values)

@@ -3,7 +3,7 @@
     topic lists     the present list without entries of ours, then one entry for each leased replica that it does not
                     name; `*` names every replica and stays `*`
     broker rates    the lowest of the leases on the broker and of the former rate (the broker's own, else the
-                    cluster's): a lease never relaxes a limit
+                    cluster's, as it is now): a lease never relaxes a limit
     no lease left   exactly the former value; but a rate that had no former value stays while moves without a lease are
                     throttled on the broker, since their operator relies on it
 
@@ -167,8 +167,8 @@ def _rate_after(
             return RateMemory(current)
         _put(configs, name, before)
         return None
-    if memory is not None and current == memory.set and lease == memory.lease:
-        return memory
+    if memory is not None and current == memory.set == memory.before and lease == memory.lease:
+        return memory  # somebody else has set it: it stays
     stricter = rate_of(name, {} if before is None else {name: before}, defaults)
     text = str(lease if stricter is None else min(lease, int(stricter)))
     _put(configs, name, text)

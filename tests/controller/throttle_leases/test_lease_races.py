@@ -180,3 +180,23 @@ async def only_u_and_rate(zk: ZooKeeper) -> bool:
 
 async def rate_gone(zk: ZooKeeper) -> bool:
     return "3" not in await throttles(zk)
+
+
+async def test_236_11_a_cluster_limit_that_is_lowered_during_a_lease_counts_on_its_brokers(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    configs = ConfigStore(zk)
+    await put_two_topics(zk)
+    async with elected_controller(zk_connect) as controller:
+        await controller.alter({("t", 0): (1, 3)}, throttle=1000)
+        for limit, rate in (("50", "50"), ("5000", "1000")):
+            limits = {LEADER_RATE: limit, FOLLOWER_RATE: limit}
+            await configs.alter("brokers", "<default>", lambda _, limits=limits: limits)  # type: ignore[misc]
+            await controller.loop.submit(ConfigsRead("brokers", {"<default>": limits}))
+            for broker in ("1", "2", "3"):
+                await eventually(lambda broker=broker, rate=rate: has_rate(zk, broker, rate))  # type: ignore[misc]
+
+
+async def has_rate(zk: ZooKeeper, broker: str, rate: str) -> bool:
+    found = await ConfigStore(zk).get("brokers", broker)
+    return {found.get(LEADER_RATE), found.get(FOLLOWER_RATE)} == {rate}

@@ -129,6 +129,19 @@ def test_236_11_a_rate_that_somebody_else_sets_meanwhile_stays_during_and_after_
     assert broker_after(theirs.configs, {}, theirs.memory, NO_RATE) == (rates("300"), BrokerMemory())
 
 
+def test_236_11_a_cluster_limit_that_is_lowered_and_raised_during_a_lease_counts_while_it_is_in_force() -> None:
+    after = broker_after({}, rates("500"), BrokerMemory(), 100)
+    assert after.configs == rates("100")
+    lowered = broker_after(after.configs, rates("50"), after.memory, 100)
+    assert lowered.configs == rates("50")
+    assert broker_after(lowered.configs, rates("50"), lowered.memory, 100) == lowered, "nothing more to do"
+    raised = broker_after(lowered.configs, rates("500"), lowered.memory, 100)
+    assert raised == after
+    assert broker_after(lowered.configs, rates("50"), lowered.memory, NO_RATE) == ({}, BrokerMemory())
+    theirs = broker_after(rates("300"), rates("500"), after.memory, 100)
+    assert broker_after(theirs.configs, rates("50"), theirs.memory, 100) == theirs, "the broker's own limit counts"
+
+
 def test_236_11_a_rate_that_somebody_else_removes_is_put_back_only_while_a_lease_needs_it() -> None:
     after = broker_after(rates("500"), {}, BrokerMemory(), 100)
     again = broker_after({}, {}, after.memory, 100)
