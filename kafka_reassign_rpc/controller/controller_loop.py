@@ -45,12 +45,16 @@ from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, Reas
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 10
 """How often a round is decided again after foreign writes. After that its commands are tried one by one, or fail."""
+
+FIRST_AGAIN_S, LONGEST_AGAIN_S = 0.1, 5.0
+"""Waits before a command that nobody would repeat is submitted anew."""
 
 T = TypeVar("T")
 
@@ -126,12 +130,14 @@ class ControllerLoop:
 
     async def insist(self, make: Callable[[], Command[T]]) -> T:
         """The answer to a command that nobody would repeat: it is submitted anew while others write ZooKeeper all the
-        time. Raises NotController."""
+        time. Raises NotController, and UnknownServerError where a defect keeps it from being decided."""
+        backoff = Backoff(FIRST_AGAIN_S, LONGEST_AGAIN_S)
         while True:
             try:
                 return await self.submit(make())
-            except (RequestTimedOut, UnknownServerError) as error:
+            except RequestTimedOut as error:
                 log.warning("tried once more: %s", error)
+                await backoff.sleep()
 
     async def run(self) -> None:
         """Run until another controller is elected (returns) or the task is cancelled."""

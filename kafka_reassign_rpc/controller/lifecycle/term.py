@@ -44,7 +44,7 @@ from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
@@ -374,7 +374,7 @@ class Term:
 
     def _log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
         async def note() -> None:
-            with suppress(NotController):
+            with suppress(NotController, UnknownServerError):  # the loop has logged a defect
                 await self._loop.insist(lambda: LogDirsAnswered(broker, answers))
 
         self._background(note())

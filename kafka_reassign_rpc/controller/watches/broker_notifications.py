@@ -19,6 +19,7 @@ Source: KafkaController.processLogDirEventNotification and processIsrChangeNotif
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -31,7 +32,7 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.controller.watches.preferred_replica_election import PreferredReplicaElection
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import pieces
@@ -128,7 +129,8 @@ class BrokerNotifications:
         names = list(named)
         for some in pieces(names, STATES_TOGETHER):
             states = await load_cluster.read_states(self._zk, some)
-            await self._loop.insist(partial(StatesRead, states, self._term.states_changed))
+            with suppress(UnknownServerError):  # the loop has logged a defect, which another try does not mend
+                await self._loop.insist(partial(StatesRead, states, self._term.states_changed))
         await self._delete(znode_paths.ISR_CHANGES, found)
 
     async def _read(self, parent: str, decode: Callable[[bytes, str], T], note: Callable[[T], None]) -> dict[str, int]:

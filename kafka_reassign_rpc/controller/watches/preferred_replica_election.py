@@ -12,7 +12,7 @@ from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded
+from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, UnknownServerError
 from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.notification_znodes import decode_partitions
@@ -70,7 +70,10 @@ class PreferredReplicaElection:
             names = await decoded(decode_partitions, data, PATH)
         except BadZnode as error:
             return [Event(catalogue.ENTRY_REFUSED, who=WHO, reason=f"deleted, nothing of it can be done: {error}")]
-        results = await self._loop.insist(lambda: ElectLeadersCommand(list(names), unclean=False, by=BY_ZNODE))
+        try:
+            results = await self._loop.insist(lambda: ElectLeadersCommand(list(names), unclean=False, by=BY_ZNODE))
+        except UnknownServerError as error:  # a defect, which another try does not mend
+            return [Event(catalogue.ENTRY_REFUSED, who=WHO, reason=f"deleted, it cannot be decided: {error}")]
         failed = [
             (topic, index, error)
             for topic, index, error in results

@@ -1,6 +1,7 @@
 """After a foreign write the controller reads the cluster again. What happened to brokers meanwhile is not lost."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
@@ -8,9 +9,10 @@ import pytest
 from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.controller import controller_loop
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
+from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commit.durable_store import Reloaded
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
-from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut
+from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut, UnknownServerError
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -171,6 +173,26 @@ async def test_sv_3_a_command_that_nobody_would_repeat_is_submitted_again_while_
             assert await controller.loop.insist(make) == [("t", 1, None)]
             assert (len(submitted), foreign) == (2, [])
             assert (await state_json(zk, ("t", 1)))["isr"] == [2, 3]
+
+
+class Defective(Command[None]):
+    decided = 0
+
+    def decide(self, work: Round) -> Iterator[None]:
+        Defective.decided += 1
+        yield
+        raise ValueError("a defect")
+
+
+async def test_sv_3_a_command_that_a_defect_keeps_from_being_decided_is_not_submitted_again(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1)
+    await put_topic(zk, "t", {0: (1,)})
+    async with elected_controller(zk_connect) as controller:
+        with pytest.raises(UnknownServerError):
+            await asyncio.wait_for(controller.loop.insist(Defective), 5)
+        assert Defective.decided == 1
 
 
 async def test_sv_3_a_broker_whose_bounce_is_seen_by_a_reload_alone_learns_its_replicas_and_joins_the_isr_again(
