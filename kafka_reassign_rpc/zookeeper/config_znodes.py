@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.transactions import split_ops
@@ -105,15 +106,29 @@ class ConfigStore:
     async def changes_since(self, last: int, *, watch: bool = False) -> Changes:
         """The changes announced after number `last` (-1: all that are still there)."""
         try:
-            names = await self._zk.children(znode_paths.CONFIG_CHANGES, watch=watch)
+            names = await self._zk.children(znode_paths.CONFIG_CHANGES, watch=watch, many=True)
         except NoNode:
             return Changes(last, [], [])
-        numbered = {number: name for name in names if (number := znode_paths.sequence_number(name)) is not None}
-        new = [f"{znode_paths.CONFIG_CHANGES}/{numbered[number]}" for number in sorted(numbered) if number > last]
-        found, bad = znode_contents.decode_many(
-            znode_contents.decode_config_change, zip(new, await self._zk.multi_get(new), strict=True)
-        )
-        return Changes(max(numbered, default=last), list(dict.fromkeys(found.values())), bad)
+        pace = SliceTimer()
+        newest: int | None = None
+        numbered: dict[int, str] = {}
+        for name in names:
+            number = znode_paths.sequence_number(name)
+            if number is not None:
+                newest = number if newest is None else max(newest, number)
+                if number > last:
+                    numbered[number] = name
+            await pace.rest()
+        new = [f"{znode_paths.CONFIG_CHANGES}/{numbered[number]}" for number in sorted(numbered)]
+        await pace.rest()
+        entities: dict[str, None] = {}
+        bad: list[BadZnode] = []
+        for path, read in zip(new, await self._zk.multi_get(new), strict=True):
+            found, malformed = znode_contents.decode_many(znode_contents.decode_config_change, [(path, read)])
+            entities.update(dict.fromkeys(found.values()))
+            bad += malformed
+            await pace.rest()
+        return Changes(last if newest is None else newest, list(entities), bad)
 
     async def purge_changes(self, now_ms: int) -> None:
         """Deletes announcements older than 15 minutes, as brokers do; several processes may do so at once."""

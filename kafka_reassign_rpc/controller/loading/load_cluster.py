@@ -442,13 +442,16 @@ async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> 
     """The configs of these entities, without entities that have none."""
     places = [f"{znode_paths.config_type(kind)}/{name}" for name in names]
     configs: dict[str, Mapping[str, str]] = {}
-    for name, path, read in zip(names, places, await zk.multi_get(places), strict=True):
+    found = await zk.multi_get(places)
+    pace = SliceTimer()
+    for name, path, read in zip(names, places, found, strict=True):
         if read is None:
             continue
         try:
             configs[name] = znode_contents.decode_config(read[0], path)
         except BadZnode as error:
             log.error("left out: %s", error)
+        await pace.rest()
     return configs
 
 
