@@ -7,6 +7,7 @@ settings of self-healing: `core.healing.healing_settings`.
 import msgspec
 
 from kafka_reassign_rpc.core.config_values import INT64, number
+from kafka_reassign_rpc.core.healing.brake import brake
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
 from kafka_reassign_rpc.core.state.cluster import Cluster
 
@@ -18,7 +19,7 @@ MAX_BYTES_IN_FLIGHT = "partition.reassignments.max.bytes.in.flight"
 
 
 class InFlightCaps(msgspec.Struct, frozen=True):
-    """Caps on what is in flight at a time; -1: none. `repairs`: moves of repairs (KIP-46)."""
+    """Caps on what is in flight at a time; -1: none. `repairs`: moves of repairs (KIP-46); 0 while the brake holds."""
 
     per_broker: int = -1
     per_cluster: int = -1
@@ -56,7 +57,9 @@ def caps_in_force(cluster: Cluster, settings: ReassignmentSettings) -> InFlightC
     per_broker, per_cluster, in_flight = (
         _number(cluster, name, value) for name, value in cap_settings(settings.caps).items()
     )
-    return InFlightCaps(per_broker, per_cluster, in_flight, settings_of(cluster, settings.healing)[0].chunk)
+    healing, _ = settings_of(cluster, settings.healing)
+    held_back = brake(cluster.gone - cluster.brokers.keys(), cluster.brokers, healing)
+    return InFlightCaps(per_broker, per_cluster, in_flight, healing.chunk if held_back is None else 0)
 
 
 def _number(cluster: Cluster, name: str, default: int) -> int:

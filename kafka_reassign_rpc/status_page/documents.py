@@ -82,7 +82,9 @@ class Healing(msgspec.Struct, frozen=True):
 
     interval_ms: Annotated[int | None, _about("how long a broker has to be gone; null: self-healing is off")]
     paused: bool
-    held_back: Annotated[str | None, _about("why brokers whose time has come are not healed")]
+    held_back: Annotated[
+        str | None, _about("why brokers whose time has come are not healed, and waiting repairs do not go on")
+    ]
     failed: Sequence[FailedBroker]
     repairs: Sequence[Repair]
     waiting: Annotated[int, _about("moves of repairs that wait")]

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.controller.commands.command import (
     every_partition,
     give_topic_id,
 )
+from kafka_reassign_rpc.controller.commands.lost_replicas import brake_waiting_repairs
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
@@ -65,6 +66,7 @@ class ControllerFailover(Command[None]):
         if self._bounced:
             yield from _settle_all(work, self._bounced)
         yield from change_each(work, every_partition(work.view.cluster), lambda name: self._fail_over(work, name))
+        yield from brake_waiting_repairs(work)
         yield from process_batch_and_queue(work)
         self.answer(None)
 
@@ -107,6 +109,7 @@ class BrokersRead(Command[None]):
                 every_partition(work.view.cluster),
                 lambda name: missing_replicas.settle_missing(work.view, *name, self._own_id),
             )
+            yield from brake_waiting_repairs(work)
         self.answer(None)
 
     def durable(self) -> None:

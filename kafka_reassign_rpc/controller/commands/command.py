@@ -70,15 +70,15 @@ class Round:
         """What is in flight and what may join it. Exists once `count_moves_in_flight` has run."""
 
     def count_moves_in_flight(self) -> Iterator[None]:
-        """Count what is in flight, once in each round."""
-        if not hasattr(self, "in_flight"):
-            in_flight = MovesInFlight(
-                self.view.cluster,
-                reassignment_settings.caps_in_force(self.view.cluster, self.settings),
-                sizes_sampled=self.settings.sizes_sampled,
-            )
-            yield from in_flight.count(self.view)
-            self.in_flight = in_flight
+        """Count what is in flight, once in each round. The caps are those of now: a command of this round may have read
+        other configs, or that brokers are gone."""
+        caps = reassignment_settings.caps_in_force(self.view.cluster, self.settings)
+        if hasattr(self, "in_flight"):
+            self.in_flight.caps = caps
+            return
+        in_flight = MovesInFlight(self.view.cluster, caps, sizes_sampled=self.settings.sizes_sampled)
+        yield from in_flight.count(self.view)
+        self.in_flight = in_flight
 
     def starts(self, name: TopicPartition, before: Partition, after: Partition) -> bool:
         """Whether the caps on moves in flight allow this change now."""

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
+from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
+from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import failed_brokers, healing_settings, repair_targets
-from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, LostReplicas, diagnose
+from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, diagnose
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
@@ -116,14 +117,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._problems += failed_brokers.rack_problems(cluster, settings)
         yield from self._review_waiting_repairs(work)
         yield from self._review_moving_repairs(work, cancel=settings.cancel_on_return)
-        losses = LostReplicas(cluster)
-        for name, pause in in_slices(every_partition(cluster), SLICE):
-            partition = work.view.get(*name)
-            if partition is not None:
-                losses.count(partition, queue_admission.find(work.view, name))
-            if pause:
-                yield
-        lost = losses.replicas
+        lost = yield from count_lost(work)
         self._missed = {broker: memory.missed.get(broker, self._now_ms) for broker in lost}
         live, soon = frozenset(cluster.brokers), self._now_ms + settings.grace_ms
         self._tried = {
@@ -139,6 +133,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             now_ms=self._now_ms,
             ordered=self._ordered,
             not_before={broker: at for broker, (at, _) in self._tried.items()},
+            waiting=self._waiting.total(),
         )
         diagnosis = diagnose(watch, settings)
         for broker, since in diagnosis.record.items():

@@ -14,7 +14,7 @@ survives that controller. What the controller does:
     any time, and comes back              forgets the failure, and withdraws the moves of its repair that have not
                                           started
 
-No repair starts, and the reason is shown, while
+No repair starts, none that waits goes on, and the reason is shown, while
 
     self-healing is paused;
     too many brokers are gone, in number or as a share of the cluster: then the fault is not a broker's;
@@ -24,17 +24,17 @@ No repair starts, and the reason is shown, while
 An operator's order to repair a broker now skips the interval, and nothing else.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from itertools import chain
 from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.healing.healing_settings import MAX_BROKERS, MAX_PERCENTAGE, PAUSED, HealingSettings
+from kafka_reassign_rpc.core.healing.brake import brake, listed
+from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.repair_targets import wanted_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
-from kafka_reassign_rpc.support.counted import counted
 
 PREPARE_MS = 30_000
 """The controller plans a repair so long before it is due, so that measuring and planning are done in time. Never in
@@ -75,7 +75,7 @@ def rack_problems(cluster: Cluster, settings: HealingSettings) -> list[str]:
     rackless = sorted(broker.id for broker in cluster.brokers.values() if broker.rack is None)
     if not rackless or len(rackless) == len(cluster.brokers) or settings.interval_ms < 0:
         return []
-    named = f"{_listed(rackless[:NAMED])}{' …' if len(rackless) > NAMED else ''}"
+    named = f"{listed(rackless[:NAMED])}{' …' if len(rackless) > NAMED else ''}"
     return [f"brokers {named} have no rack, others do: those without are taken for one rack of their own"]
 
 
@@ -110,6 +110,7 @@ class FailureWatch(msgspec.Struct, frozen=True):
     ordered     brokers that an operator ordered to repair now
     not_before  when an incomplete repair is tried again, by broker, ms
     now_ms      the time, ms since the epoch
+    waiting     moves of repairs that have not started
     """
 
     failed: Mapping[int, int]
@@ -119,6 +120,7 @@ class FailureWatch(msgspec.Struct, frozen=True):
     now_ms: int
     ordered: frozenset[int] = frozenset()
     not_before: Mapping[int, int] = {}
+    waiting: int = 0
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
@@ -130,7 +132,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     heal        brokers to repair now
     prepare     brokers that are due soon: their repair may be planned
     heal_at     when each failed broker is (or was) due, ms; None: never
-    held_back   why due brokers are not repaired; None: nothing holds them back
+    held_back   why due brokers are not repaired and waiting repairs do not go on; None: nothing holds them back
     due_ms      when to diagnose again if nothing happens; None: never
     """
 
@@ -156,14 +158,14 @@ def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
     coming = min((heal for _, heal in times.values() if heal is not None and heal > watch.now_ms), default=None)
     prepare_at = None if coming is None else coming - min(PREPARE_MS, settings.interval_ms // 2)
     soon = prepare_at is not None and prepare_at <= watch.now_ms
-    brake = _brake(watch, settings) if due or soon else None
-    held_back = brake if due else None
+    braked = brake(watch.lost, watch.live, settings)
+    held_back = braked if due or watch.waiting else None
     return Diagnosis(
         record=record,
         forget=forget,
         alerts=tuple(sorted(b for b, (alert, _) in times.items() if alert is not None and alert <= watch.now_ms)),
-        heal=() if held_back else tuple(due),
-        prepare=tuple(sorted(b for b, (_, heal) in times.items() if heal == coming)) if soon and not brake else (),
+        heal=() if braked else tuple(due),
+        prepare=tuple(sorted(b for b, (_, heal) in times.items() if heal == coming)) if soon and not braked else (),
         heal_at={broker: heal for broker, (_, heal) in times.items()},
         held_back=held_back,
         due_ms=min(
@@ -181,26 +183,3 @@ def _times(watch: FailureWatch, settings: HealingSettings, broker: int, since: i
     missed = watch.missed.get(broker, watch.now_ms)
     due = max(since + settings.interval_ms, missed + settings.grace_ms, watch.not_before.get(broker, 0))
     return alert, due if ordered is None else ordered
-
-
-def _brake(watch: FailureWatch, settings: HealingSettings) -> str | None:
-    """Why no repair may start, or None."""
-    gone = len(watch.lost)
-    everybody = gone + len(watch.live)
-    if settings.paused:
-        return f"healing is paused ({PAUSED}=true)"
-    if not watch.live:
-        return "no broker is there to take replicas"
-    if gone > settings.max_brokers:
-        missing = f"{counted(gone, 'broker', 'are')} gone"
-        return f"{missing}, more than {MAX_BROKERS}={settings.max_brokers}: {_listed(watch.lost)}"
-    if 100 * gone > settings.max_percentage * everybody:
-        return (
-            f"{gone} of {everybody} brokers are gone, more than {MAX_PERCENTAGE}={settings.max_percentage}:"
-            f" {_listed(watch.lost)}"
-        )
-    return None
-
-
-def _listed(brokers: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(brokers)))

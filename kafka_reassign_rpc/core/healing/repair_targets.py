@@ -4,6 +4,7 @@ brokers it is for."""
 import re
 from collections.abc import Iterable, Sequence
 
+from kafka_reassign_rpc.core.healing.brake import listed
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.support.counted import plural
@@ -13,8 +14,8 @@ _REASON = re.compile(r"heal brokers? ([0-9]{1,10}(?:, [0-9]{1,10})*)")
 
 def repair_reason(brokers: Iterable[int]) -> str:
     """The reason of a move that repairs these brokers: `heal broker 3`, `heal brokers 3, 6`."""
-    listed = sorted(brokers)
-    return f"heal broker{plural(len(listed))} {', '.join(map(str, listed))}"
+    repaired = sorted(brokers)
+    return f"heal broker{plural(len(repaired))} {listed(repaired)}"
 
 
 def repaired_brokers(reason: str, target: Iterable[int]) -> set[int]:

@@ -39,7 +39,8 @@ class HealingStatus:
     """The failed brokers, and how self-healing is set.
 
     interval_ms      how long a broker has to be gone before the controller heals it; None: self-healing is off
-    held_back        why the controller does not heal brokers whose time has come, or None
+    held_back        why the controller does not heal brokers whose time has come, nor goes on with waiting repairs, or
+                     None
     waiting, moving  how many moves of repairs wait in the queue, and how many are under way
     problems         configs that make no sense and have no effect, unknown racks, partitions that cannot be repaired
     repairs          the brokers whose repairs are under way

@@ -122,6 +122,11 @@ class MovesInFlight:
         """Whether the cap per cluster is reached, so that no move may start."""
         return 0 <= self.caps.per_cluster <= self._moves
 
+    @property
+    def repairs_held_back(self) -> bool:
+        """Whether the brake of self-healing holds, so that no waiting repair starts, nor takes over another move."""
+        return self.caps.repairs == 0
+
     def has_room(self, broker: int, own: int = NO_CAP) -> bool:
         """Whether the caps of this broker let another move start, which may have a cap of its own."""
         if broker in self._silent:

@@ -27,6 +27,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeletionStarted,
 )
 from kafka_reassign_rpc.core.state.cluster import (
+    HEAL,
     NO_LEADER,
     REVISIONS,
     Broker,
@@ -440,6 +441,14 @@ def put_brokers(cluster: Cluster, registered: Mapping[int, Broker]) -> BrokersCh
     cluster.brokers = after
     cluster.shutting_down.difference_update(changed.gone, changed.bounced)
     return changed
+
+
+def put_gone(cluster: Cluster, gone: Iterable[int]) -> None:
+    """Put in the absent brokers with replicas, as counted just now. Where one has left them, waiting repairs are
+    decided again: the brake may hold them no longer."""
+    before, cluster.gone = cluster.gone, frozenset(gone)
+    if before - cluster.gone and cluster.queue.routes[HEAL]:
+        cluster.queue.more = True
 
 
 def set_shutting_down(cluster: Cluster, broker: int) -> None:

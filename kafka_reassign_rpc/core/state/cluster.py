@@ -221,6 +221,9 @@ class Cluster(msgspec.Struct):
     occupied_records: frozenset[TopicPartition] = frozenset()
     """Partitions whose move record has children of somebody else, also where it is empty: the controller empties it
     where the move ends, and the next move is written into it."""
+    gone: frozenset[int] = frozenset()
+    """Absent brokers with replicas that no move takes away from them, as last counted: some may be back. The brake of
+    self-healing depends on them. Soft state."""
     occupied_failures: frozenset[int] = frozenset()
     """Failed brokers whose znode has children of somebody else: the controller empties it, since ZooKeeper does not
     delete a znode with children."""

@@ -12,6 +12,7 @@ present state of the cluster, so repeating it is safe.
     other, target refused              leaves, with a report
     other, adds a dead broker          waits, with one report per broker
     other, caps reached                waits
+    other, repair, brake holds         waits (KIP-46: see `core.healing.brake`)
     moving elsewhere, by the queue     the controller first cancels the move in flight, then starts the new one, with an
                                        id of its own (KIP-236); if it cannot cancel, the new one waits until the old
                                        one ends
@@ -98,7 +99,9 @@ def decide_waiting_move(
     ignored = route_conflict(partition, move.route)
     if ignored is not None:
         return QueueOutcome(leaves=True, report=ignored)
-    if move.route == HEAL and not partition.is_moving and not in_flight.has_room(REPAIRS):
+    if move.route == HEAL and (
+        in_flight.repairs_held_back or (not partition.is_moving and not in_flight.has_room(REPAIRS))
+    ):
         return QueueOutcome(
             leaves=False, waits_for=REPAIRS
         )  # thousands of moves of a repair may wait: decide most of them no further

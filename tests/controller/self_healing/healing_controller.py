@@ -3,6 +3,8 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
@@ -29,6 +31,7 @@ class HealingController:
         self.sample = Sample({}, {})
         self.meanwhile: Callable[[], Awaitable[object]] | None = None
         self.throughput = ObservedThroughput()
+        controller.loop.settings = replace(controller.loop.settings, healing=settings)
         self.healer = Healer(controller.loop, settings, lambda: self.now, self._sample, self.throughput)
 
     async def _sample(self) -> Sample:
@@ -46,6 +49,11 @@ class HealingController:
         await self.diagnose()
         await self.diagnose(after_ms=MINUTE)
         await self.controller.start_queued_moves()
+
+    async def configure(self, **configs: str) -> None:
+        """The cluster's dynamic configs, with underscores for their dots."""
+        named = {name.replace("_", "."): value for name, value in configs.items()}
+        await self.controller.loop.submit(cluster_commands.ConfigsRead("brokers", {"<default>": named}))
 
     async def read_brokers(self) -> None:
         registered = (await read_cluster(self.controller.zk)).cluster.brokers

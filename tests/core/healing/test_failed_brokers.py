@@ -125,6 +125,7 @@ def test_46_6_a_pause_holds_back_all_repairs_even_ordered_ones() -> None:
     watch = replace(gone(3, now=5), ordered=frozenset({3}))
     assert diagnose(watch, paused).held_back == "healing is paused (self.healing.paused=true)"
     assert diagnose(gone(3, now=5), paused).held_back is None, "nothing is held back yet"
+    assert diagnose(replace(gone(now=5), waiting=1), paused).held_back == "healing is paused (self.healing.paused=true)"
 
 
 def test_an_operators_order_skips_the_interval_even_with_self_healing_off() -> None:

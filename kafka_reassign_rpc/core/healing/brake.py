@@ -1,0 +1,33 @@
+"""The brake of self-healing (KIP-46): why no repair may be queued, and no waiting move of a repair may start."""
+
+from collections.abc import Collection, Iterable
+
+from kafka_reassign_rpc.core.healing.healing_settings import MAX_BROKERS, MAX_PERCENTAGE, PAUSED, HealingSettings
+from kafka_reassign_rpc.support.counted import counted
+
+
+def brake(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
+    """Why no repair may start, or None.
+
+    gone  absent brokers with replicas that no move, waiting or in flight, takes away from them
+    live  registered brokers
+    """
+    if settings.paused:
+        return f"healing is paused ({PAUSED}=true)"
+    everybody = len(gone) + len(live)
+    if not live:
+        return "no broker is there to take replicas"
+    if len(gone) > settings.max_brokers:
+        missing = f"{counted(len(gone), 'broker', 'are')} gone"
+        return f"{missing}, more than {MAX_BROKERS}={settings.max_brokers}: {listed(gone)}"
+    if 100 * len(gone) > settings.max_percentage * everybody:
+        return (
+            f"{len(gone)} of {everybody} brokers are gone, more than {MAX_PERCENTAGE}={settings.max_percentage}:"
+            f" {listed(gone)}"
+        )
+    return None
+
+
+def listed(brokers: Iterable[int]) -> str:
+    """The brokers' ids in their order, for a text."""
+    return ", ".join(map(str, sorted(brokers)))
