@@ -16,6 +16,7 @@ from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import failed_brokers, healing_settings, repair_targets
+from kafka_reassign_rpc.core.healing.brake import brake
 from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, diagnose
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
@@ -258,8 +259,11 @@ class PreparedRepair(NamedTuple):
     at_ms: int
 
 
-class QueueRepairs(Command[None]):
+class QueueRepairs(Command[str | None]):
     """Queue the moves of a planned repair, and forget the failures of brokers that the repair empties.
+
+    To sample and to plan takes time: pause and brake may hold by now. Then nothing joins the queue, and the answer is
+    the reason.
 
     The next diagnosis deals with a partition whose replicas have changed since it was planned for, or whose brokers are
     back. Partitions that cannot be written to now come first (see `start_priority`); within that, brokers take turns.
@@ -270,7 +274,7 @@ class QueueRepairs(Command[None]):
     def __init__(
         self,
         prepared: PreparedRepair,
-        throttle: HealingThrottle,
+        started_with: HealingSettings,
         fastest: int,
         memory: RepairMemory,
         now_ms: int,
@@ -279,12 +283,21 @@ class QueueRepairs(Command[None]):
         super().__init__()
         self.by = by
         self._prepared = prepared
-        self._rate = throttle.of(fastest)
-        self._explained = throttle.explained(fastest)
+        self._started_with = started_with
+        self._fastest = fastest
         self._now_ms = now_ms
         self._memory = memory
 
     def decide(self, work: Round) -> Iterator[None]:
+        settings, _ = healing_settings.settings_of(work.view.cluster, self._started_with)
+        lost = yield from count_lost(work)
+        self._held_back = brake(lost, work.view.cluster.brokers, settings)
+        if self._held_back is None:
+            yield from self._queue_all(work, settings.throttle)
+        self.answer(self._held_back)
+
+    def _queue_all(self, work: Round, throttle: HealingThrottle) -> Iterator[None]:
+        self._rate, self._explained = throttle.of(self._fastest), throttle.explained(self._fastest)
         gone = frozenset(self._prepared.brokers) - work.view.cluster.brokers.keys()
         self._moves, self._repairs = dict.fromkeys(sorted(gone), 0), set[str]()
         self._left = {name: left for name, left in self._memory.left.items() if left.brokers.isdisjoint(gone)}
@@ -299,7 +312,6 @@ class QueueRepairs(Command[None]):
             if pause:
                 yield
         self._report(work)
-        self.answer(None)
 
     def _order_moves(self, work: Round, gone: frozenset[int], turns: StartOrder) -> Iterator[None]:
         """Give `turns` the moves of partitions that have not changed since they were planned for."""
@@ -353,12 +365,16 @@ class QueueRepairs(Command[None]):
                 work.view.report(Event(catalogue.HEAL_IMPOSSIBLE, reason=problem))
 
     def durable(self) -> None:
+        if self._held_back is None:
+            self._remember()
+        super().durable()
+
+    def _remember(self) -> None:
         memory, live = self._memory, frozenset(self._prepared.live)
         for broker in self._unhealed:
             memory.tried[broker] = (self._now_ms + failed_brokers.RETRY_MS, live)
         memory.repairs |= self._repairs
         memory.left = self._left
-        super().durable()
 
 
 def _impossible(found: Mapping[TopicPartition, UnrepairedPartition]) -> Iterator[str]:

@@ -114,11 +114,12 @@ class Healer:
     async def diagnose_and_heal(self) -> float | None:
         """Diagnose once, and heal or prepare. Returns after how many seconds to diagnose again if nothing happens.
 
-        Raises PlanError where brokers came back meanwhile, KafkaError where this is no longer the controller.
+        Raises PlanError where brokers came back meanwhile, KafkaError where repairs are held back by now, or where this
+        is no longer the controller.
         """
         found = await self._diagnose()
         if found.diagnosis.heal:
-            await self._heal(found.diagnosis.heal, found.settings, CONTROLLER)
+            await self._heal(found.diagnosis.heal, CONTROLLER)
         coming = found.diagnosis.prepare
         if not coming:
             self._prepared = None
@@ -164,12 +165,12 @@ class Healer:
         if broker not in found.lost:
             raise InvalidRequest(f"Broker {broker} holds no replica that is not being moved already.")
         if found.diagnosis.held_back is not None and not dry_run:
-            raise PolicyViolation(f"Nothing is healed: {found.diagnosis.held_back}.")
+            raise _nothing_is_healed(found.diagnosis.held_back)
         try:
             if dry_run:
                 plan = (await self._prepare((broker,))).plan
             else:
-                plan = await self._heal((broker,), found.settings, by)
+                plan = await self._heal((broker,), by)
         except PlanError as error:
             raise PolicyViolation(f"Nothing can be healed: {error}.") from error
         return _shown(plan)
@@ -197,13 +198,19 @@ class Healer:
         )
         return found
 
-    async def _heal(self, brokers: tuple[int, ...], settings: HealingSettings, by: Requester) -> Plan:
-        """Queue the repair of these brokers. One repair at a time: the next one knows the queued moves of this one."""
+    async def _heal(self, brokers: tuple[int, ...], by: Requester) -> Plan:
+        """Queue the repair of these brokers. One repair at a time: the next one knows the queued moves of this one.
+
+        Raises PolicyViolation where repairs are held back by the time that this one is planned.
+        """
         async with self._repairs:
             prepared = self._prepared_for(brokers) or await self._prepare(brokers)
             self._prepared = None
             fastest, now_ms = self._throughput.fastest, self._now_ms()
-            await self._loop.submit(QueueRepairs(prepared, settings.throttle, fastest, self._memory, now_ms, by))
+            queueing = QueueRepairs(prepared, self._started_with, fastest, self._memory, now_ms, by)
+            held_back = await self._loop.submit(queueing)
+            if held_back is not None:
+                raise _nothing_is_healed(held_back)
             return prepared.plan
 
     def _prepared_for(self, brokers: tuple[int, ...]) -> PreparedRepair | None:
@@ -299,6 +306,10 @@ def _topics(cluster: Cluster, sample: Sample, found: list[PlannerTopic], coming:
             if slices.step():
                 yield
         found.append(PlannerTopic(topic.name, partitions))
+
+
+def _nothing_is_healed(held_back: str) -> KafkaError:
+    return PolicyViolation(f"Nothing is healed: {held_back}.")
 
 
 def _shown(plan: Plan) -> Repair:

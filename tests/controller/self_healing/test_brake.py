@@ -3,10 +3,12 @@
 import pytest
 
 from kafka_reassign_rpc.core.healing.healing_settings import CHUNK, MAX_BROKERS, PAUSED
+from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register
-from tests.controller.self_healing.healing_controller import HealingController, put, queued
+from tests.controller.self_healing.healing_controller import MINUTE, HealingController, failed, put, queued
 
 SIX = {("a", index): (3, 1) for index in range(6)}
 
@@ -138,3 +140,44 @@ async def test_46_6_a_new_controller_does_not_go_on_with_a_repair_while_too_many
     async with elected_controller(zk_connect) as successor:
         await successor.start_queued_moves()
         assert (in_flight(successor) > 0, len(queued(successor)) < before) == (not gone, not gone)
+
+
+async def test_46_6_a_pause_during_planning_holds_the_repair_back_until_it_ends(zk: ZooKeeper, zk_connect: str) -> None:
+    await put(zk, SIX)
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
+
+        async def pause() -> None:
+            await healing.configure(**{PAUSED: "true"})
+
+        healing.meanwhile = pause
+        with pytest.raises(PolicyViolation, match="Nothing is healed: healing is paused"):
+            await healing.diagnose(after_ms=MINUTE)
+        assert (queued(controller), await failed(zk)) == ({}, ["3"])
+        await healing.diagnose()
+        assert healing.new_events()[-1] == ("heal.held_back", "healing is paused (self.healing.paused=true)")
+        healing.meanwhile = None
+        await healing.configure()
+        await healing.diagnose()
+        assert len(queued(controller)) == 6
+
+
+@pytest.mark.parametrize("ordered", [False, True], ids=["when it is due", "by an order"])
+async def test_46_6_a_repair_is_not_queued_if_too_many_brokers_have_gone_while_it_was_planned(
+    zk: ZooKeeper, zk_connect: str, ordered: bool
+) -> None:
+    await put(zk, {("a", 0): (3, 1), ("b", 0): (4, 5)}, brokers=(1, 2, 4, 5))
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
+
+        async def two_more() -> None:
+            for broker in (4, 5):
+                await zk.delete(znode_paths.broker(broker))
+            await healing.read_brokers()
+
+        healing.meanwhile = two_more
+        with pytest.raises(PolicyViolation, match="Nothing is healed: 3 of 5 brokers are gone"):
+            await (healing.healer.heal(3, CONTROLLER, dry_run=False) if ordered else healing.diagnose(after_ms=MINUTE))
+        assert (queued(controller), await failed(zk)) == ({}, ["3"])
