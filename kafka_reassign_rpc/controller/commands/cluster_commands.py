@@ -16,6 +16,8 @@ from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import 
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default_allows_unclean
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
@@ -33,6 +35,16 @@ class Barrier(Command[None]):
     def decide(self, work: Round) -> Iterator[None]:
         self.answer(None)
         yield
+
+
+def _forget_failures_of_registered(work: Round) -> None:
+    """A broker that is back has not failed. If it is lost again, however soon, that is a new failure with its own time.
+
+    The healer's next diagnosis may be too late to see that it was back: it makes none while it plans.
+    """
+    for broker in sorted(work.view.failures().keys() & work.view.cluster.brokers.keys()):
+        work.view.forget_failure(broker)
+        work.view.report(Event(catalogue.HEAL_OVER, broker=broker, reason="it is back"))
 
 
 class ControllerFailover(Command[None]):
@@ -59,6 +71,7 @@ class ControllerFailover(Command[None]):
         self._bounced = bounced
 
     def decide(self, work: Round) -> Iterator[None]:
+        _forget_failures_of_registered(work)
         for topic, pause in in_slices(list(work.view.cluster.topics), SLICE):
             give_topic_id(work, topic)
             if pause:
@@ -100,6 +113,7 @@ class BrokersRead(Command[None]):
         changed = replay.put_brokers(work.view.cluster, self._registered)
         self._changed |= bool(changed)
         self._bounced.update(changed.bounced)
+        _forget_failures_of_registered(work)
         if self._changed:
             if self._bounced:
                 yield from _settle_all(work, self._bounced)

@@ -119,7 +119,9 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         yield from self._review_waiting_repairs(work)
         yield from self._review_moving_repairs(work, cancel=settings.cancel_on_return)
         lost = yield from count_lost(work)
-        self._missed = {broker: memory.missed.get(broker, self._now_ms) for broker in lost}
+        failed, now_ms = work.view.failures(), self._now_ms
+        # A broker that this controller has missed, and that has not failed by now, was back meanwhile.
+        self._missed = {broker: memory.missed.get(broker, now_ms) if broker in failed else now_ms for broker in lost}
         live, soon = frozenset(cluster.brokers), self._now_ms + settings.grace_ms
         self._tried = {
             broker: (at if found == live else min(at, soon), live)
@@ -127,7 +129,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             if broker in lost
         }
         watch = FailureWatch(
-            failed=cluster.failed,
+            failed=failed,
             lost=lost,
             live=cluster.brokers,
             missed=self._missed,
@@ -140,7 +142,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         for broker, since in diagnosis.record.items():
             work.view.failed[broker] = since
         for broker in diagnosis.forget:
-            work.view.failed[broker] = None
+            work.view.forget_failure(broker)
         self._diagnosis = diagnosis
         self._report(work, diagnosis, lost)
         repairs = [
@@ -285,20 +287,31 @@ class QueueRepairs(Command[str | None]):
         self._prepared = prepared
         self._started_with = started_with
         self._fastest = fastest
+        self._emptied: set[int] = set()
         self._now_ms = now_ms
         self._memory = memory
 
     def decide(self, work: Round) -> Iterator[None]:
         settings, _ = healing_settings.settings_of(work.view.cluster, self._started_with)
         lost = yield from count_lost(work)
+        gone = self._still_gone(work)
         self._held_back = brake(lost, work.view.cluster.brokers, settings)
+        if self._held_back is None and not gone:
+            self._held_back = "what was to be healed came back meanwhile, or its repair is queued already"
         if self._held_back is None:
-            yield from self._queue_all(work, settings.throttle)
+            yield from self._queue_all(work, gone, settings.throttle)
         self.answer(self._held_back)
 
-    def _queue_all(self, work: Round, throttle: HealingThrottle) -> Iterator[None]:
+    def _still_gone(self, work: Round) -> frozenset[int]:
+        """The brokers to heal that have been gone all the time: a bounce during planning ends a failure too.
+
+        After a lost commit the failures may be forgotten because of this very repair.
+        """
+        failed = work.view.failures().keys() | self._emptied
+        return frozenset(self._prepared.brokers) & failed - work.view.cluster.brokers.keys()
+
+    def _queue_all(self, work: Round, gone: frozenset[int], throttle: HealingThrottle) -> Iterator[None]:
         self._rate, self._explained = throttle.of(self._fastest), throttle.explained(self._fastest)
-        gone = frozenset(self._prepared.brokers) - work.view.cluster.brokers.keys()
         self._moves, self._repairs = dict.fromkeys(sorted(gone), 0), set[str]()
         self._left = {name: left for name, left in self._memory.left.items() if left.brokers.isdisjoint(gone)}
         turns = StartOrder()
@@ -354,8 +367,9 @@ class QueueRepairs(Command[str | None]):
     def _report(self, work: Round) -> None:
         self._unhealed = self._moves.keys() & {broker for left in self._left.values() for broker in left.brokers}
         for broker, count in self._moves.items():
-            if broker in work.view.cluster.failed and broker not in self._unhealed:
-                work.view.failed[broker] = None
+            if broker not in self._unhealed:
+                work.view.forget_failure(broker)
+                self._emptied.add(broker)
             if count:
                 what = f"{counted(count, 'move')} joined the queue{self._explained and ', '}{self._explained}"
                 work.view.report(Event(catalogue.HEAL_SCHEDULED, broker=broker, reason=what))

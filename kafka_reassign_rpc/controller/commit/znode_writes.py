@@ -263,7 +263,7 @@ def _failures(view: RoundView) -> Iterator[Step]:
     """Comes last: a failure is forgotten only after its repair is durable."""
     for broker, since in view.failed.items():
         path, data = znode_paths.failed_broker(broker), b"" if since is None else znode_contents.encode_failure(since)
-        if broker in view.cluster.occupied_failures:
+        if broker in view.cluster.occupied_failures or (data and broker in view.cluster.failed):  # it failed once more
             yield Step(SetData(path, data, -1))
         else:
             yield Step(Create(path, data) if data else Delete(path, -1))

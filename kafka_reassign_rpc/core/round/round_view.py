@@ -145,6 +145,18 @@ class RoundView:
         self.topic_ids: dict[str, UUID] = {}
         self.leaving: dict[int, list[TopicPartition]] = {}
 
+    def failures(self) -> dict[int, int]:
+        """The failed brokers (see `Cluster.failed`), with the changes of the round."""
+        found = self.cluster.failed | self.failed
+        return {broker: since for broker, since in found.items() if since is not None}
+
+    def forget_failure(self, broker: int) -> None:
+        """The failure of this broker is over."""
+        if broker in self.cluster.failed:
+            self.failed[broker] = None
+        else:  # noted in this round: there is no znode yet
+            self.failed.pop(broker, None)
+
     def get(self, topic: str, partition: int) -> Partition | None:
         changed = self.partitions.get(TopicPartition(topic, partition))
         return self._committed(topic, partition) if changed is None else changed.value

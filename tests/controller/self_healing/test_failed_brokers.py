@@ -8,12 +8,20 @@ import pytest
 from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.commands.repair_commands import DiagnoseFailedBrokers, RepairMemory
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
-from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis
+from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, Diagnosis
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register
+from tests.controller.self_healing.healing_controller import (
+    MINUTE,
+    WHERE,
+    HealingController,
+    failed_since,
+    put,
+    queued,
+)
 
 ON = HealingSettings(interval_ms=60_000)
 
@@ -123,3 +131,53 @@ async def test_46_1_a_failure_ends_although_its_znode_has_foreign_children(zk: Z
         )
         await look(successor, 3000)
         assert await noted(zk) == {"3": {"version": 1, "timestamp": 3000}}
+
+
+@pytest.mark.parametrize("due", [False, True], ids=["planned early", "due"])
+async def test_46_2_a_bounce_while_its_repair_is_planned_begins_the_interval_anew(
+    zk: ZooKeeper, zk_connect: str, due: bool
+) -> None:
+    """The healer diagnoses nothing while it plans. Broker 6 stays away, and is healed in time."""
+    await put(zk, {**WHERE, ("c", 0): (6, 1)})
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
+        assert await failed_since(zk) == {3: 0, 6: 0}
+
+        async def bounce() -> None:
+            await register(zk, 3)
+            await healing.read_brokers()
+            await zk.delete(znode_paths.broker(3))
+            await healing.read_brokers()
+
+        healing.meanwhile = bounce
+        healing.new_events()
+        await healing.diagnose(after_ms=MINUTE if due else MINUTE - PREPARE_MS)
+        assert ("heal.over", "it is back") in healing.new_events()
+        healing.meanwhile = None
+        if not due:
+            await healing.diagnose(after_ms=PREPARE_MS)
+        assert queued(controller).keys() == {("c", 0)}
+        await healing.diagnose()
+        assert await failed_since(zk) == {3: MINUTE}, "when the controller saw next that it was gone"
+        await healing.diagnose(after_ms=MINUTE - 1)
+        assert queued(controller).keys() == {("c", 0)}
+        await healing.diagnose(after_ms=1)
+        assert queued(controller).keys() == {("a", 0), ("b", 0), ("b", 1), ("c", 0)}
+
+
+async def test_46_2_a_bounce_within_one_round_begins_the_interval_anew(zk: ZooKeeper, zk_connect: str) -> None:
+    await put(zk)
+    async with elected_controller(zk_connect) as controller:
+        memory = RepairMemory()
+        await controller.loop.submit(DiagnoseFailedBrokers(ON, memory, 1000))
+        gone = (await read_cluster(zk)).cluster.brokers
+        await register(zk, 3)
+        there = (await read_cluster(zk)).cluster.brokers
+        for brokers in (there, gone):
+            controller.loop.submit(cluster_commands.BrokersRead(brokers, SERVER, lambda: None))
+        await controller.loop.submit(DiagnoseFailedBrokers(ON, memory, 2000))
+        assert await noted(zk) == {"3": {"version": 1, "timestamp": 2000}}
+        controller.loop.submit(DiagnoseFailedBrokers(ON, memory, 3000))
+        await controller.loop.submit(cluster_commands.BrokersRead(there, SERVER, lambda: None))
+        assert await noted(zk) == {}
