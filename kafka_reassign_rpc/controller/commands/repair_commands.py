@@ -58,6 +58,7 @@ class RepairMemory:
     held_back   the last reported reason why nothing is healed
     problems    the last reported invalid configs and unknown racks
     left        partitions that a repair had to leave as they are
+    braked_ms   when too many brokers were gone last, ms
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,7 @@ class RepairMemory:
         self.held_back: str | None = None
         self.problems: list[str] = []
         self.left: Mapping[TopicPartition, UnrepairedPartition] = {}
+        self.braked_ms: int | None = None
 
     @property
     def impossible(self) -> list[str]:
@@ -137,6 +139,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             ordered=self._ordered,
             not_before={broker: at for broker, (at, _) in self._tried.items()},
             waiting=self._waiting.total(),
+            braked_ms=memory.braked_ms,
         )
         diagnosis = diagnose(watch, settings)
         for broker, since in diagnosis.record.items():
@@ -158,6 +161,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         memory.missed, memory.problems = self._missed, self._problems
         memory.alerted, memory.held_back = frozenset(self._diagnosis.alerts), self._diagnosis.held_back
         memory.tried = self._tried
+        memory.braked_ms = self._diagnosis.braked_ms
         memory.repairs = memory.repairs - self._ended | self._waiting.keys() | self._moving.keys()
         memory.left = {name: left for name, left in memory.left.items() if not left.brokers.isdisjoint(memory.tried)}
         super().durable()

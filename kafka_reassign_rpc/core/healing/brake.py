@@ -14,6 +14,11 @@ def brake(gone: Collection[int], live: Collection[int], settings: HealingSetting
     """
     if settings.paused:
         return f"healing is paused ({PAUSED}=true)"
+    return too_many_gone(gone, live, settings)
+
+
+def too_many_gone(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
+    """Why the fault is not a broker's, or None: see `brake`, without the pause."""
     everybody = len(gone) + len(live)
     if not live:
         return "no broker is there to take replicas"

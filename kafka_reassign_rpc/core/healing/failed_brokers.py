@@ -18,8 +18,8 @@ No repair starts, none that waits goes on, and the reason is shown, while
 
     self-healing is paused;
     too many brokers are gone, in number or as a share of the cluster: then the fault is not a broker's;
-    this controller has not watched long enough: after an outage of ZooKeeper, when no broker had a session, and after
-        its own election, brokers get time to come back.
+    this controller has not watched long enough: after an outage of ZooKeeper, when no broker had a session, after its
+        own election, and after too many were gone, brokers get time to come back.
 
 An operator's order to repair a broker now skips the interval, and nothing else.
 """
@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.healing.brake import brake, listed
+from kafka_reassign_rpc.core.healing.brake import brake, listed, too_many_gone
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.repair_targets import wanted_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
@@ -111,6 +111,7 @@ class FailureWatch(msgspec.Struct, frozen=True):
     not_before  when an incomplete repair is tried again, by broker, ms
     now_ms      the time, ms since the epoch
     waiting     moves of repairs that have not started
+    braked_ms   when too many brokers were gone last, ms; None: never so far
     """
 
     failed: Mapping[int, int]
@@ -121,6 +122,7 @@ class FailureWatch(msgspec.Struct, frozen=True):
     ordered: frozenset[int] = frozenset()
     not_before: Mapping[int, int] = {}
     waiting: int = 0
+    braked_ms: int | None = None
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
@@ -134,6 +136,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     heal_at     when each failed broker is (or was) due, ms; None: never
     held_back   why due brokers are not repaired and waiting repairs do not go on; None: nothing holds them back
     due_ms      when to diagnose again if nothing happens; None: never
+    braked_ms   when too many brokers were gone last, for the next diagnosis, ms; None: never so far
     """
 
     record: Mapping[int, int]
@@ -144,6 +147,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     heal_at: Mapping[int, int | None]
     held_back: str | None
     due_ms: int | None
+    braked_ms: int | None = None
 
 
 def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
@@ -153,7 +157,13 @@ def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
         broker: watch.missed.get(broker, watch.now_ms) for broker in sorted(watch.lost) if broker not in watch.failed
     }
     failed = {broker: since for broker, since in watch.failed.items() if broker not in forget} | record
-    times = {broker: _times(watch, settings, broker, min(since, watch.now_ms)) for broker, since in failed.items()}
+    too_many = too_many_gone(watch.lost, watch.live, settings) is not None
+    braked_ms = watch.now_ms if too_many else watch.braked_ms
+    # While too many are gone, repairs are due, so that the reason why they do not start is shown.
+    lifted_ms = None if too_many else braked_ms
+    times = {
+        broker: _times(watch, settings, broker, min(since, watch.now_ms), lifted_ms) for broker, since in failed.items()
+    }
     due = sorted(broker for broker, (_, heal) in times.items() if heal is not None and heal <= watch.now_ms)
     coming = min((heal for _, heal in times.values() if heal is not None and heal > watch.now_ms), default=None)
     prepare_at = None if coming is None else coming - min(PREPARE_MS, settings.interval_ms // 2)
@@ -171,15 +181,23 @@ def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
         due_ms=min(
             (at for at in (*chain(*times.values()), prepare_at) if at is not None and at > watch.now_ms), default=None
         ),
+        braked_ms=braked_ms,
     )
 
 
-def _times(watch: FailureWatch, settings: HealingSettings, broker: int, since: int) -> tuple[int | None, int | None]:
-    """When a failed broker has its alert, and when its repair is due; None: never."""
+def _times(
+    watch: FailureWatch, settings: HealingSettings, broker: int, since: int, lifted_ms: int | None
+) -> tuple[int | None, int | None]:
+    """When a failed broker has its alert, and when its repair is due; None: never.
+
+    lifted_ms  when too many brokers were gone last; None: they are now, or never were
+    """
     alert = None if settings.alert_after_ms is None else since + settings.alert_after_ms
     ordered = watch.now_ms if broker in watch.ordered else None
     if settings.interval_ms < 0:
         return alert, ordered
     missed = watch.missed.get(broker, watch.now_ms)
     due = max(since + settings.interval_ms, missed + settings.grace_ms, watch.not_before.get(broker, 0))
+    if lifted_ms is not None:
+        due = max(due, lifted_ms + settings.grace_ms)
     return alert, due if ordered is None else ordered

@@ -18,7 +18,8 @@ CHUNK = "self.healing.max.moves"
 CANCEL_ON_RETURN = "self.healing.cancel.on.return"
 
 GRACE_MS = 30_000
-"""A controller repairs a broker only after it has itself missed the broker for so long, however old the failure is."""
+"""A controller repairs a broker only after it has itself missed the broker for so long, however old the failure is, and
+so long after too many brokers were gone."""
 
 MAX_INTERVAL_MS = 10**14
 """Three thousand years: an upper bound, so that the due time is a valid date."""

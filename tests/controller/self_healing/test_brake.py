@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.healing.healing_settings import CHUNK, MAX_BROKERS, PAUSED
+from kafka_reassign_rpc.core.healing.healing_settings import CHUNK, GRACE_MS, MAX_BROKERS, PAUSED
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -181,3 +181,22 @@ async def test_46_6_a_repair_is_not_queued_if_too_many_brokers_have_gone_while_i
         with pytest.raises(PolicyViolation, match="Nothing is healed: 3 of 5 brokers are gone"):
             await (healing.healer.heal(3, CONTROLLER, dry_run=False) if ordered else healing.diagnose(after_ms=MINUTE))
         assert (queued(controller), await failed(zk)) == ({}, ["3"])
+
+
+async def test_46_6_when_one_of_too_many_lost_brokers_returns_the_others_get_time_to_follow(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, {("a", 0): (3, 1), ("b", 0): (4, 5)}, brokers=(1, 2))
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
+        await healing.diagnose(after_ms=5 * MINUTE)
+        assert (await healing.healer.status()).held_back is not None
+        await register(zk, 3, 4)
+        await healing.read_brokers()
+        await healing.diagnose(after_ms=1)
+        assert queued(controller) == {}
+        await healing.diagnose(after_ms=GRACE_MS - 2)
+        assert queued(controller) == {}
+        await healing.diagnose(after_ms=1)
+        assert queued(controller).keys() == {("b", 0)}

@@ -114,6 +114,19 @@ def test_46_6_too_many_failed_brokers_are_not_repaired_and_the_reason_is_shown()
     )
 
 
+def test_46_6_after_too_many_brokers_were_gone_the_others_get_time_to_come_back_too() -> None:
+    held = diagnose(gone(2, 3, 4, now=HALF_AN_HOUR), ON)
+    assert (held.held_back is not None, held.braked_ms) == (True, HALF_AN_HOUR)
+    lifted = replace(gone(2, 3, now=HALF_AN_HOUR + 1), braked_ms=held.braked_ms)
+    found = diagnose(lifted, ON)
+    assert (found.heal, found.held_back, found.prepare) == ((), None, (2, 3))
+    assert (found.due_ms, found.braked_ms) == (HALF_AN_HOUR + GRACE_MS, HALF_AN_HOUR)
+    assert found.heal_at == dict.fromkeys((2, 3), HALF_AN_HOUR + GRACE_MS)
+    assert diagnose(replace(lifted, now_ms=HALF_AN_HOUR + GRACE_MS), ON).heal == (2, 3)
+    assert diagnose(replace(lifted, ordered=frozenset({3})), ON).heal == (3,), "an operator knows better"
+    assert diagnose(gone(3, now=HALF_AN_HOUR), replace(ON, paused=True)).braked_ms is None, "a pause is no outage"
+
+
 def test_46_6_an_outage_of_zookeeper_that_ends_all_sessions_starts_no_repair() -> None:
     found = diagnose(gone(*SIX, now=HALF_AN_HOUR), replace(ON, max_percentage=100, max_brokers=100))
     assert found.heal == ()
