@@ -29,7 +29,7 @@ from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
-from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
+from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
 from kafka_reassign_rpc.planner.scheduling.start_order import StartOrder, start_priority
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
@@ -265,11 +265,24 @@ class PreparedRepair(NamedTuple):
     at_ms: int
 
 
-class QueueRepairs(Command[str | None]):
+class QueuedRepair(NamedTuple):
+    """What became of a planned repair.
+
+    held_back  why nothing of it joined the queue, or None
+    moves      the moves that are in the queue now, in the order of the plan
+    left_out   the partitions that stay as they are, for the planner or for the queue
+    """
+
+    held_back: str | None
+    moves: Sequence[PlannedMove] = ()
+    left_out: Sequence[LeftOut] = ()
+
+
+class QueueRepairs(Command[QueuedRepair]):
     """Queue the moves of a planned repair, and forget the failures of brokers that the repair empties.
 
-    To sample and to plan takes time: pause and brake may hold by now. Then nothing joins the queue, and the answer is
-    the reason.
+    To sample and to plan takes time: pause and brake may hold by now. Then nothing joins the queue, and the answer
+    says why.
 
     The next diagnosis deals with a partition whose replicas have changed since it was planned for, or whose brokers are
     back. Partitions that cannot be written to now come first (see `start_priority`); within that, brokers take turns.
@@ -304,7 +317,15 @@ class QueueRepairs(Command[str | None]):
             self._held_back = "what was to be healed came back meanwhile, or its repair is queued already"
         if self._held_back is None:
             yield from self._queue_all(work, gone, settings.throttle)
-        self.answer(self._held_back)
+            moves = []
+            for move, pause in in_slices(self._prepared.plan.moves, SLICE):
+                if (move.topic, move.partition) in self._queued:
+                    moves.append(move)
+                if pause:
+                    yield
+            self.answer(QueuedRepair(None, moves, [*self._prepared.plan.left_out, *self._refused]))
+        else:
+            self.answer(QueuedRepair(self._held_back))
 
     def _still_gone(self, work: Round) -> frozenset[int]:
         """The brokers to heal that have been gone all the time: a bounce during planning ends a failure too.
@@ -316,6 +337,8 @@ class QueueRepairs(Command[str | None]):
 
     def _queue_all(self, work: Round, gone: frozenset[int], throttle: HealingThrottle) -> Iterator[None]:
         self._rate, self._explained = throttle.of(self._fastest), throttle.explained(self._fastest)
+        self._queued: set[tuple[str, int]] = set()
+        self._refused: list[LeftOut] = []
         self._moves, self._repairs = dict.fromkeys(sorted(gone), 0), set[str]()
         self._left = {name: left for name, left in self._memory.left.items() if left.brokers.isdisjoint(gone)}
         turns = StartOrder()
@@ -358,8 +381,11 @@ class QueueRepairs(Command[str | None]):
         if error is None:
             error = queue_admission.append(work.view, name, WaitingMove(move.target, HEAL, reason, self._rate))
         if error is not None:
-            self._leave(work, name, move.original, f"{error.name}: {error}")
+            refused = LeftOut(*name, move.original, f"{error.name}: {error}")
+            self._refused.append(refused)
+            self._leave(work, name, refused.replicas, refused.reason)
             return
+        self._queued.add(name)
         reassign_partitions.withdraw_for_client(work.view, name, None)
         self._repairs.add(reason)
         for broker in lost:

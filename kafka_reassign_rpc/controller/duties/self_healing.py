@@ -24,6 +24,7 @@ from kafka_reassign_rpc.controller.commands.repair_commands import (
     DiagnoseFailedBrokers,
     FailedBrokersReport,
     PreparedRepair,
+    QueuedRepair,
     QueueRepairs,
     RepairMemory,
 )
@@ -40,7 +41,7 @@ from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
-from kafka_reassign_rpc.planner.plan_result import Plan
+from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import (
     UNKNOWN,
     PlannerBroker,
@@ -169,11 +170,11 @@ class Healer:
         try:
             if dry_run:
                 plan = (await self._prepare((broker,))).plan
-            else:
-                plan = await self._heal((broker,), by)
+                return _shown(plan.moves, plan.left_out)
+            queued = await self._heal((broker,), by)
         except PlanError as error:
             raise PolicyViolation(f"Nothing can be healed: {error}.") from error
-        return _shown(plan)
+        return _shown(queued.moves, queued.left_out)
 
     def _pause(self, found: FailedBrokersReport) -> float | None:
         """Seconds until the next diagnosis if nothing happens; None: for ever."""
@@ -198,7 +199,7 @@ class Healer:
         )
         return found
 
-    async def _heal(self, brokers: tuple[int, ...], by: Requester) -> Plan:
+    async def _heal(self, brokers: tuple[int, ...], by: Requester) -> QueuedRepair:
         """Queue the repair of these brokers. One repair at a time: the next one knows the queued moves of this one.
 
         Raises PolicyViolation where repairs are held back by the time that this one is planned.
@@ -208,10 +209,10 @@ class Healer:
             self._prepared = None
             fastest, now_ms = self._throughput.fastest, self._now_ms()
             queueing = QueueRepairs(prepared, self._started_with, fastest, self._memory, now_ms, by)
-            held_back = await self._loop.submit(queueing)
-            if held_back is not None:
-                raise _nothing_is_healed(held_back)
-            return prepared.plan
+            queued = await self._loop.submit(queueing)
+            if queued.held_back is not None:
+                raise _nothing_is_healed(queued.held_back)
+            return queued
 
     def _prepared_for(self, brokers: tuple[int, ...]) -> PreparedRepair | None:
         """The plan for these brokers, if it is recent and the live brokers are still the same."""
@@ -312,9 +313,9 @@ def _nothing_is_healed(held_back: str) -> KafkaError:
     return PolicyViolation(f"Nothing is healed: {held_back}.")
 
 
-def _shown(plan: Plan) -> Repair:
+def _shown(moves: Sequence[PlannedMove], left_out: Sequence[LeftOut]) -> Repair:
     return Repair(
-        [RepairMove(TopicPartition(move.topic, move.partition), move.original, move.target) for move in plan.moves],
-        {TopicPartition(one.topic, one.partition): one.reason for one in plan.left_out},
-        None if plan.summary.bytes < 0 else plan.summary.bytes,
+        [RepairMove(TopicPartition(move.topic, move.partition), move.original, move.target) for move in moves],
+        {TopicPartition(one.topic, one.partition): one.reason for one in left_out},
+        sum(move.bytes for move in moves),
     )
