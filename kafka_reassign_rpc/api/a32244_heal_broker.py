@@ -6,54 +6,67 @@ Behaviour   The repair does not wait for `failure.interval.ms`, but the brakes h
             NOT_CONTROLLER on any other node.
 """
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from collections.abc import Sequence
+
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    RequestContext,
+    awaited,
+)
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, paced
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.healing.self_healing_status import RepairMove
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import HealBrokerRequest, HealBrokerResponse
+from kafka_reassign_rpc.protocol.sliced_messages import InParts, LargeArray
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 UNKNOWN_SIZE = -1
 
 _Topic = HealBrokerResponse.RepairedTopic
-_LeftOut = HealBrokerResponse.LeftOutPartition
+_Partition = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""The fields of RepairedPartition."""
 
 
-async def handle(node: Node, request: HealBrokerRequest, ctx: RequestContext) -> HealBrokerResponse:
+async def handle(node: Node, request: HealBrokerRequest, ctx: RequestContext) -> Answer:
     controller = active_controller(node)
     if controller is None:
         raise NotController
     found = await controller.heal(request.broker_id, ctx, dry_run=request.dry_run)
-    by_topic: dict[str, list[RepairMove]] = {}
-    for move in found.moves:
-        by_topic.setdefault(move.partition.topic, []).append(move)
-    return HealBrokerResponse(
+    by_topic = await in_turns(_by_topic(found.moves))
+    topics = (
+        InParts(_Topic(version=0, name=name), "partitions", len(partitions), partitions)
+        for name, partitions in by_topic.items()
+    )
+    left_out = ((topic, index, reason) for (topic, index), reason in found.left_out.items())
+    others = {"left_out": LargeArray(len(found.left_out), left_out)}
+    answer = HealBrokerResponse(
         version=0,
         throttle_time_ms=0,
         error_code=0,
         error_message=None,
         bytes_to_copy=UNKNOWN_SIZE if found.bytes is None else found.bytes,
-        topics=[_topic(name, moves) for name, moves in by_topic.items()],
-        left_out=[
-            _LeftOut(version=0, topic=topic, partition_index=index, reason=reason)
-            for (topic, index), reason in found.left_out.items()
-        ],
+        topics=[],
+        left_out=[],
     )
+    answered = await awaited(answer_with(answer, "topics", topics, len(by_topic), len(found.moves), others))
+    await freed(*by_topic.values(), by_topic)
+    return answered
 
 
-def _topic(name: str, moves: list[RepairMove]) -> _Topic:
-    return _Topic(
-        version=0,
-        name=name,
-        partitions=[
-            _Topic.RepairedPartition(
-                version=0,
-                partition_index=move.partition.partition,
-                replicas=list(move.replicas),
-                target=list(move.target),
-            )
-            for move in moves
-        ],
-    )
+def _by_topic(moves: Sequence[RepairMove]) -> Steps[dict[str, list[_Partition]]]:
+    """The moves of each topic, as the encoder takes them."""
+    found: dict[str, list[_Partition]] = {}
+    for move, pause in paced(moves):
+        found.setdefault(move.partition.topic, []).append((move.partition.partition, move.replicas, move.target))
+        if pause:
+            yield
+    return found
 
 
 def fail(_request: HealBrokerRequest, _version: int, error: KafkaError) -> HealBrokerResponse:

@@ -6,14 +6,14 @@ requests.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kafka_reassign_rpc.api.api_definition import Answer, Encoded, Handled, awaited
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import ApiMessage
-from kafka_reassign_rpc.protocol.sliced_messages import InParts, encode_in_slices
+from kafka_reassign_rpc.protocol.sliced_messages import NO_OTHERS, InParts, LargeArray, encode_in_slices
 from kafka_reassign_rpc.support.slice_timer import in_turns
 
 SMALL = 500
@@ -90,17 +90,27 @@ async def _later(steps: AnswerSteps) -> Answer:
     return await awaited(answer)
 
 
-def answer_with(answer: ApiMessage, array: str, elements: Iterable[Any], size: int, items: int = 0) -> Handled:
+def answer_with(
+    answer: ApiMessage,
+    array: str,
+    elements: Iterable[Any],
+    size: int,
+    items: int = 0,
+    others: Mapping[str, LargeArray] = NO_OTHERS,
+) -> Handled:
     """`answer` with these elements in its field `array`: at once where they are few, else encoded in slices.
 
     elements    see `InParts`: they are made one by one, of values that nothing changes meanwhile
     size        how many elements there are
     items       how many items they have in all, where they have arrays of their own
+    others      other fields that may have many elements, by their names
     """
-    if max(size, items) <= SMALL:
+    if max(size, items) + sum([other.size for other in others.values()]) <= SMALL:
         setattr(answer, array, [whole(element) for element in elements])
+        for name, other in others.items():
+            setattr(answer, name, [whole(element) for element in other.elements])
         return answer
-    return _encoded(InParts(answer, array, size, elements))
+    return _encoded(InParts(answer, array, size, elements, others))
 
 
 def whole(element: Any) -> Any:

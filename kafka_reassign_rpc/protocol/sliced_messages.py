@@ -6,6 +6,7 @@ elements takes a tenth of a second to build, as long to encode, and a third of t
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kafka.protocol.schemas.fields.array import ArrayField
@@ -26,18 +27,30 @@ SLICE_BYTES = 8 * 1024
 NUMBERS_IN_SLICE = 10_000
 
 
+class LargeArray(NamedTuple):
+    """Another large array of a message: how many elements it has, and these, as `InParts` has them."""
+
+    size: int
+    elements: Iterable[Any]
+
+
+NO_OTHERS: Mapping[str, LargeArray] = MappingProxyType({})
+
+
 class InParts(NamedTuple):
     """A message, or a structure within one, without its large array, and the elements of that array.
 
     elements  structures, tuples of all fields of one in order, structures `InParts` again, or bytes of an encoded
               structure. They are asked for one by one, and each is forgotten when it is encoded
     size      how many elements there are
+    others    further large arrays, by the names of their fields
     """
 
     message: Any
     array: str
     size: int
     elements: Iterable[Any]
+    others: Mapping[str, LargeArray] = NO_OTHERS
 
 
 def encode_in_slices(body: InParts, *, version: int) -> Generator[None, None, list[bytes]]:
@@ -74,27 +87,28 @@ class _Encoding:
         self._paused_at = 0
 
     def structure(self, field: StructField, body: InParts) -> Iterator[None]:
-        """Encodes a structure and the elements of its large array."""
+        """Encodes a structure and the elements of its large arrays."""
         version, flexible, out = self._version, self._flexible, self._out
         for inner in field.untagged_fields(version):
-            if inner.name == body.array:
+            large = LargeArray(body.size, body.elements) if inner.name == body.array else body.others.get(inner.name)
+            if large is not None:
                 if flexible:
-                    UnsignedVarInt32.encode_into(out, body.size + 1)
+                    UnsignedVarInt32.encode_into(out, large.size + 1)
                 else:
-                    Int32.encode_into(out, body.size)
-                yield from self._elements(inner.array_of, body)
+                    Int32.encode_into(out, large.size)
+                yield from self._elements(inner.array_of, large)
             else:
                 value = getattr(body.message, inner.name)
                 inner.encode_into(value, out, version=version, compact=flexible, tagged=flexible)
         if flexible:
             field.tagged_fields(version).encode_into(body.message, out, version=version)
 
-    def _elements(self, field: StructField, body: InParts) -> Iterator[None]:
+    def _elements(self, field: StructField, array: LargeArray) -> Iterator[None]:
         out = self._out
         of_object = field.compiled_encode_into(self._version, compact=self._flexible, tagged=self._flexible)
         of_tuple = _tuple_encoder(field, self._version, self._flexible)
         count = 0
-        for element in body.elements:
+        for element in array.elements:
             count += 1
             if isinstance(element, bytes):
                 out.ensure(len(element))
@@ -110,8 +124,8 @@ class _Encoding:
             if self._steps >= SLICE or out.pos - self._paused_at >= SLICE_BYTES:
                 self._pause()
                 yield
-        if count != body.size:
-            raise ValueError(f"{count} elements, {body.size} are announced")
+        if count != array.size:
+            raise ValueError(f"{count} elements, {array.size} are announced")
 
     def _pause(self) -> None:
         self._steps = 0

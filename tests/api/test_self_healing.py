@@ -1,5 +1,10 @@
 """DescribeSelfHealing and HealBroker: failed brokers, and an operator's order to heal one."""
 
+import asyncio
+from inspect import isawaitable
+from typing import Any
+
+from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     BrokerRepair,
     FailedBroker,
@@ -9,9 +14,11 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
 )
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_request, encode_response
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, HealBrokerRequest
-from tests.api.ask import ask
+from tests.api.ask import PEER, ask
 from tests.api.model_node import ModelNode
+from tests.longest_turn import longest_turn
 
 
 async def test_46_6_lost_brokers_are_shown_with_their_times_and_with_what_holds_repairs_back() -> None:
@@ -72,3 +79,36 @@ async def test_46_only_the_controller_answers_about_failed_brokers() -> None:
     node.controller.active = False
     assert (await ask(node, DescribeSelfHealingRequest(version=0), 0)).error_code == 41
     assert (await ask(node, HealBrokerRequest(version=0, broker_id=3, dry_run=True), 0)).error_code == 41
+
+
+async def test_46_3_and_sv_6_a_repair_of_many_partitions_is_answered_in_slices() -> None:
+    node = ModelNode()
+    assert node.controller is not None
+    count = 30_000
+    moves = [RepairMove(TopicPartition(f"t{at % 100}", at), (1, 2, 3), (1, 2, 4)) for at in range(count)]
+    left_out = {TopicPartition("u", at): "no live replica is in sync" for at in range(count)}
+    node.controller.repair = Repair(moves, left_out, 900)
+    dispatcher = Dispatcher(node)
+    request = decode_request(
+        encode_request(
+            HealBrokerRequest(version=0, broker_id=3, dry_run=True), version=0, correlation_id=7, client_id="test"
+        )[4:]
+    )
+    with longest_turn() as turn:
+        await asyncio.create_task(answered(dispatcher, request))
+    assert turn.seconds < 0.04, "in one go it takes 0.2 s"
+    answer = await ask(node, HealBrokerRequest(version=0, broker_id=3, dry_run=True), 0)
+    assert {
+        (topic.name, one.partition_index, tuple(one.replicas), tuple(one.target))
+        for topic in answer.topics
+        for one in topic.partitions
+    } == {(move.partition.topic, move.partition.partition, move.replicas, move.target) for move in moves}
+    assert {(one.topic, one.partition_index): one.reason for one in answer.left_out} == left_out
+
+
+async def answered(dispatcher: Dispatcher, request: Any) -> None:
+    """The node has the bytes of its answer."""
+    result = dispatcher.handle(request, PEER)
+    answer = await result if isawaitable(result) else result
+    if not isinstance(answer, list | bytes):
+        encode_response(answer, version=0, correlation_id=7)

@@ -15,7 +15,7 @@ the queue.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -49,8 +49,8 @@ from kafka_reassign_rpc.planner.planner_cluster import (
     PlannerPartition,
     PlannerTopic,
 )
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
-from kafka_reassign_rpc.support.slices import SliceCounter
+from kafka_reassign_rpc.support.slice_timer import SliceTimer, in_turns
+from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 log = logging.getLogger(__name__)
 
@@ -170,11 +170,11 @@ class Healer:
         try:
             if dry_run:
                 plan = (await self._prepare((broker,))).plan
-                return _shown(plan.moves, plan.left_out)
+                return await in_turns(_shown(plan.moves, plan.left_out))
             queued = await self._heal((broker,), by)
         except PlanError as error:
             raise PolicyViolation(f"Nothing can be healed: {error}.") from error
-        return _shown(queued.moves, queued.left_out)
+        return await in_turns(_shown(queued.moves, queued.left_out))
 
     def _pause(self, found: FailedBrokersReport) -> float | None:
         """Seconds until the next diagnosis if nothing happens; None: for ever."""
@@ -313,9 +313,18 @@ def _nothing_is_healed(held_back: str) -> KafkaError:
     return PolicyViolation(f"Nothing is healed: {held_back}.")
 
 
-def _shown(moves: Sequence[PlannedMove], left_out: Sequence[LeftOut]) -> Repair:
-    return Repair(
-        [RepairMove(TopicPartition(move.topic, move.partition), move.original, move.target) for move in moves],
-        {TopicPartition(one.topic, one.partition): one.reason for one in left_out},
-        sum(move.bytes for move in moves),
-    )
+def _shown(moves: Sequence[PlannedMove], left_out: Sequence[LeftOut]) -> Generator[None, None, Repair]:
+    """For operators; yields every `SLICE` partitions."""
+    found: list[RepairMove] = []
+    reasons: dict[TopicPartition, str] = {}
+    copied = 0
+    for move, pause in in_slices(moves, SLICE):
+        found.append(RepairMove(TopicPartition(move.topic, move.partition), move.original, move.target))
+        copied += move.bytes
+        if pause:
+            yield
+    for one, pause in in_slices(left_out, SLICE):
+        reasons[TopicPartition(one.topic, one.partition)] = one.reason
+        if pause:
+            yield
+    return Repair(found, reasons, copied)
