@@ -91,7 +91,8 @@ HERE = {
     "BrokerNotAvailable": "The broker is not registered. Check that it runs",
     "CoordinatorLoadInProgress": "The client tries again on its own",
     "NotCoordinator": "The client looks for the coordinator and tries again on its own",
-    "SecurityDisabled": "The server runs without an authorizer, so there are no ACLs to show or change: set `authorizer.class.name`",
+    "SecurityDisabled": "The server runs without an authorizer, so there are no ACLs to show or change: set "
+    "`authorizer.class.name`",
     "ResourceNotFound": "The user has no such SCRAM credential",
     "ThrottlingQuotaExceeded": "The client's controller_mutation_rate is used up. Wait as long as the answer says",
     "DuplicateResource": "Name each user once",

@@ -82,7 +82,7 @@ async def test_sv_11_a_server_that_does_not_answer_is_named_and_the_others_are_s
     found = await feed.newest(EventsRequest(""), 0)
     assert [one["at"] for one in found.events] == [1]
     assert {one.server: one.why for one in found.missing} == {
-        2: "it keeps no event log", 3: "no answer", 4: "refused",
+        2: "it keeps no event log", 3: "no answer", 4: "connection refused",
     }  # fmt: skip
     logs[2].asked.clear()
     await times(feed)

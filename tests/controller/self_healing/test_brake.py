@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.healing.healing_settings import CHUNK, GRACE_MS, MAX_BROKERS, PAUSED
+from kafka_reassign_rpc.core.healing.healing_settings import CHUNK, GRACE_MS, MAX_BROKERS, PAUSED, HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -62,22 +62,24 @@ async def test_46_6_a_pause_stops_the_waiting_moves_of_a_repair_until_it_ends(zk
 async def test_46_6_a_pause_keeps_a_waiting_repair_from_taking_over_another_move(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
-    """Broker 5 fails, to which a-0 moves: the repair of a-0 gives that move another target, and has nothing to copy."""
-    await put(zk, {("a", 0): (1, 2)})
+    """The broker fails to which the repair of a-0 moves: another repair gives that move another target."""
+    await put(zk, {("a", 0): (1, 3)}, brokers=(1, 2, 4))
     async with elected_controller(zk_connect) as controller:
-        await controller.alter({("a", 0): (1, 5)})
-        await zk.delete(znode_paths.broker(5))
-        healing = HealingController(controller)
+        healing = HealingController(controller, HealingSettings(interval_ms=60_000, max_percentage=100))
+        await healing.heal_when_due()
+        first = controller.partition("a", 0).target
+        await zk.delete(znode_paths.broker(first[1]))
         await healing.read_brokers()
         await healing.diagnose()
         await healing.diagnose(after_ms=60_000)
-        assert queued(controller) == {("a", 0): (1, 2)}
+        second = (1, {2: 4, 4: 2}[first[1]])
+        assert queued(controller) == {("a", 0): second}
         await healing.configure(**{PAUSED: "true"})
         await controller.start_queued_moves()
-        assert controller.partition("a", 0).target == (1, 5)
+        assert controller.partition("a", 0).target == first
         await healing.configure()
         await controller.start_queued_moves()
-        assert controller.partition("a", 0).target == (1, 2)
+        assert controller.partition("a", 0).target == second
 
 
 async def test_46_6_the_brake_stops_the_waiting_moves_of_a_repair_at_once_and_they_go_on_when_brokers_return(

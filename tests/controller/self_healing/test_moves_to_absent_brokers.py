@@ -32,7 +32,7 @@ async def test_46_3_a_clients_move_waits_for_its_lost_adding_broker_while_what_t
         healing = HealingController(controller)
         await healing.read_brokers()
         await healing.diagnose()
-        assert healing.new_events() == [("heal.noticed", "it is gone, with 1 replicas")]
+        assert healing.new_events() == [("heal.noticed", "it is gone, with 1 replica")]
         await healing.diagnose(after_ms=MINUTE)
         await controller.start_queued_moves()
         moves = {name: controller.partition(name).move for name in ("a", "b")}

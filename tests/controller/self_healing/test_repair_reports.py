@@ -21,23 +21,23 @@ TOO_FEW = "replication factor 3 is larger than the 2 brokers that can hold a rep
 async def test_46_6_each_move_of_a_repair_counts_for_its_broker_also_when_retargeted_or_when_the_broker_is_back(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
-    """`a-0` was on its way to broker 3 when that failed: the replica is gone once the move has another target."""
-    await put(zk, {("a", 0): (1, 2), ("a", 1): (1, 3)}, brokers=(1, 2, 4))
-    await register(zk, 3)
+    """The repair of `a-0` was on its way to a broker that failed too: its replica there is gone with the new target."""
+    await put(zk, {("a", 0): (1, 3), ("a", 1): (1, 2), ("a", 2): (1, 4)}, brokers=(1, 2, 4))
     async with elected_controller(zk_connect) as controller:
         healing = HealingController(controller, HealingSettings(interval_ms=MINUTE, max_percentage=100))
-        await controller.alter({("a", 0): (4, 3)})
-        await zk.delete(znode_paths.broker(3))
+        await healing.heal_when_due()
+        (_, new) = controller.partition("a", 0).target
+        await zk.delete(znode_paths.broker(new))
         await healing.read_brokers()
         await healing.heal_when_due()
         await healing.diagnose()
         status = await healing.healer.status()
-        assert (status.moving, status.repairs) == (2, [BrokerRepair(3, waiting=0, moving=2)])
-        await register(zk, 3)
+        assert (status.moving, status.repairs) == (2, [BrokerRepair(new, waiting=0, moving=2)])
+        await register(zk, new)
         await healing.read_brokers()
         await healing.diagnose()
         status = await healing.healer.status()
-        assert (status.moving, status.repairs) == (2, [BrokerRepair(3, waiting=0, moving=2, is_back=True)])
+        assert (status.moving, status.repairs) == (2, [BrokerRepair(new, waiting=0, moving=2, is_back=True)])
 
 
 async def test_46_6_impossible_repairs_are_in_the_status_and_the_metrics_until_they_are_possible(
