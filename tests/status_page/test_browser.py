@@ -57,7 +57,7 @@ async def test_sv_11_the_page_shows_everything_and_follows_and_what_others_wrote
     replicas = {number: (1 + number % 5, 1 + (number + 1) % 5) for number in range(4)}
     targets = {("payments", number): (1 + (number + 2) % 5, 1 + (number + 3) % 5) for number in range(4)}
     await world.create_topic("payments", replicas, held=True)
-    await world.create_topic("audit-log", {0: (1, 2)})
+    await world.create_topic("audit-log", {0: (1, 2), 1: (1, 5)})
     await world.configure("brokers", "<default>", {RATE: "1", MAX_PER_CLUSTER: "4"})
     await world.alter(targets, reason=HOSTILE)
     await world.alter({("audit-log", 0): (4, 5)}, reason="OPS-77")
