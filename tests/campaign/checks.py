@@ -117,7 +117,8 @@ def directories(facts: Facts) -> list[str]:
     found = []
     for held in facts.held:
         expected = wanted.get((held.broker, held.name))
-        if held.topic_id != expected and "strays" in TOLERATED and _is_stray(held, facts):
+        is_wanted = expected is not None and held.topic_id == expected
+        if not is_wanted and "strays" in TOLERATED and _is_stray(held, facts):
             continue
         places[held.broker, held.name].append(held.log_dir)
         where = f"broker {held.broker} has {held.log_dir}/{held.name}"

@@ -100,6 +100,8 @@ def test_sv_4_a_directory_that_was_dropped_while_its_broker_was_away_is_tolerate
     assert checks.directories(replace(facts, absences=(Absence(3, 101, 110),))) == []
     assert checks.directories(replace(facts, absences=(Absence(2, 101, 110),))) != []
     assert checks.directories(replace(facts, absences=(Absence(3, 50, 60),))) != []
+    killed_early = replace(facts, held=(*WELL.held, Held(3, "data-0", "t-9", None, written=100)))
+    assert checks.directories(replace(killed_early, absences=(Absence(3, 101, 110),))) == [], "before it noted the id"
     away = (Absence(1, 0, 200),)
     frozen = replace(facts, absences=(Absence(3, 90, 95),))
     assert checks.directories(replace(frozen, settled=(Settled("t-0", frozenset({1, 2}), 93),))) == []
