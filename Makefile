@@ -55,6 +55,7 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/kafka-reassign-rpc prepare || echo "Jobs of the pipeline start slower; all else works"
 	@touch $@
 
 kerberos: venv  ## what the tests of Kerberos need: they run where a KDC, its headers and a compiler are (CONTRIBUTING.md)

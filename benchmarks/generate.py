@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.cluster import SERVER_ID, Cluster, controlling, zipf
-from benchmarks.sooner import in_start_order
 from benchmarks.tables import show
 from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.pipeline.planning import plan_job
@@ -25,6 +24,7 @@ from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
 from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
+from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from kafka_reassign_rpc.support.human_units import duration, size
 from tests.stock import topicmappr
 from tests.stock.generate import Figures, Placement, figures, generated, planned, planned_moves

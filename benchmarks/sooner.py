@@ -20,7 +20,7 @@ from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, int
 from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate_batches
-from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys
+from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from kafka_reassign_rpc.support.human_units import duration, size
 from tests.planner.shapes import SHAPES, shaped
 
@@ -74,15 +74,6 @@ def _figures(cluster: PlannerCluster, plan: Plan) -> Sequence[str]:
         f"{plan.summary.imbalance_after['bytes']:.1%}",
         f"{_on_few_racks(cluster, plan.moves):,}",
     )
-
-
-def in_start_order(moves: Sequence[PlannedMove], network: NetworkLimits) -> list[PlannedMove]:
-    """The moves in the order in which the plan job starts them."""
-    sums = QueueSums()
-    for move in moves:
-        sums.add(move)
-    keys = StartKeys(sums, network)
-    return sorted(moves, key=lambda move: (move.priority, -keys.key(move, _chance(move)), move.topic, move.partition))
 
 
 def _chance(move: PlannedMove) -> float:

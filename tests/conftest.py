@@ -39,6 +39,7 @@ LOOPS: Mapping[str, Callable[[], asyncio.AbstractEventLoop]] = {
 ON_SPARK = (
     "tests/pipeline/test_real_clusters",
     "tests/pipeline/test_plan_command",
+    "tests/pipeline/test_plan_in_memory",
     "tests/pipeline/test_plan_job",
     "tests/pipeline/test_plan_room",
     "tests/pipeline/test_figures_by_hand",

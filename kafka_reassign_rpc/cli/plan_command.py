@@ -3,7 +3,7 @@
 import argparse
 import shlex
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_reassign_rpc.cli import plan_show_command
@@ -15,6 +15,8 @@ from kafka_reassign_rpc.cli.value_parsers import byte_count, share, whole
 from kafka_reassign_rpc.support.counted import counted
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
     from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
     from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -278,20 +280,25 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 
     plan_input.check(job)  # what is wrong is told before PySpark is imported, which takes seconds
+    rows = snapshot_files.count_partitions(job.snapshot)
     from kafka_reassign_rpc.pipeline.planning import plan_job
+    from kafka_reassign_rpc.pipeline.reports import plan_report
+    from kafka_reassign_rpc.pipeline.spark_session import is_small
 
     status = Status()
-    try:
+
+    def start_spark() -> "AbstractContextManager[SparkSession]":
         status.show("starting Spark")
-        rows = snapshot_files.count_partitions(job.snapshot)
-        page = "kafka_reassign_rpc.pipeline.reports.plan_report"
-        with (
-            ThreadPoolExecutor(1) as drawing,
-            spark_session(f"plan {job.goal.kind}", arguments, rows, runs_python=True, imports=page) as spark,
-        ):
-            summary = plan_job.run(spark, job, status.show)
-            status.show("drawing the report")
-            drawn = drawing.submit(_draw, job.out)  # while Spark ends
+        return spark_session(f"plan {job.goal.kind}", arguments, rows)
+
+    try:
+        if is_small(arguments.master, rows):
+            summary = plan_job.run_small(start_spark, job, status.show)
+        else:
+            with start_spark() as spark:
+                summary = plan_job.run(spark, job, status.show)
+        status.show("drawing the report")
+        report = plan_report.write(job.out)
     finally:
         status.clear()
     for note in summary.notes:
@@ -299,16 +306,10 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     for left in summary.left_out:
         named = ", ".join(left.first[:5]) + (", …" if left.partitions > 5 else "")
         say(f"left out: {counted(left.partitions, 'partition')}: {left.reason} ({named})")
-    print("\n".join([summary_text(summary, job.out), *_first_moves(summary, job.out), f"  report    {drawn.result()}"]))  # noqa: T201
+    print("\n".join([summary_text(summary, job.out), *_first_moves(summary, job.out), f"  report    {report}"]))  # noqa: T201
     if not summary.complete:
         return INCOMPLETE
     return 0 if summary.moves else NOTHING_TO_MOVE
-
-
-def _draw(plan: "StorePath") -> "StorePath":
-    from kafka_reassign_rpc.pipeline.reports import plan_report
-
-    return plan_report.write(plan)
 
 
 def summary_text(summary: "PlanSummary", out: "StorePath") -> str:
@@ -361,7 +362,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 
-    with spark_session("verify", arguments, snapshot_files.count_partitions(path), runs_python=True) as spark:
+    with spark_session("verify", arguments, snapshot_files.count_partitions(path)) as spark:
         require_executors(spark, path, plan)
         broken = verify(spark, path, plan)
     for one in broken:

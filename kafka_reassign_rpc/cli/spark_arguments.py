@@ -73,7 +73,6 @@ def spark_session(
     arguments: argparse.Namespace,
     rows: int | None = None,
     *,
-    runs_python: bool = False,
     imports: str | None = None,
 ) -> "AbstractContextManager[SparkSession]":
     """A session with the arguments for Spark, which are checked already. For the others see `spark_session.session`."""
@@ -86,6 +85,5 @@ def spark_session(
         settings=_properties(arguments),
         send_packages=arguments.executor_packages == "sent",
         rows=rows,
-        runs_python=runs_python,
         imports=imports,
     )

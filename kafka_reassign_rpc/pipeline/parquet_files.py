@@ -5,7 +5,7 @@ Memory is bounded by one row group, whatever the number of rows.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -183,16 +183,32 @@ def read(path: StorePath, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches(list(record_batches(path, schema)), schema=schema)
 
 
-def record_batches(path: StorePath, schema: pa.Schema, *, rows: int = GROUP_ROWS) -> Iterator[pa.RecordBatch]:
-    """A table batch by batch, in the order of its rows. Raises BadInput."""
-    check(path, schema)
+def record_batches(
+    path: StorePath, schema: pa.Schema, *, rows: int = GROUP_ROWS, added: Collection[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """A table batch by batch, in the order of its rows. Raises BadInput.
+
+    added    the columns that a file may lack: its rows have nulls there
+    """
+    check(path, pa.schema([field for field in schema if field.name not in added]))
     for file in table_files(path):
         try:
             with open_for_arrow(file, "rb") as source, pq.ParquetFile(source) as opened:
-                for batch in opened.iter_batches(rows, columns=schema.names):
-                    yield batch.select(schema.names).cast(schema)
+                held = [name for name in schema.names if name in opened.schema_arrow.names]
+                for batch in opened.iter_batches(rows, columns=held):
+                    yield _with_all_columns(batch, schema)
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(file, "cannot be read to its end", error) from None
+
+
+def _with_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [
+        batch.column(field.name).cast(field.type)
+        if field.name in batch.schema.names
+        else pa.nulls(batch.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def spark_schema(schema: pa.Schema) -> "StructType":

@@ -32,7 +32,7 @@ def prepare(show_status: Callable[[str], None], archive: Path) -> None:
         made, snapshot = Path(directory) / archive.name, Path(directory) / "snapshot"
         _write_snapshot(snapshot)
         show_status("starting Spark")
-        with session("prepare", rows=_PARTITIONS, runs_python=True, classes_to=made) as spark:
+        with session("prepare", rows=_PARTITIONS, classes_to=made) as spark:
             for kind in (GoalKind.HEAL, GoalKind.REBALANCE):
                 show_status(f"running a small job: plan {kind}")
                 plan_job.run(spark, PlanJob(snapshot, Path(directory) / kind, Goal(kind)))

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
@@ -79,7 +79,6 @@ def session(
     java: str = "",
     send_packages: bool = True,
     rows: int | None = None,
-    runs_python: bool = False,
     classes_to: Path | None = None,
     imports: str | None = None,
 ) -> Iterator[SparkSession]:
@@ -88,7 +87,6 @@ def session(
     memory          the driver's heap; java: more options of its JVM
     settings        Spark's properties; they go before those that are set here
     rows            partitions that the job reads; None: not known. Few of them need less with a local master
-    runs_python     a small job has steps in Python: the process for them starts while the session does
     classes_to      the JVM writes the archive of classes to this file when it ends
     imports         a module that the job imports later: here, while the JVM starts
     send_packages   executors of a remote master get this package and msgspec from here, else they must have them
@@ -96,9 +94,9 @@ def session(
     Raises JobFailed where Java is missing or the master cannot be reached.
     """
     given = dict(settings or {})
-    is_small = is_local(master) and rows is not None and rows <= SMALL_ROWS
+    small = rows is not None and is_small(master, rows)
     classes = class_archive.options_to_use() if classes_to is None else class_archive.options_to_make(classes_to)
-    options = " ".join(filter(None, [_JVM_OPTIONS, _SMALL_JVM if is_small else "", classes, java]))
+    options = " ".join(filter(None, [_JVM_OPTIONS, _SMALL_JVM if small else "", classes, java]))
     with tempfile.TemporaryDirectory(prefix="spark-") as scratch, tempfile.TemporaryFile() as log:
         chosen = {
             "spark.master": master,
@@ -109,7 +107,7 @@ def session(
             **_SETTINGS,
             **_s3_settings(),
             **(_local_settings(scratch) if is_local(master) else {}),
-            **(_SMALL_SETTINGS if is_small else {}),
+            **(_SMALL_SETTINGS if small else {}),
             **given,
         }
         if send_packages and not is_local(master):
@@ -120,8 +118,7 @@ def session(
         try:
             with _python_of_executors(master, given.get("spark.pyspark.python")):
                 context = _context(chosen, gateway)
-            starting = _worker_started(context) if is_small and runs_python else nullcontext()
-            with starting, spark_errors_as_job_failed():
+            with spark_errors_as_job_failed():
                 yield SparkSession(context)
         except (JobFailed, ConnectionError):
             if not _has_ended(gateway):
@@ -129,7 +126,7 @@ def session(
             raise JobFailed(_reason_of_exit(log, memory)) from None
         finally:
             if context is not None:
-                _stop_context(context, gateway)
+                _stop_context(context, gateway, kill=is_local(master) and classes_to is None)
             _end_jvm(gateway, _JVM_EXIT_SECONDS if classes_to is None else _ARCHIVE_SECONDS)
 
 
@@ -156,25 +153,14 @@ def _imported(module: str | None) -> Iterator[None]:
         importing.join()
 
 
-@contextmanager
-def _worker_started(context: SparkContext) -> Iterator[None]:
-    """Spark's daemon for Python starts in the background, and imports what planning needs."""
-
-    def start() -> None:
-        with suppress(Exception):  # the job itself fails for the same reason, and says it
-            context.parallelize([0], 1).count()
-
-    starting = threading.Thread(target=start, name="start of a Python worker")
-    starting.start()
-    try:
-        yield
-    finally:
-        starting.join()
-
-
 def is_local(master: str) -> bool:
     """Whether the driver is the only executor (local-cluster, for Spark's own tests, has others)."""
     return master == "local" or master.startswith("local[")
+
+
+def is_small(master: str, rows: int) -> bool:
+    """Whether a job of so many partitions needs no more than one task at a time, on this machine."""
+    return is_local(master) and rows <= SMALL_ROWS
 
 
 def _local_settings(scratch: str) -> dict[str, str]:
@@ -283,11 +269,17 @@ def _reason_of_exit(log: IO[bytes], memory: str) -> str:
     return f"Spark's Java process has ended: {_last_line(log)}"
 
 
-def _stop_context(context: SparkContext, gateway: Any) -> None:
-    if gateway.proc.poll() is None:
+def _stop_context(context: SparkContext, gateway: Any, *, kill: bool) -> None:
+    """With `kill` at once: a JVM whose only executor is itself keeps nothing that is needed, and takes a second to end.
+    Its files lie in the session's own directory."""
+    if gateway.proc.poll() is None and not kill:
         SparkSession(context).stop()
         return
-    context._jsc = None  # the JVM has ended: there is nothing to stop
+    context._accumulatorServer.shutdown()  # these two first, else they report the end of the JVM as an error
+    gateway.shutdown()
+    gateway.proc.kill()
+    gateway.proc.wait()
+    context._jsc = None  # there is nothing to stop
     context.stop()
     SparkSession._instantiatedSession = SparkSession._activeSession = None
 

@@ -1,4 +1,4 @@
-"""A whole plan in this process, in slices: for self-healing inside a controller, for tests, for small clusters."""
+"""A whole plan in this process, in slices: for self-healing inside a controller, and for tests."""
 
 from collections.abc import Iterator
 

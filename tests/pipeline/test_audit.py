@@ -1,5 +1,6 @@
 """Audits of snapshots with known findings."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -129,7 +130,7 @@ def test_dp_5_an_audit_of_many_snapshots_reads_each_table_as_one_relation_and_ke
     before = set(spark.sparkContext._jsc.getPersistentRDDs())
     frames = audit_job.audit_tables(spark, snapshot_series.find_snapshots(tmp_path), None)
     relations = {
-        name: frame._jdf.queryExecution().optimizedPlan().toString().count("Relation ")
+        name: len(re.findall(r"\bRelation ", frame._jdf.queryExecution().optimizedPlan().toString()))
         for name, frame in frames.items()
         if name not in ("spread", "brokers")  # these share a small table, which stays in memory
     }

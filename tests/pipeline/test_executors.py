@@ -15,7 +15,7 @@ from tests.pipeline.spark_cluster import PYTHON, SPARK
 TASK = """
 import sys
 sys.path[:0] = sys.argv[1:]
-from kafka_reassign_rpc.pipeline.planning import plan_rules, rounds_on_spark, snapshot_chunks
+from kafka_reassign_rpc.pipeline.planning import chunks_on_spark, plan_rules, rounds_on_spark
 import kafka_reassign_rpc
 print(kafka_reassign_rpc.__file__)
 """

@@ -6,9 +6,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline.planning import plan_job
-from kafka_reassign_rpc.pipeline.planning.arriving_replicas import with_arriving
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
+from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMemory
+from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
+from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import with_arriving
 from kafka_reassign_rpc.pipeline.planning.verify_room import BrokerSpace, broker_spaces, overfull_brokers
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
@@ -53,7 +55,9 @@ def write_snapshot(path: Path) -> Path:
 
 def test_dp_2_plan_and_verifier_read_the_same_room_from_a_snapshot(tmp_path: Path, spark: SparkSession) -> None:
     path = write_snapshot(tmp_path / "s")
-    assert with_arriving(spark, path, read_brokers(path)) == {
+    arriving = SnapshotOnSpark(spark, path, tmp_path).arriving()
+    assert arriving == SnapshotInMemory(path).arriving()
+    assert with_arriving(read_brokers(path), arriving) == {
         1: PlannerBroker(1),
         2: PlannerBroker(2, None, True, 5000, 1000, arriving=890 + 60 + 30),
         3: PlannerBroker(3, None, True, 2000, 800, arriving_unknown=1, volumes=(Volume(1000, 500), Volume(1000, 300))),

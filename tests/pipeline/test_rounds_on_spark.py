@@ -2,7 +2,7 @@
 
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline.planning import snapshot_chunks
+from kafka_reassign_rpc.pipeline.planning import chunks_on_spark, snapshot_chunks
 from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import RoundsOnSpark, pack, unpack_topics
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
@@ -47,10 +47,10 @@ def test_dp_6_a_huge_topic_is_the_work_of_several_tasks(spark: SparkSession) -> 
     )
     everything = frozenset({1, 2, 3})
     facts = snapshot_chunks.ClusterFacts(Goal(GoalKind.REBALANCE), everything, everything, {}, 1)
-    chunks = snapshot_chunks.read_chunks(partitions, facts, 8)
+    chunks = chunks_on_spark.read_chunks(partitions, facts, 8)
     found = chunks.mapPartitions(lambda task: [[len(t.partitions) for c in task for t in unpack_topics((c[0], b""))]])
     sizes = [task for task in found.collect() if task]
-    survey = snapshot_chunks.survey_chunks(chunks)
+    survey = chunks_on_spark.survey_chunks(chunks)
     chunks.unpersist()
     assert sorted(size for task in sizes for size in task) == [2001, 5000, 5000]
     assert len(sizes) > 1
@@ -84,7 +84,7 @@ def test_dp_6_only_partitions_that_the_goal_may_move_count_as_work_of_rounds(spa
         *("cast(5 as bigint) bytes", "1.0D produce_rate", "1.0D fetch_rate"),
     )
     facts = snapshot_chunks.ClusterFacts(Goal(GoalKind.HEAL), frozenset({1, 2, 3}), frozenset({1, 2}), {}, 1)
-    chunks = snapshot_chunks.read_chunks(partitions, facts, 8)
-    survey = snapshot_chunks.survey_chunks(chunks)
+    chunks = chunks_on_spark.read_chunks(partitions, facts, 8)
+    survey = chunks_on_spark.survey_chunks(chunks)
     chunks.unpersist()
     assert (survey.survey.partitions, survey.kept) == (3000, 30)

@@ -202,7 +202,11 @@ def ordered(moves: Sequence[PlannedMove], network: NetworkLimits = TEN) -> list[
     for one in moves:
         sums.add(one)
     keys = StartKeys(sums, network)
-    return sorted(moves, key=lambda one: (one.priority, -keys.key(one, one.partition * 0.618 % 1), one.partition))
+
+    def start_key(one: PlannedMove) -> float:
+        return keys.start_key(one, int(2**63 * (one.partition * 0.618 % 1)))
+
+    return sorted(moves, key=lambda one: (one.priority, -start_key(one), one.partition))
 
 
 def test_dp_3_the_longest_queue_comes_first_and_within_it_the_largest_move() -> None:

@@ -1,10 +1,13 @@
-"""The planner on Spark.
+"""The planner as a job: on Spark, or in this process where the snapshot is small.
 
 plan_job.py           the job: reads a snapshot, plans, writes the plan, verifies it
 plan_input.py         the input of the job, and what can be checked of it before Spark starts
 snapshot_brokers.py   reads the brokers of a snapshot
-arriving_replicas.py  what moves have yet to copy to each broker
-snapshot_chunks.py    reads a snapshot in chunks of whole topics, and names rows that cannot be used
+snapshot_to_plan.py   what the job needs of a snapshot: its partitions, what is on its way, rounds, the moves found
+snapshot_on_spark.py  a snapshot that Spark reads
+snapshot_in_memory.py a small snapshot in this process, and the planner's rounds over it
+snapshot_chunks.py    cuts partitions into chunks of whole topics, and names rows that cannot be used
+chunks_on_spark.py    reads these chunks on Spark
 rounds_on_spark.py    the planner's rounds as Spark jobs over these chunks
 simulation_figures.py the simulation of a plan as figures of its summary
 verify_job.py         checks a plan against its snapshot, without any code of the planner

@@ -1,26 +1,31 @@
-"""The plan job: reads a snapshot, plans on Spark, writes the plan (see `plan_writer`), verifies and publishes it.
+"""The plan job: reads a snapshot, plans, writes the plan (see `plan_writer`), verifies and publishes it.
 
-The pure planner takes all decisions, chunk by chunk (see `snapshot_chunks`). The driver never collects the partition
-table. It reads the moves one Spark partition at a time, in the order in which they start.
+The pure planner takes all decisions, chunk by chunk (see `snapshot_chunks`): on Spark, where the driver never collects
+the partition table and reads the moves one Spark partition at a time, or in this process where the snapshot is small.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import msgspec
-from pyspark import RDD, StorageLevel
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline.executor_probe import checkpoint_directory, require_executors
+from kafka_reassign_rpc.pipeline.executor_probe import require_executors
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
-from kafka_reassign_rpc.pipeline.planning import plan_input, snapshot_chunks
-from kafka_reassign_rpc.pipeline.planning.arriving_replicas import with_arriving
+from kafka_reassign_rpc.pipeline.planning import plan_input
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import MOVE_FIELDS, RoundsOnSpark, queue_sums, to_row
 from kafka_reassign_rpc.pipeline.planning.simulation_figures import bottleneck_figures, timeline_figures, with_times
 from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
-from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED_ROWS, SnapshotSurvey
+from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED_ROWS, ClusterFacts, SnapshotSurvey
+from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMemory
+from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
+from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import (
+    FoundMoves,
+    PlanningRounds,
+    SnapshotToPlan,
+    with_arriving,
+)
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
@@ -40,7 +45,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.goals_and_options import PlanError
-from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove, PlannerSummary
+from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
 from kafka_reassign_rpc.planner.proposals.forced_proposals import ON_ITS_WAY
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
@@ -48,50 +53,57 @@ from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
 from kafka_reassign_rpc.planner.scheduling.move_batching import into_batches
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps
-from kafka_reassign_rpc.planner.scheduling.queue_order import StartKeys
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import counted
 
 _MIN_ISR = "min.insync.replicas"
-_ROWS_PER_TASK = 50_000
 
 Status = Callable[[str], None]
+StartSpark = Callable[[], AbstractContextManager[SparkSession]]
 
 
 def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
     """Plan, write, verify, publish. Raises BadInput for input that cannot be used, JobFailed if verification fails."""
     meta = plan_input.check(job)
     require_executors(spark, job.snapshot, out=job.out)
-    brokers = with_arriving(spark, job.snapshot, read_brokers(job.snapshot))
+    return _run(job, meta, SnapshotOnSpark(spark, job.snapshot, job.out), lambda: nullcontext(spark), show_status)
+
+
+def run_small(start_spark: StartSpark, job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
+    """The same for a small snapshot: plans in this process; Spark starts afterwards, and verifies the plan."""
+    meta = plan_input.check(job)
+    return _run(job, meta, SnapshotInMemory(job.snapshot), start_spark, show_status)
+
+
+def _run(
+    job: PlanJob, meta: SnapshotMeta, snapshot: SnapshotToPlan, start_spark: StartSpark, show_status: Status
+) -> PlanSummary:
+    brokers = with_arriving(read_brokers(job.snapshot), snapshot.arriving())
     live = frozenset(broker.id for broker in brokers.values() if broker.live)
-    facts = snapshot_chunks.ClusterFacts(job.goal, frozenset(brokers), live, *_min_isrs(job.snapshot))
-    table = snapshot_files.data_frame(spark, job.snapshot, "partitions")
-    rows = snapshot_files.count_partitions(job.snapshot)
-    show_status(f"reading {counted(rows, 'partition')}")
-    chunks = snapshot_chunks.read_chunks(table, facts, _tasks(spark, rows))
-    found = snapshot_chunks.survey_chunks(chunks)
-    notes = [*_check_rows(found, brokers, job), *_name_unknown_sizes(table, found.survey.unknown_sizes)]
-    with PlanWriter(job.out) as writer, checkpoint_directory(spark, job.out) as forget:
-        rounds = RoundsOnSpark(chunks, tasks=_tasks(spark, found.kept), forget=forget)
-        try:
-            coordinator = RoundCoordinator(brokers.values(), job.goal, job.options)
-            coordinator.notes += notes
-            coordinator.begin(found.survey)
-            _decide(coordinator, rounds, show_status)
-            show_status("writing moves and batches")
-            written = _write(spark, writer, rounds.collect_moves(coordinator.round_parameters()), job, show_status)
-        except PlanError as error:
-            raise BadInput(str(error)) from None
-        finally:
-            rounds.close()
+    show_status(f"reading {counted(snapshot_files.count_partitions(job.snapshot), 'partition')}")
+    found = snapshot.survey(ClusterFacts(job.goal, frozenset(brokers), live, *_min_isrs(job.snapshot)))
+    notes = [*_check_rows(found, brokers, job), *_name_unknown_sizes(snapshot, found.survey.unknown_sizes)]
+    with PlanWriter(job.out) as writer:
+        with snapshot.rounds() as rounds:
+            try:
+                coordinator = RoundCoordinator(brokers.values(), job.goal, job.options)
+                coordinator.notes += notes
+                coordinator.begin(found.survey)
+                _decide(coordinator, rounds, show_status)
+                show_status("writing moves and batches")
+                with rounds.found(coordinator.round_parameters(), job.network) as made:
+                    written = _write(writer, made, job, show_status)
+            except PlanError as error:
+                raise BadInput(str(error)) from None
         figures = coordinator.summary(written.moves, written.bytes, sum(one.partitions for one in written.left_out))
         show_status("simulating the plan")
         caps = Caps(job.limits.moves_per_broker, job.limits.moves_per_batch)
         simulated = estimate(written.copies, job.network, caps, chooses_cap=job.chooses_cap)
         summary = _summary(job, meta, brokers, found, figures, written, simulated)
         writer.write_summary(summary)
-        show_status("verifying")
-        violations = verify(spark, job.snapshot, writer.hidden)
+        with start_spark() as spark:
+            show_status("verifying")
+            violations = verify(spark, job.snapshot, writer.hidden)
         if violations:
             raise JobFailed(
                 f"the plan breaks rules and was deleted. This is a defect of kafka-reassign-rpc: "
@@ -101,12 +113,7 @@ def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None)
     return summary
 
 
-def _tasks(spark: SparkSession, partitions: int) -> int:
-    least: int = spark.sparkContext.defaultParallelism
-    return max(least, -(-partitions // _ROWS_PER_TASK))
-
-
-def _decide(coordinator: RoundCoordinator, rounds: RoundsOnSpark, show_status: Status) -> None:
+def _decide(coordinator: RoundCoordinator, rounds: PlanningRounds, show_status: Status) -> None:
     while (params := coordinator.next_round()) is not None:
         proposed = rounds.propose(params)
         thresholds = coordinator.decide(proposed)
@@ -150,12 +157,11 @@ def _check_rows(found: SnapshotSurvey, brokers: dict[int, PlannerBroker], job: P
     return notes
 
 
-def _name_unknown_sizes(table: DataFrame, count: int) -> list[str]:
+def _name_unknown_sizes(snapshot: SnapshotToPlan, count: int) -> list[str]:
     """A note with the first partitions of unknown size. The coordinator adds a note on how it counts them."""
     if not count:
         return []
-    rows = table.where("bytes is null").select("topic", "partition").orderBy("topic", "partition").limit(NAMED_ROWS)
-    names = ", ".join(f"{row['topic']}-{row['partition']}" for row in rows.collect())
+    names = ", ".join(snapshot.first_of_unknown_size(NAMED_ROWS))
     return [f"no size is known of {names}" + (f" and {count - NAMED_ROWS} more" if count > NAMED_ROWS else "")]
 
 
@@ -172,53 +178,33 @@ class _Written(NamedTuple):
     copies: CopyTable
 
 
-def _write(
-    spark: SparkSession, writer: PlanWriter, found: "RDD[PlannedMove | LeftOut]", job: PlanJob, show_status: Status
-) -> _Written:
-    found.persist(StorageLevel.MEMORY_AND_DISK)  # read twice: for the sums that decide the order, and for the rows
-    keys = spark.sparkContext.broadcast(StartKeys(queue_sums(found), job.network))
-    rows = spark.createDataFrame(found.map(lambda one: to_row(one, keys.value)), MOVE_FIELDS)
-    rows.persist()
+def _write(writer: PlanWriter, made: FoundMoves, job: PlanJob, show_status: Status) -> _Written:
     copies, topic_ids = CopyTable(), snapshot_files.topic_ids(job.snapshot)
+    figures: list[BatchFigures] = []
     start = 0
-    try:
-        figures: list[BatchFigures] = []
-        for batch in into_batches(_moves(rows), job.limits):
-            sizes = (len(batch.moves), batch.bytes, 0.0, 0.0)
-            figures.append(BatchFigures(batch.number, batch.priority, *sizes, *batch.busiest()))
-            writer.write_batch(
-                batch.number,
-                [(move.topic, move.partition, move.original, move.target, move.first_leader) for move in batch.moves],
-                topic_ids,
-            )
-            for move in batch.moves:
-                copies.add(move)
-                start += 1
-                named = (move.topic, move.partition, move.original, move.target, move.leader, move.bytes)
-                first_leader = None if move.first_leader < 0 else move.first_leader
-                writer.moves.add((*named, move.reason, move.rule, batch.number, move.priority, first_leader, start))
-            copies.end_batch()
-            show_status(f"batch {batch.number}: {counted(len(batch.moves), 'move')}")
-        left_out = _left_out(rows, writer)
-        return _Written(sum(one.moves for one in figures), sum(one.bytes for one in figures), figures, left_out, copies)
-    finally:
-        rows.unpersist()
-        found.unpersist()
-        keys.destroy()
+    for batch in into_batches(made.moves, job.limits):
+        sizes = (len(batch.moves), batch.bytes, 0.0, 0.0)
+        figures.append(BatchFigures(batch.number, batch.priority, *sizes, *batch.busiest()))
+        writer.write_batch(
+            batch.number,
+            [(move.topic, move.partition, move.original, move.target, move.first_leader) for move in batch.moves],
+            topic_ids,
+        )
+        for move in batch.moves:
+            copies.add(move)
+            start += 1
+            named = (move.topic, move.partition, move.original, move.target, move.leader, move.bytes)
+            first_leader = None if move.first_leader < 0 else move.first_leader
+            writer.moves.add((*named, move.reason, move.rule, batch.number, move.priority, first_leader, start))
+        copies.end_batch()
+        show_status(f"batch {batch.number}: {counted(len(batch.moves), 'move')}")
+    left_out = _write_left_out(writer, made.left_out)
+    return _Written(sum(one.moves for one in figures), sum(one.bytes for one in figures), figures, left_out, copies)
 
 
-def _moves(rows: DataFrame) -> Iterator[PlannedMove]:
-    """By priority, then what stands in the longest queue of a broker (see `queue_order`)."""
-    order = ("priority", f.desc("start_key"), "chance", "topic", "partition")
-    ordered = rows.where("left_out is null").orderBy(*order)
-    for row in ordered.toLocalIterator():
-        yield PlannedMove(row[0], row[1], tuple(row[2]), tuple(row[3]), *row[4:10])
-
-
-def _left_out(rows: DataFrame, writer: PlanWriter) -> list[LeftOutFigures]:
+def _write_left_out(writer: PlanWriter, left_out: Iterable[LeftOut]) -> list[LeftOutFigures]:
     figures: dict[str, tuple[int, list[str]]] = {}
-    for row in rows.where("left_out is not null").orderBy("topic", "partition").toLocalIterator():
-        topic, partition, replicas, reason = row["topic"], row["partition"], row["original"], row["left_out"]
+    for topic, partition, replicas, reason in left_out:
         writer.left_out.add((topic, partition, replicas, reason))
         count, first = figures.setdefault(reason, (0, []))
         if len(first) < NAMED_ROWS:

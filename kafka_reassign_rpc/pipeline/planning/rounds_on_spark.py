@@ -2,23 +2,27 @@
 
 A chunk is a list of topics, or of pieces of huge ones, packed as bytes. An element of the RDD is a chunk together with
 the proposals that it made in the last round and that were not yet applied. The pure planner takes all decisions. Tasks
-import this module, snapshot_chunks and the planner: these need PySpark and msgspec alone (see `executor_packages`).
+import this module, chunks_on_spark and the planner: these need PySpark and msgspec alone (see `executor_packages`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
 from pyspark import RDD, Broadcast, StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
+from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import FoundMoves
 from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
-from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerTopic
 from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Thresholds
-from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys
+from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys, start_chance
 
 _TASKS_FOR_ONE_LEVEL = 64
 """Up to this number of tasks the driver merges their results itself; beyond it, tasks merge them first."""
@@ -67,7 +71,7 @@ class RoundsOnSpark:
     def __init__(
         self, chunks: RDD[tuple[bytes, Any]], *, tasks: int, forget: Callable[[str], None] | None = None
     ) -> None:
-        """`chunks`: from `snapshot_chunks.read_chunks`; unpersisted after the first round.
+        """`chunks`: from `chunks_on_spark.read_chunks`; unpersisted after the first round.
 
         tasks     of a round, at the most: a round starts them twice, and few partitions need few
         forget    deletes a directory. With it each round is kept in Spark's checkpoint directory too, where the loss of
@@ -123,6 +127,22 @@ class RoundsOnSpark:
 
         return self._chunks.flatMap(apply_and_collect)
 
+    @contextmanager
+    def found(self, params: RoundParameters, network: NetworkLimits) -> Iterator[FoundMoves]:
+        """The driver reads them one Spark partition at a time."""
+        found = self.collect_moves(params)
+        found.persist(StorageLevel.MEMORY_AND_DISK)  # read twice: for the sums that decide the order, and for the rows
+        keys = self._context.broadcast(StartKeys(queue_sums(found), network))
+        spark = SparkSession(self._context)
+        rows = spark.createDataFrame(found.map(lambda one: to_row(one, keys.value)), MOVE_FIELDS)
+        rows.persist()
+        try:
+            yield FoundMoves(_moves(rows), _left_out(rows))
+        finally:
+            rows.unpersist()
+            found.unpersist()
+            keys.destroy()
+
     def close(self) -> None:
         self._persisted.unpersist()
 
@@ -153,17 +173,30 @@ def queue_sums(found: RDD[PlannedMove | LeftOut]) -> QueueSums:
 def to_row(found: PlannedMove | LeftOut, keys: StartKeys) -> tuple[Any, ...]:
     """A move or a partition left out as a row of MOVE_FIELDS."""
     if isinstance(found, PlannedMove):
-        chance = random_bits(partition_key(found.topic, found.partition), 1) >> 1
+        chance = start_chance(found)
         return (
             *found[:2],
             list(found.original),
             list(found.target),
             *found[4:],
-            keys.key(found, chance / 2**63),
+            keys.start_key(found, chance),
             chance,
             None,
         )
     return (found.topic, found.partition, list(found.replicas), [], -1, 0, 0, "", "", -1, 0.0, 0, found.reason)
+
+
+def _moves(rows: DataFrame) -> Iterator[PlannedMove]:
+    """By priority, then what stands in the longest queue of a broker (see `queue_order`)."""
+    order = ("priority", f.desc("start_key"), "chance", "topic", "partition")
+    ordered = rows.where("left_out is null").orderBy(*order)
+    for row in ordered.toLocalIterator():
+        yield PlannedMove(row[0], row[1], tuple(row[2]), tuple(row[3]), *row[4:10])
+
+
+def _left_out(rows: DataFrame) -> Iterator[LeftOut]:
+    for row in rows.where("left_out is not null").orderBy("topic", "partition").toLocalIterator():
+        yield LeftOut(row["topic"], row["partition"], tuple(row["original"]), row["left_out"])
 
 
 def _apply_and_propose(

@@ -1,16 +1,12 @@
-"""Reads the partitions of a snapshot in chunks: lists of topics, packed, with a survey of all rows.
+"""Cuts the partitions of a snapshot into chunks, lists of topics, with a survey of all rows.
 
-Rows go through Python once. A chunk holds only the partitions that the goal may move; the survey covers all.
+Rows go through Python once. A chunk holds only the partitions that the goal may move; the survey covers all. Tasks
+import this module.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from pyspark import RDD, StorageLevel
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
-
-from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import merge_chunks, pack
 from kafka_reassign_rpc.planner.goals_and_options import Goal
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition, PlannerTopic
 from kafka_reassign_rpc.planner.proposals.forced_proposals import may_move
@@ -75,41 +71,28 @@ class SnapshotSurvey(NamedTuple):
         return SnapshotSurvey(self.survey.merge(other.survey), self.faults.merge(other.faults), unlisted, largest, kept)
 
 
-SurveyedChunk = tuple[bytes, SnapshotSurvey]
-"""A chunk (list[PlannerTopic]), packed, and the survey of the rows since the chunk before."""
+SurveyedChunk = tuple[list[PlannerTopic], SnapshotSurvey]
+"""A chunk, and the survey of the rows since the chunk before."""
 
 
-def read_chunks(partitions: DataFrame, facts: ClusterFacts, tasks: int) -> RDD[SurveyedChunk]:
-    """All chunks; Spark keeps them in memory or on the executors' disks."""
-    broadcast = partitions.sparkSession.sparkContext.broadcast(facts)
-    wanted = partitions.select(
-        *("topic", "partition", "replicas", "leader", "isr"),
-        ((f.size("adding") + f.size("removing") > 0) | f.coalesce("waiting", f.lit(False))).alias("moving"),
-        f.coalesce("bytes", f.lit(UNKNOWN)).alias("bytes"),
-        *(_whole_number(name) for name in ("produce_rate", "fetch_rate")),
-        f.array_except(f.array_union("replicas", "adding"), "removing").alias("destination"),
-    )
-    piece = f.floor(f.col("partition") / PIECE_PARTITIONS)
-    rows = wanted.repartition(tasks, "topic", piece).sortWithinPartitions("topic", "partition").rdd
+def surveyed_chunks(rows: Iterable[Any], facts: ClusterFacts) -> Iterator[SurveyedChunk]:
+    """All rows in chunks; the last may be empty.
 
-    def chunks_of_task(found: Iterable[Any]) -> Iterator[SurveyedChunk]:
-        facts = broadcast.value
-        return _chunks(_topics(found, facts.min_isrs, facts.default_min_isr), facts)
-
-    return rows.mapPartitions(chunks_of_task, preservesPartitioning=True).persist(StorageLevel.MEMORY_AND_DISK)
-
-
-def survey_chunks(chunks: RDD[SurveyedChunk]) -> SnapshotSurvey:
-    """The survey of all rows."""
-    return merge_chunks(chunks, _survey_of, SnapshotSurvey.nothing, SnapshotSurvey.merge)
-
-
-def _survey_of(chunk: SurveyedChunk) -> SnapshotSurvey:
-    return chunk[1]
-
-
-def _whole_number(rate: str) -> Column:
-    return f.coalesce(f.col(rate).cast("bigint"), f.lit(0)).alias(rate)
+    rows    sorted by topic and partition; each has the topic, its partition's number, replicas, leader, ISR, whether
+            its move is in flight or waits, bytes of a replica (UNKNOWN: not known), bytes produced and fetched per
+            second, and the replicas that it will have
+    """
+    chunk: list[PlannerTopic] = []
+    held, found = 0, SnapshotSurvey.nothing()
+    for topic in _topics(rows, facts.min_isrs, facts.default_min_isr):
+        kept, found = _survey_topic(topic, facts, found)
+        if kept:
+            chunk.append(PlannerTopic(topic.name, kept))
+            held += len(kept)
+        if held >= CHUNK_PARTITIONS:
+            yield chunk, found
+            chunk, held, found = [], 0, SnapshotSurvey.nothing()
+    yield chunk, found
 
 
 def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iterator[PlannerTopic]:
@@ -128,20 +111,6 @@ def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iter
         current.partitions.append(partition)
     if current is not None:
         yield current
-
-
-def _chunks(topics: Iterable[PlannerTopic], facts: ClusterFacts) -> Iterator[SurveyedChunk]:
-    chunk: list[PlannerTopic] = []
-    held, found = 0, SnapshotSurvey.nothing()
-    for topic in topics:
-        kept, found = _survey_topic(topic, facts, found)
-        if kept:
-            chunk.append(PlannerTopic(topic.name, kept))
-            held += len(kept)
-        if held >= CHUNK_PARTITIONS:
-            yield pack(chunk), found
-            chunk, held, found = [], 0, SnapshotSurvey.nothing()
-    yield pack(chunk), found
 
 
 def _survey_topic(

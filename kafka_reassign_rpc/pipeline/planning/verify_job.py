@@ -31,6 +31,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_room import overfull_brokers
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.spark_session import SMALL_ROWS
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri
 from kafka_reassign_rpc.support.counted import counted
 
@@ -71,7 +72,7 @@ def verify(spark: SparkSession, path: StorePath, plan: StorePath) -> list[RuleVi
     )  # fmt: skip
     joined = moves.join(_as_known(partitions), ["topic", "partition"], "left").persist()
     try:
-        found = _check_moves(joined, facts)
+        found = _check_moves(joined, facts, summary.moves)
         found += _check_moved_once(joined)
         concerned = _on_few_racks(listed) if requested.racks or facts.kind == RACKS else _concerned(facts)
         found += _check_all_are_named(partitions, moves, left_out, concerned, facts.topics)
@@ -111,8 +112,8 @@ _Named = dict[str, list[tuple[str, int, str]]]
 """By rule: the first rows that break it, in order of topic and partition, each with its replicas."""
 
 
-def _check_moves(joined: DataFrame, facts: PlanFacts) -> list[RuleViolation]:
-    """The rules that concern each move by itself."""
+def _check_moves(joined: DataFrame, facts: PlanFacts, moves: int) -> list[RuleViolation]:
+    """The rules that concern each move by itself: of few moves here, which takes less than a Python worker's start."""
 
     def of_task(rows: Iterable[Any]) -> Iterator[_Named]:
         found: _Named = {}
@@ -124,7 +125,9 @@ def _check_moves(joined: DataFrame, facts: PlanFacts) -> list[RuleViolation]:
         yield found
 
     # Merged here: executors do not import this module, which needs more than they have (see `executor_packages`)
-    named: _Named = reduce(_merged, joined.select(*_MOVED_PARTITION).rdd.mapPartitions(of_task).collect(), {})
+    rows = joined.select(*_MOVED_PARTITION)
+    parts = of_task(rows.collect()) if moves <= SMALL_ROWS else rows.rdd.mapPartitions(of_task).collect()
+    named: _Named = reduce(_merged, parts, {})
     return [
         RuleViolation(rule, f"{topic}-{partition}", detail)
         for rule, rows in sorted(named.items())

@@ -6,11 +6,14 @@ It shares nothing with the planner. Sizes that the snapshot does not know count 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+
+_ROOMS = pa.schema([("broker", pa.int32()), ("rooms", pa.list_(pa.int64()))])
 
 
 class BrokerSpace(NamedTuple):
@@ -44,9 +47,7 @@ def _without_places(spark: SparkSession, arriving: DataFrame, volumes: Mapping[i
 
     For each size: a volume holds no more replicas of at least this size than the size goes into its room.
     """
-    rooms = spark.createDataFrame(
-        [(broker, list(held)) for broker, held in volumes.items()], "broker int, rooms array<bigint>"
-    )
+    rooms = spark.createDataFrame(pa.table([list(volumes), [list(held) for held in volumes.values()]], _ROOMS))
     larger_first = Window.partitionBy("broker").orderBy(f.desc("size"))
     counted = arriving.groupBy("broker", "size").count().withColumn("as_large", f.sum("count").over(larger_first))
     placed = counted.join(f.broadcast(rooms), "broker").withColumn(

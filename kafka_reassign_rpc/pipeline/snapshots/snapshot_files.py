@@ -5,7 +5,7 @@ A directory without meta.json is no snapshot.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 import pyarrow as pa
@@ -16,6 +16,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import output_directory, require_free
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter, TableWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import (
+    ADDED,
     BROKERS,
     CONFIGS,
     FILES,
@@ -141,6 +142,13 @@ def topics_with_partitions(path: StorePath, topics: Collection[str]) -> set[str]
     return found
 
 
+def read_partitions(path: StorePath) -> list[dict[str, Any]]:
+    """The rows of PARTITIONS of a small snapshot, in order of topic and partition."""
+    batches = parquet_files.record_batches(table_path(path, "partitions"), PARTITIONS, added=ADDED)
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    return sorted(rows, key=lambda row: (row["topic"], row["partition"]))
+
+
 def record_batches(path: StorePath, table: str) -> Iterator[pa.RecordBatch]:
     """One table with the columns of every snapshot, batch by batch."""
     return parquet_files.record_batches(table_path(path, table), IN_EVERY_SNAPSHOT[table])
@@ -157,8 +165,13 @@ def data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotM
 
     paths = [spark_uri(table_path(path, table)) for path in metas]
     rows = spark.read.schema(parquet_files.spark_schema(TABLES[table])).parquet(*paths)
+    if len(metas) == 1:
+        (meta,) = metas.values()
+        return rows.withColumn("at", f.lit(meta.at).cast("bigint"))
     depth = -2 if FILES[table].endswith(".parquet") else -3  # a file of the snapshot, or one in a directory of it
     in_uri = f.element_at(f.split(f.input_file_name(), "/"), depth)
     name = f.url_decode(f.regexp_replace(in_uri, r"\+", "%2B"))
-    times = spark.createDataFrame([(path.name, meta.at) for path, meta in metas.items()], "snapshot string, at bigint")
+    # From Arrow: plain rows would start a Python worker
+    taken = {"snapshot": [path.name for path in metas], "at": [meta.at for meta in metas.values()]}
+    times = spark.createDataFrame(pa.table(taken, pa.schema([("snapshot", pa.string()), ("at", pa.int64())])))
     return rows.withColumn("snapshot", name).join(f.broadcast(times), "snapshot").drop("snapshot")

@@ -108,10 +108,10 @@ TABLES = {
     "replicas": REPLICAS,
     "configs": CONFIGS,
 }
-_ADDED = ("waiting",)
+ADDED = ("waiting",)
 """Columns that snapshots of release 0.1.0 do not have: all of their partitions have a null there."""
 IN_EVERY_SNAPSHOT = {
-    name: pa.schema([field for field in schema if field.name not in _ADDED]) for name, schema in TABLES.items()
+    name: pa.schema([field for field in schema if field.name not in ADDED]) for name, schema in TABLES.items()
 }
 FILES = {
     "brokers": "brokers.parquet",

@@ -9,11 +9,13 @@ processing time; Graham, Bounds on Multiprocessing Timing Anomalies, 1969.) What
 from collections.abc import Iterable, Iterator, Mapping
 from math import log2
 
+from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling.move_batching import sender_and_receivers
 from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 
 _CLASSES_PER_DOUBLING = 16
+_CHANCES = 2**63
 
 Queue = tuple[int, int, bool]
 """A priority, a broker, and whether it sends."""
@@ -52,21 +54,40 @@ class StartKeys:
             queue: _rests(classes, network.rate(queue[1])) for queue, classes in sums.by_queue.items()
         }
 
-    def key(self, move: PlannedMove, chance: float) -> float:
+    def start_key(self, move: PlannedMove, chance: int) -> float:
         """The seconds that the longest of its queues takes from this move on, and half of what its others take: among
         moves in queues of the same length, one goes first that keeps more brokers busy. 0: the move copies nothing.
 
-        chance    its random place among moves of about the same size: 0 is the first, 1 the last
+        chance    its `start_chance`: its place among moves of about the same size
         """
         sender, receivers, each = sender_and_receivers(move)
         if each <= 0:
             return 0.0
-        size, longest, whole = _size_class(each), 0.0, 0.0
+        size, longest, whole, share = _size_class(each), 0.0, 0.0, chance / _CHANCES
         for queue, _ in _queues(move.priority, sender, receivers, each):
             rest, others = self._rests[queue][size]
-            longest = max(longest, rest - chance * others)
-            whole += rest - chance * others
+            longest = max(longest, rest - share * others)
+            whole += rest - share * others
         return longest + (whole - longest) / 2
+
+
+def start_chance(move: PlannedMove) -> int:
+    """The move's random number, a signed 64-bit integer of 0 or more: it decides among moves that are alike."""
+    return random_bits(partition_key(move.topic, move.partition), 1) >> 1
+
+
+def in_start_order(moves: Iterable[PlannedMove], network: NetworkLimits) -> list[PlannedMove]:
+    """All moves of a plan, those first that start first."""
+    found, sums = list(moves), QueueSums()
+    for move in found:
+        sums.add(move)
+    keys = StartKeys(sums, network)
+
+    def place(move: PlannedMove) -> tuple[int, float, int, str, int]:
+        chance = start_chance(move)
+        return move.priority, -keys.start_key(move, chance), chance, move.topic, move.partition
+
+    return sorted(found, key=place)
 
 
 def _queues(priority: int, sender: int, receivers: Iterable[int], each: int) -> Iterator[tuple[Queue, int]]:

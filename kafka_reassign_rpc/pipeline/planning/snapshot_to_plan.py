@@ -1,0 +1,75 @@
+"""A snapshot as the plan job reads it: on Spark, or in this process where it is small."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import ClusterFacts, SnapshotSurvey
+from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
+from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
+from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Thresholds
+from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
+
+
+class Arriving(NamedTuple):
+    """What moves will bring to a broker: bytes that are not copied yet, and the number of replicas of unknown size.
+
+    waiting    the part of moves that wait: the snapshot does not list their replicas yet
+    """
+
+    bytes: int = 0
+    unknown: int = 0
+    waiting_bytes: int = 0
+    waiting_unknown: int = 0
+
+
+class FoundMoves(NamedTuple):
+    """moves: in the order in which they start (see `queue_order`); left_out: by topic and partition."""
+
+    moves: Iterator[PlannedMove]
+    left_out: Iterator[LeftOut]
+
+
+class PlanningRounds(Protocol):
+    """The partitions that the goal may move, from round to round."""
+
+    def propose(self, params: RoundParameters) -> ProposedSums:
+        """Apply what the last thresholds accepted, then propose."""
+
+    def accept(self, thresholds: Thresholds) -> AcceptedSums:
+        """The sums of what the thresholds accept."""
+
+    def found(self, params: RoundParameters, network: NetworkLimits) -> AbstractContextManager[FoundMoves]:
+        """Moves and partitions left out, after the last round. Within the block: read the moves first."""
+
+
+class SnapshotToPlan(Protocol):
+    def arriving(self) -> Mapping[int, Arriving]:
+        """By broker: what moves in flight, and moves that wait, have yet to copy to it."""
+
+    def survey(self, facts: ClusterFacts) -> SnapshotSurvey:
+        """Read all partitions."""
+
+    def first_of_unknown_size(self, count: int) -> list[str]:
+        """The names of so many partitions whose size is not known, in order of topic and partition."""
+
+    def rounds(self) -> AbstractContextManager[PlanningRounds]:
+        """After the survey."""
+
+
+def with_arriving(brokers: Mapping[int, PlannerBroker], found: Mapping[int, Arriving]) -> dict[int, PlannerBroker]:
+    """The brokers, each with what moves in flight and waiting moves will bring to it."""
+    return {broker: _with(one, found.get(broker, Arriving())) for broker, one in brokers.items()}
+
+
+def _with(broker: PlannerBroker, arriving: Arriving) -> PlannerBroker:
+    """Free bytes show what is copied, replicas what is in flight: see PlannerBroker."""
+    only_waiting = broker.free == UNKNOWN
+    return msgspec.structs.replace(
+        broker,
+        arriving=arriving.waiting_bytes if only_waiting else arriving.bytes,
+        arriving_unknown=arriving.waiting_unknown if only_waiting else arriving.unknown,
+    )

@@ -1,0 +1,178 @@
+"""Plans of small snapshots are made in this process: the same as on Spark, which starts later, and only to verify."""
+
+import random
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_reassign_rpc.cli.main import main
+from kafka_reassign_rpc.pipeline import spark_session
+from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
+from kafka_reassign_rpc.pipeline.planning import plan_job
+from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
+from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMemory
+from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
+from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import Arriving
+from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import PARTITIONS, SnapshotMeta
+from kafka_reassign_rpc.pipeline.spark_session import SMALL_ROWS
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
+from tests.pipeline.test_plan_job import files, written
+from tests.planner.clusters import random_cluster, topic
+
+BROKERS = 9
+GOALS = [
+    Goal(GoalKind.HEAL),
+    Goal(GoalKind.DRAIN, (3,)),
+    Goal(GoalKind.REBALANCE, racks=True),
+    Goal(GoalKind.EXPAND, (9,), topics=("topic-0002", "topic-0003")),
+    Goal(GoalKind.SET_FACTOR, factor=2, topics=("topic-0001",)),
+    Goal(GoalKind.RACKS),
+]
+
+
+def write_random_snapshot(path: Path, seed: int) -> Path:
+    """Of 200 partitions, some move, some wait to move, and of some no size is known. Broker 4 is lost, 9 is empty, and
+    broker 20 holds replicas and is not listed."""
+    chance = random.Random(seed)
+    with SnapshotWriter(path) as writer:
+        for broker in range(1, BROKERS + 1):
+            free = chance.choice([None, 2_000_000])
+            writer.brokers.add((broker, f"rack-{broker % 3}", "h", 9092, 4_000_000, free, broker != 4))
+        names = [(f"topic-{number:04d}", index) for number in range(8) for index in range(25)]
+        for name, index in chance.sample(names, len(names)):
+            replicas = chance.sample([*range(1, BROKERS), *([20] if chance.random() < 0.05 else [])], 3)
+            live = [broker for broker in replicas if broker not in (4, 20)]
+            others = [broker for broker in range(1, BROKERS) if broker not in replicas and broker != 4]
+            size = None if chance.random() < 0.1 else chance.randrange(20_000)
+            adding, removing, waiting = list[int](), list[int](), None
+            if chance.random() < 0.2:
+                adding, removing, waiting = others[:1], replicas[-1:], chance.choice([True, False])
+                replicas = replicas if waiting else [*adding, *replicas]
+            rates = (chance.choice([None, 10.7, 2000.2]), chance.choice([None, 0.0, 99.9]))
+            writer.partitions.add((name, index, replicas, live[0], live, adding, removing, size, *rates, waiting))
+            for broker in adding:
+                writer.replicas.add((name, index, broker, chance.choice([None, 5, 30_000]), "/d", False))
+                writer.replicas.add((name, index, broker, 7, "/d", True))
+        for name in ("topic-0001", "topic-0002"):
+            writer.topics.add((name, None))
+        writer.configs.add(("topic", "topic-0003", "min.insync.replicas", "2"))
+        writer.finish(SnapshotMeta(cluster_id="c", at=5))
+    return path
+
+
+def here(spark: SparkSession) -> Callable[[], AbstractContextManager[SparkSession]]:
+    return lambda: nullcontext(spark)
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: str(goal.kind))
+def test_dp_6_a_small_plan_made_in_this_process_is_the_same_to_the_byte_as_on_spark(
+    goal: Goal, tmp_path: Path, spark: SparkSession
+) -> None:
+    path = write_random_snapshot(tmp_path / "snapshot", seed=GOALS.index(goal))
+    options = PlanOptions(seed=5, tolerance=0.15)
+    on_spark = plan_job.run(spark, PlanJob(path, tmp_path / "on-spark", goal, options))
+    in_memory = plan_job.run_small(here(spark), PlanJob(path, tmp_path / "in-memory", goal, options))
+    assert in_memory == on_spark
+    assert on_spark.moves > 0
+    assert files(tmp_path / "in-memory") == files(tmp_path / "on-spark")
+
+
+def test_dp_2_what_is_on_its_way_is_read_the_same_in_this_process_and_on_spark(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """By hand: of 100 bytes of t-0, 30 are there; t-1 is of unknown size, whatever its new replica has; t-2 waits; of
+    t-3's new replica nothing is known, so all is still to come; t-4's has more than its leader."""
+    path = tmp_path / "snapshot"
+    with SnapshotWriter(path) as writer:
+        writer.brokers.extend((broker, None, "h", 1, None, None, True) for broker in (1, 2))
+        writer.partitions.extend([
+            ("t", 0, [2, 1], 1, [1], [2], [], 100, None, None),
+            ("t", 1, [2, 1], 1, [1], [2], [], None, None, None),
+            ("t", 2, [1], 1, [1], [2], [], 7, None, None, True),
+            ("t", 3, [2, 1], 1, [1], [2], [], 11, None, None),
+            ("t", 4, [2, 1], 1, [1], [2], [], 13, None, None),
+        ])  # fmt: skip
+        held = enumerate([30, 50, None, None, 14])
+        writer.replicas.extend(("t", index, 2, size, "/d", False) for index, size in held)
+        writer.finish(SnapshotMeta("c", 5))
+    expected = {2: Arriving(70 + 7 + 11 + 0, unknown=1, waiting_bytes=7, waiting_unknown=0)}
+    assert SnapshotInMemory(path).arriving() == expected
+    assert SnapshotOnSpark(spark, path, tmp_path).arriving() == expected
+    random_one = write_random_snapshot(tmp_path / "random", seed=77)
+    assert SnapshotInMemory(random_one).arriving() == SnapshotOnSpark(spark, random_one, tmp_path).arriving()
+
+
+def test_dp_2_a_snapshot_of_release_0_1_0_has_no_moves_that_wait(tmp_path: Path) -> None:
+    path = write_random_snapshot(tmp_path / "snapshot", seed=1)
+    (file,) = snapshot_files.table_path(path, "partitions").iterdir()
+    table = pq.read_table(file)
+    pq.write_table(table.drop_columns(["waiting"]), file)
+    rows = snapshot_files.read_partitions(path)
+    assert len(rows) == table.num_rows
+    assert list(rows[0]) == PARTITIONS.names
+    assert {row["waiting"] for row in rows} == {None}
+
+
+def test_dp_2_unusable_rows_are_told_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started = []
+    monkeypatch.setattr(spark_session, "_launch", lambda *_: started.append("a JVM"))
+    bad = PlannerPartition(1, (1, 1), 1, (1,))
+    path = written(tmp_path / "snapshot", PlannerCluster([PlannerBroker(1)], [topic("t", bad)]))
+    assert main(["plan", "rebalance", "--snapshot", str(path), "--out", str(tmp_path / "plan")]) == 2
+    assert "t-1 has a broker twice in [1, 1]" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["snapshot"]
+    assert not started
+
+
+@pytest.mark.parametrize("rate", [float("inf"), float("nan")])
+def test_dp_2_a_rate_that_is_no_number_is_named(rate: float, tmp_path: Path, spark: SparkSession) -> None:
+    path = tmp_path / "snapshot"
+    with SnapshotWriter(path) as writer:
+        writer.brokers.add((1, None, "h", 1, None, None, True))
+        writer.partitions.add(("t", 4, [1], 1, [1], [], [], 100, rate, None))
+        writer.finish(SnapshotMeta("c", 5))
+    with pytest.raises(BadInput, match=f"the snapshot has a produce_rate of {rate} for t-4"):
+        plan_job.run_small(here(spark), PlanJob(path, tmp_path / "plan", Goal(GoalKind.REBALANCE)))
+    assert [file.name for file in tmp_path.iterdir()] == ["snapshot"]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "master", "starts_first"),
+    [
+        (SMALL_ROWS, "local[2]", "planned"),
+        (SMALL_ROWS + 1, "local[2]", "Spark"),
+        (42, "spark://host:7077", "Spark"),
+    ],
+)
+def test_dp_6_spark_starts_after_a_small_plan_is_made_and_before_a_large_one(
+    partitions: int, master: str, starts_first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened = list[str]()
+
+    def launch(*_: object) -> None:
+        happened.append("Spark")
+        raise JobFailed("not started")
+
+    write_summary = PlanWriter.write_summary
+
+    def planned(*arguments: object) -> None:
+        happened.append("planned")
+        write_summary(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(spark_session, "_launch", launch)
+    monkeypatch.setattr(PlanWriter, "write_summary", planned)
+    path = written(tmp_path / "snapshot", random_cluster(6, 3, partitions, dead=(2,)))
+    arguments = ["--snapshot", str(path), "--out", str(tmp_path / "plan"), "--master", master]
+    assert main(["plan", "heal", *arguments, "--executor-packages", "installed"]) == 1
+    assert happened[0] == starts_first
+    assert [file.name for file in tmp_path.iterdir()] == ["snapshot"]
