@@ -78,7 +78,8 @@ HERE = {
     "NoReassignmentInProgress": "There is nothing to cancel: the move is over, or never was",
     "InvalidUpdateVersion": "A leader asked for an ISR on old knowledge; it tries again. Nothing to do",
     "UnknownTopicId": "The topic was deleted, or deleted and created again",
-    "InconsistentTopicId": "A broker has the log of an earlier topic; the controller has it deleted. Nothing to do",
+    "InconsistentTopicId": "A broker has the log of an earlier topic; the controller has it deleted. Nothing to do, "
+    "unless the server warns that the log stays: see [operations](operations.md#a-log-of-an-earlier-topic)",
     "IneligibleReplica": "A replica has restarted since the leader saw it; the leader tries again. Nothing to do",
     "ClusterAuthorizationFailed": "Give the client's principal the right on the cluster: `access.denied` in the event"
     " log tells which. A server without an authorizer answers so where brokers have one: start it with theirs",

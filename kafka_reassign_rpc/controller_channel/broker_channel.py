@@ -82,12 +82,15 @@ Stopped = Callable[[int, dict[TopicPartition, StopReplicaState]], None]
 class LogDirAnswer(NamedTuple):
     """Whether the log dir of a replica has failed, as its broker has answered LeaderAndIsr.
 
-    `topic_id`: of the topic that the broker meant, if the cluster's topics have ids
+    topic_id    of the topic that the broker meant, if the cluster's topics have ids
+    in_sync     the log dir works, and has the log of an earlier topic: the replica is offline only while this broker
+                has an in-sync one
     """
 
     name: TopicPartition
     topic_id: UUID | None
     is_offline: bool
+    in_sync: int | None = None
 
 
 LogDirsAnswered = Callable[[Broker, Sequence[LogDirAnswer]], None]
@@ -129,10 +132,11 @@ class BrokerChannel:
         self._log_dirs_answered = log_dirs_answered
         self._leader_and_isr_answered = leader_and_isr_answered
         self._offline: set[HostedReplica] = set()
-        """Replicas that the broker has last answered with KAFKA_STORAGE_ERROR."""
+        """Replicas reported as offline: the broker has last answered KAFKA_STORAGE_ERROR, or see `refused_in_sync`."""
         self._replaced: set[HostedReplica] = set()
-        self._kept_logs: dict[TopicPartition, HostedReplica] = {}
+        self.kept_logs: dict[TopicPartition, HostedReplica] = {}
         """Replicas in sync, by what is known here, whose logs are of other topics by what the broker says."""
+        self._sending: BrokerRequest | None = None
         self._wakeup = asyncio.Event()
         self._refusal_s = FIRST_REFUSAL_S
         self._retry: asyncio.TimerHandle | None = None
@@ -183,7 +187,7 @@ class BrokerChannel:
             self._wakeup.clear()
             await self._wakeup.wait()
             return
-        answered = False
+        answered, self._sending = False, request
         try:
             request_class = _REQUESTS[type(request)]
             version = await client.version(request_class)
@@ -193,6 +197,7 @@ class BrokerChannel:
                     await self._call(client, part, request_class, body, version)
             answered = True
         finally:
+            self._sending = None
             if not answered:
                 self.pending.restore(request)
         if isinstance(request, LeaderAndIsr) and self._leader_and_isr_answered is not None:
@@ -212,7 +217,7 @@ class BrokerChannel:
             raw = await client.call(request_class, body, version, raw=True)
             if not self._refused(request, int.from_bytes(raw[:2], "big", signed=True)):
                 found = await self._in_turns(leader_and_isr_answers.refusals(raw, self._cluster()))
-                self._note_replicas(found, self._offline)
+                self._note_replicas(found, {*self._offline, *self.kept_logs.values()})
         else:
             self._handle_answer(request, await client.call(request_class, body, version))
 
@@ -287,7 +292,7 @@ class BrokerChannel:
             return
         if isinstance(answer, LeaderAndIsrResponse):
             found = list(leader_and_isr_answers.errors(answer, self._cluster()))
-            self._note_replicas(found, self._offline.intersection(replica for replica, code in found if not code))
+            self._note_replicas(found, {replica for replica, code in found if not code and self._is_noted(replica)})
         if isinstance(request, StopReplica) and isinstance(answer, StopReplicaResponse):
             codes = {
                 TopicPartition(one.topic_name, one.partition_index): one.error_code for one in answer.partition_errors
@@ -306,17 +311,24 @@ class BrokerChannel:
             )
 
     def _note_replicas(self, found: Iterable[tuple[HostedReplica, int]], answered: set[HostedReplica]) -> None:
-        """Report failed log dirs, and those of `answered` that work again; replace logs of topics that are gone.
+        """Report failed log dirs, and those that work again; replace logs of topics that are gone.
+
+        answered    the replicas noted before that the broker has answered for: what `found` does not refuse works now
 
         Source: KafkaController.processLeaderAndIsrResponseReceived.
         """
-        failed = []
+        failed, refused = [], []
         for replica, code in found:
             if code == KafkaStorageError.code:
                 failed.append(replica)
             elif code == InconsistentTopicId.code:
+                refused.append(replica)
                 self._replace_log(replica)
-        working = answered.difference(failed)
+        accepted = answered.difference(failed, refused)
+        for replica in accepted:
+            if self.kept_logs.get(replica.name) == replica:
+                del self.kept_logs[replica.name]
+        working = accepted & self._offline
         self._offline.update(failed)
         self._offline.difference_update(working)
         answers = [LogDirAnswer(*replica, is_offline=True) for replica in failed]
@@ -324,13 +336,18 @@ class BrokerChannel:
         if answers:
             self._log_dirs_answered(self.broker, answers)
 
+    def _is_noted(self, replica: HostedReplica) -> bool:
+        return replica in self._offline or self.kept_logs.get(replica.name) == replica
+
     def _replace_log(self, replica: HostedReplica) -> None:
         """Have a log of an earlier topic of this name deleted, then the replica begun anew; once for each replica."""
         cluster = self._cluster()
         if replica in self._replaced:
             return
         if not leader_and_isr_answers.may_be_replaced(replica, self.broker.id, cluster, self._sender.elected):
-            self._kept_logs[replica.name] = replica
+            if replica.name not in self.kept_logs:
+                log.warning("broker %d has the log of another topic for %s: it stays", self.broker.id, replica.name)
+            self.kept_logs[replica.name] = replica
             return
         self._replaced.add(replica)
         name = replica.name
@@ -340,9 +357,37 @@ class BrokerChannel:
         self.pending.leader_and_isr(*name, is_new=True)  # goes out behind the stop
         self.wake()
 
+    def kept_of(self, partitions: Mapping[str, Iterable[int]] | None) -> list[HostedReplica]:
+        """Of these partitions, or of all: the replicas that the broker has refused and that count as in sync."""
+        if not self.kept_logs or partitions is None:
+            return list(self.kept_logs.values())
+        names = (TopicPartition(topic, index) for topic, indexes in partitions.items() for index in indexes)
+        return [self.kept_logs[name] for name in names if name in self.kept_logs]
+
+    def has_accepted(self, replica: HostedReplica) -> bool:
+        """Whether the broker has answered for its replica of the same partition, and has not refused it."""
+        topic, index = replica.name
+        sending = self._sending if isinstance(self._sending, LeaderAndIsr) else None
+        return (
+            not self.pending.lists_all_replicas
+            and not self.pending.has_leader_and_isr(replica.name)
+            and (sending is None or not (sending.is_complete or index in sending.partitions.get(topic, ())))
+            and not self._is_noted(replica)
+        )
+
+    def refused_in_sync(self, replicas: Mapping[HostedReplica, int]) -> None:
+        """Other brokers have accepted what this one has refused: its replicas count as those on a failed log dir until
+        their logs are replaced. They leave the ISR, are not elected and complete no move.
+
+        replicas    each with a broker whose in-sync replica is of the right topic
+        """
+        self._offline.update(replicas)
+        answers = [LogDirAnswer(*replica, is_offline=True, in_sync=other) for replica, other in replicas.items()]
+        self._log_dirs_answered(self.broker, answers)
+
     def left_isr(self, topic: str, index: int) -> None:
         """The broker's replica is not in sync any more: a log of an earlier topic may be replaced now."""
-        replica = self._kept_logs.pop(TopicPartition(topic, index), None)
+        replica = self.kept_logs.pop(TopicPartition(topic, index), None)
         if replica is not None:
             self._replace_log(replica)
 

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 
+from kafka_reassign_rpc.controller_channel import leader_and_isr_answers
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirsAnswered, Stopped
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
+from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.leaders_first import LeadersFirst
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
@@ -115,7 +117,10 @@ class ChannelManager:
     def _leader_and_isr_answered(
         self, broker_id: int, partitions: Mapping[str, Iterable[int]] | None
     ) -> Generator[None, None, None]:
-        """Mark LeaderAndIsr for the followers of these partitions, as far as the broker leads them; None: of all."""
+        """Mark LeaderAndIsr for the followers of these partitions, as far as the broker leads them; None: of all.
+
+        Where one broker refuses the partition's topic id and another has accepted it now, the first is out of sync.
+        """
         channel = self._channels.get(broker_id)
         if channel is None:
             return
@@ -129,7 +134,26 @@ class ChannelManager:
                         follower.pending.leader_and_isr(topic, index, is_new=False, leader_knows=True)
                 if work.step():
                     yield
+        for refusing in list(self._channels.values()):
+            elsewhere: dict[HostedReplica, int] = {}
+            for refused in refusing.kept_of(partitions):
+                in_sync = self._accepted_by(refused, refusing.broker.id)
+                if in_sync is not None:
+                    elsewhere[refused] = in_sync
+                if work.step():
+                    yield
+            if elsewhere:
+                refusing.refused_in_sync(elsewhere)
         self.flush()
+
+    def _accepted_by(self, replica: HostedReplica, broker_id: int) -> int | None:
+        """Another broker whose in-sync replica is of the topic of which this broker has refused one."""
+        waiting = self._leaders_first.waiting(*replica.name)
+        for other in leader_and_isr_answers.in_sync_elsewhere(replica, broker_id, self._cluster()):
+            channel = self._channels.get(other)
+            if channel is not None and other not in waiting and channel.has_accepted(replica):
+                return other
+        return None
 
     def leader_and_isr(self, broker_id: int, topic: str, index: int) -> None:
         """Mark LeaderAndIsr for a replica, which is new only if it is known as such and the broker was not told yet."""

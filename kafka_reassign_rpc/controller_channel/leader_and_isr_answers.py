@@ -105,6 +105,30 @@ def may_be_replaced(replica: HostedReplica, broker: int, cluster: Cluster, elect
     )
 
 
+def in_sync_elsewhere(replica: HostedReplica, broker: int, cluster: Cluster) -> list[int]:
+    """The in-sync replicas on other live brokers, where the broker's replica counts as in sync and cannot be.
+
+    The broker has refused the replica, since it has the log of another topic. It was registered already when the
+    topic was created: so that log is of an earlier topic, and of this one the broker never had a record. (After
+    somebody has restored ZooKeeper, all brokers have newer registrations than the topics that were restored.)
+    """
+    topic = cluster.topics.get(replica.name.topic)
+    value = None if topic is None or topic.deleting else topic.partitions.get(replica.name.partition)
+    registered = cluster.brokers.get(broker)
+    if (
+        topic is None
+        or value is None
+        or registered is None
+        or replica.topic_id is None
+        or topic.id != replica.topic_id
+        or topic.created < registered.epoch
+        or broker not in value.isr
+        or broker in value.offline
+    ):
+        return []
+    return [other for other in value.isr if other != broker and cluster.is_online(other, value)]
+
+
 def _has_its_first_id(topic: Topic, elected: int) -> bool:
     return topic.id == topic.created_with or (topic.created > elected and topic.version == 0)
 

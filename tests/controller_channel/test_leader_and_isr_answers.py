@@ -7,15 +7,17 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import (
     SLICE,
     HostedReplica,
+    in_sync_elsewhere,
     may_be_replaced,
     refusals,
 )
 from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStorageError
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.frame_errors import Truncated
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
@@ -134,3 +136,40 @@ def test_sv_10_a_log_is_not_replaced_for_another_topic_of_the_name_or_where_the_
     name = TopicPartition("one", 0)
     assert not may_be_replaced(HostedReplica(name, UUID(int=2)), 3, cluster, elected=10)
     assert not may_be_replaced(HostedReplica(name, UUID(int=1)), 2, cluster, elected=10)
+
+
+def refused(created: int = 20, isr: tuple[int, ...] = (1, 3), **changed: Any) -> Cluster:
+    """Topic `one` on brokers 1 and 3, whose epochs are 12 and 13: 3 refuses it."""
+    cluster = hosted(isr, created=created, version=4)
+    cluster.brokers |= {broker: Broker(broker, 10 + broker, ()) for broker in (1, 3)}
+    partitions = cluster.topics["one"].partitions
+    partitions[0] = replace(partitions[0], **changed)
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("cluster", "others"),
+    [
+        (refused(), [1]),
+        (refused(leader=3), [1]),
+        (refused(created=14), [1]),
+        (refused(created=12), []),
+        (refused(isr=(3,), leader=3), []),
+        (refused(isr=(1,)), []),
+        (refused(offline=(1,)), []),
+        (refused(offline=(3,)), []),
+    ],
+    ids=[
+        "follows", "leads", "was registered just before", "has registered since the topic's creation", "alone in sync",
+        "not in sync", "the other is offline", "is offline already",
+    ],
+)  # fmt: skip
+def test_sv_10_a_replica_that_its_broker_refuses_is_held_against_the_others_in_sync(
+    cluster: Cluster, others: list[int]
+) -> None:
+    """A broker that has registered since may be right: somebody has restored ZooKeeper."""
+    name = TopicPartition("one", 0)
+    assert in_sync_elsewhere(HostedReplica(name, UUID(int=1)), 3, cluster) == others
+    assert in_sync_elsewhere(HostedReplica(name, UUID(int=2)), 3, cluster) == [], "of another topic"
+    del cluster.brokers[1]
+    assert in_sync_elsewhere(HostedReplica(name, UUID(int=1)), 3, cluster) == []

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller_channel import ChannelManager
 from kafka_reassign_rpc.controller_channel.broker_channel import LogDirAnswer
+from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -102,13 +103,72 @@ async def test_sv_10_the_log_of_an_earlier_topic_stays_until_its_replica_has_lef
         broker.answer = lambda body: refusal if isinstance(body, LeaderAndIsrRequest) else RESPONSES[body.API_KEY]
         channel.pending.leader_and_isr("t", 1, is_new=True)
         channel.wake()
-        await eventually(lambda: channel._kept_logs)
+        await eventually(lambda: channel.kept_logs)
         channel.left_isr("t", 0)
         partitions = found.topics["t"].partitions
         partitions[1] = replace(partitions[1], isr=(1, 2))
         channel.left_isr("t", 1)
         await eventually(lambda: broker.kinds()[-2:] == [StopReplicaRequest, LeaderAndIsrRequest])
-        assert not channel._kept_logs
+        assert not channel.kept_logs
+
+
+async def test_sv_10_a_log_that_its_broker_accepts_later_is_not_replaced_when_its_replica_leaves_the_isr() -> None:
+    """The replica was removed and added again meanwhile."""
+    answers = iter([leader_and_isr_answer({1: INCONSISTENT_TOPIC_ID}), leader_and_isr_answer({1: 0})])
+    async with connected() as (broker, channel, reports, found):
+        broker.answer = lambda body: next(answers) if isinstance(body, LeaderAndIsrRequest) else RESPONSES[body.API_KEY]
+        for has_kept in (True, False):
+            channel.pending.leader_and_isr("t", 1, is_new=True)
+            channel.wake()
+            await eventually(lambda: bool(channel.kept_logs) is has_kept)  # noqa: B023
+        partitions = found.topics["t"].partitions
+        partitions[1] = replace(partitions[1], isr=(1, 2))
+        channel.left_isr("t", 1)
+        await eventually(lambda: not channel._wakeup.is_set())
+        assert StopReplicaRequest not in broker.kinds()
+        assert reports.log_dirs == []
+
+
+async def test_sv_10_a_replica_refused_in_sync_is_offline_until_its_broker_accepts_it() -> None:
+    """Reported once, with the broker that has the right topic; a second refusal does not say that the log dir works."""
+    codes = iter([INCONSISTENT_TOPIC_ID, INCONSISTENT_TOPIC_ID, 0])
+    name = TopicPartition("t", 1)
+    refused = HostedReplica(name, TOPIC_ID)
+    async with connected() as (broker, channel, reports, _):
+        broker.answer = lambda body: (
+            leader_and_isr_answer({1: next(codes)})
+            if isinstance(body, LeaderAndIsrRequest)
+            else RESPONSES[body.API_KEY]
+        )
+
+        async def told(count: int) -> None:
+            channel.pending.leader_and_isr(*name, is_new=False)
+            channel.wake()
+            await eventually(lambda: broker.kinds().count(LeaderAndIsrRequest) == count)
+            await eventually(lambda: not channel._wakeup.is_set())
+
+        assert channel.has_accepted(refused)
+        await told(1)
+        assert not channel.has_accepted(refused)
+        assert channel.kept_of(None) == channel.kept_of({"t": [0, 1]}) == [refused]
+        assert channel.kept_of({"t": [0], "u": [1]}) == []
+        channel.refused_in_sync({refused: 2})
+        await told(2)
+        assert reports.log_dirs == [[LogDirAnswer(name, TOPIC_ID, is_offline=True, in_sync=2)]]
+        await told(3)
+        assert reports.log_dirs[1:] == [[LogDirAnswer(name, TOPIC_ID, is_offline=False)]]
+        assert channel.has_accepted(refused)
+
+
+async def test_sv_10_a_broker_has_accepted_nothing_before_it_has_answered() -> None:
+    name = TopicPartition("t", 1)
+    async with connected(up_to_date=False) as (broker, channel, _, _found):
+        assert not channel.has_accepted(HostedReplica(name, TOPIC_ID)), "it has been told nothing"
+        channel.wake()
+        await eventually(lambda: not channel._wakeup.is_set() and LeaderAndIsrRequest in broker.kinds())
+        assert channel.has_accepted(HostedReplica(name, TOPIC_ID))
+        channel.pending.leader_and_isr(*name, is_new=False)
+        assert not channel.has_accepted(HostedReplica(name, TOPIC_ID)), "it may refuse the newest state"
 
 
 def test_sv_10_a_channel_hears_when_its_broker_leaves_an_isr(monkeypatch: pytest.MonkeyPatch) -> None:

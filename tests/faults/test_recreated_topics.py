@@ -95,6 +95,28 @@ async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_plac
     await cluster.rests_at({("t", 0): [*replicas, 2]})
 
 
+@pytest.mark.parametrize("replicas", [(1, 3), (3, 1)], ids=["follows", "leads"])
+async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_place_although_the_controller_has_changed(
+    cluster: Cluster, replicas: tuple[int, int]
+) -> None:
+    """The controller that created the next topic is killed before the broker answers: the next one finds the broker in
+    the ISR. Since another in-sync replica is of the right topic, the broker's is not in sync."""
+    server = await cluster.server("a")
+    broker = await log_left_on_a_broker_that_is_back(cluster)
+
+    broker.freeze()
+    await create(cluster, "t", *replicas)
+    await server.kill()
+    broker.thaw()
+    server = await cluster.server("a")
+    await eventually(lambda: "broker.replicas_offline" in server.log)
+    await eventually(lambda: "has the log of an earlier topic for t-0: it is deleted" in server.log)
+
+    # A replica joins the ISR by fetching: the new one is whole.
+    assert await cluster.alter("a", {("t", 0): [2, 3]}) == {("t", 0): 0}
+    await cluster.rests_at({("t", 0): [2, 3]})
+
+
 async def _has_a_log(cluster: Cluster, broker: int) -> bool:
     """A follower is told of a topic after its leader: the ISR names it before it has a log."""
     return (broker, ("t", 0)) in await cluster.held()

@@ -156,9 +156,17 @@ class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
         self.answer(left)
 
 
+def _still_holds(work: Round, answer: LogDirAnswer) -> bool:
+    """Whether the in-sync replica that a replica with an earlier topic's log was held against is one still."""
+    if answer.in_sync is None:
+        return True
+    value = work.view.get(*answer.name)
+    return value is not None and answer.in_sync in value.isr and work.view.cluster.is_online(answer.in_sync, value)
+
+
 class LogDirsAnswered(Command[None]):
-    """What a broker has answered about the log dirs of its replicas. Where one has failed, another in-sync replica
-    leads (Kafka's onReplicasBecomeOffline)."""
+    """What a broker has answered about the log dirs of its replicas. Where one has failed, or has the log of an earlier
+    topic, another in-sync replica leads (Kafka's onReplicasBecomeOffline)."""
 
     def __init__(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
         super().__init__()
@@ -173,7 +181,7 @@ class LogDirsAnswered(Command[None]):
         answers = self._answers if broker is not None and broker.epoch == self._broker.epoch else ()
         for answer, pause in in_slices(answers, SLICE):
             topic = cluster.topics.get(answer.name.topic)
-            if topic is not None and topic.id == answer.topic_id:
+            if topic is not None and topic.id == answer.topic_id and _still_holds(work, answer):
                 changes = broker_changes.log_dir_answered(
                     work.view, *answer.name, self._broker.id, is_offline=answer.is_offline
                 )

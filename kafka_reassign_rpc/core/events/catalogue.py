@@ -215,7 +215,8 @@ _TYPES = (
         BROKER_REPLICAS_OFFLINE,
         "WARNING",
         ("broker", "count", "reason", *_WHO),
-        "A log dir of a broker has failed: `count` replicas are offline, the first of them in `reason`. Others lead.",
+        "A log dir of a broker has failed, or has logs of earlier topics of the same names: `count` replicas are "
+        "offline, the first of them in `reason`. Others lead.",
     ),
     EventType(HEAL_NOTICED, "INFO", ("broker", *_WHO, "reason"), "A broker that holds replicas counts as failed."),
     EventType(

@@ -68,7 +68,8 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     partition_epoch     the zkVersion of the state znode; -1 before that znode exists. A decided ISR change has
                         the next one before it is durable
     offline             replicas whose log dir has failed, as their brokers have answered LeaderAndIsr (Kafka's
-                        replicasOnOfflineDirs). Soft state: no znode has it, and each controller asks anew
+                        replicasOnOfflineDirs), or has the log of an earlier topic while other replicas are in sync.
+                        Soft state: no znode has it, and each controller asks anew
     """
 
     replicas: tuple[int, ...]
