@@ -27,6 +27,9 @@ from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, fro
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.support.counted import plural
 
+Listed = Mapping[TopicPartition, PartitionReassignment]
+Sizes = Mapping[TopicPartition, Progress]
+
 WIDTH = 80
 """Columns of a line; the name of a topic may be longer."""
 SAME_REQUEST_MS = 2_000
@@ -41,15 +44,16 @@ def run(context: ActionContext) -> None:
         raise TerseFailure(f"{error.message} --list and --watch work here.") from None
     except KafkaError as error:
         raise from_server(error) from None
-    found.sort(key=lambda one: one.reassignment.topic_partition)
     listed, snapshot = read_progress(client, LogDirProgressTracker(), 0.0)
+    found = [one for one in found if _is_in_flight(one, listed)]  # others have ended in between
+    found.sort(key=lambda one: one.reassignment.topic_partition)
     waiting = {partition: move for partition, move in sorted(listed.items()) if move.is_waiting}
     sizes = snapshot.moves
     if not found and not waiting:
         output.line(action_list.NOTHING)
     else:
         for group in grouped(found):
-            for text in _group_lines(group, sizes):
+            for text in _group_lines(group, listed, sizes):
                 output.line(text)
         for text in _waiting_lines(waiting):
             output.line(text)
@@ -58,9 +62,14 @@ def run(context: ActionContext) -> None:
                 for text in _wrapped(f"{partition} is stalled: {progress.stalled}", ""):
                     output.line(text)
     output.note(
-        reassignments=[_document(one, sizes.get(one.reassignment.topic_partition)) for one in found],
+        reassignments=[_document(one, listed, sizes) for one in found],
         waiting=action_list.documents(waiting),
     )
+
+
+def _is_in_flight(one: ReassignmentDescription, listed: Listed) -> bool:
+    move = listed.get(one.reassignment.topic_partition)
+    return move is not None and move.id == one.reassignment.id
 
 
 def grouped(found: Sequence[ReassignmentDescription]) -> list[list[ReassignmentDescription]]:
@@ -80,21 +89,27 @@ def _kind(one: ReassignmentDescription) -> tuple[str, str]:
     return one.route, one.reason
 
 
-def _group_lines(group: Sequence[ReassignmentDescription], sizes: Mapping[TopicPartition, Progress]) -> Iterator[str]:
+def _group_lines(group: Sequence[ReassignmentDescription], listed: Listed, sizes: Sizes) -> Iterator[str]:
     started = datetime.fromtimestamp(min(one.start_time for one in group) / 1000, UTC)
     count = f"{len(group)} move{plural(len(group))}"
     reason = f": {group[0].reason}" if group[0].reason else ""
     yield from _wrapped(f"{count} by {group[0].route}, started {started:%Y-%m-%d %H:%M:%S} UTC{reason}", "")
     for one in group:
-        yield from _move_lines(one, sizes.get(one.reassignment.topic_partition))
+        name = one.reassignment.topic_partition
+        yield from _move_lines(one, listed[name], sizes.get(name))
 
 
-def _move_lines(one: ReassignmentDescription, progress: Progress | None) -> Iterator[str]:
+def _move_lines(one: ReassignmentDescription, move: PartitionReassignment, progress: Progress | None) -> Iterator[str]:
     leader = (
         f"{one.current_leader} ({text_format.throttle(one.leader_throttle)})" if one.current_leader >= 0 else "none"
     )
     yield from _wrapped(f"{one.reassignment.topic_partition}, id {one.reassignment.id}, leader {leader}", "  ")
-    new = ", ".join(f"{broker} ({text_format.throttle(rate)})" for broker, rate in one.new_assigned_throttles.items())
+    if not move.adding_replicas:
+        yield from _wrapped(f"nothing to copy; removes {', '.join(map(str, move.removing_replicas))}", "    ")
+        return
+    rates = one.new_assigned_throttles
+    adding = [broker for broker in rates if broker in move.adding_replicas]
+    new = ", ".join(f"{broker} ({text_format.throttle(rates[broker])})" for broker in adding)
     copied = ""
     if progress is not None and progress.total is not None:
         copied = f"{text_format.size(progress.done)} of {text_format.size(progress.total)}"
@@ -104,7 +119,7 @@ def _move_lines(one: ReassignmentDescription, progress: Progress | None) -> Iter
     yield from _wrapped(f"{copied}to {new}", "    ")
 
 
-def _waiting_lines(waiting: Mapping[TopicPartition, PartitionReassignment]) -> Iterator[str]:
+def _waiting_lines(waiting: Listed) -> Iterator[str]:
     for (route, reason), moves in groupby(
         sorted(waiting.items(), key=lambda item: (item[1].route, item[1].reason, item[0])),
         lambda item: (item[1].route, item[1].reason),
@@ -132,9 +147,11 @@ def _rate(bytes_per_second: int) -> int | None:
     return None if bytes_per_second >= NO_THROTTLE else bytes_per_second
 
 
-def _document(one: ReassignmentDescription, progress: Progress | None) -> dict[str, Any]:
+def _document(one: ReassignmentDescription, listed: Listed, sizes: Sizes) -> dict[str, Any]:
+    name = one.reassignment.topic_partition
+    move, progress = listed[name], sizes.get(name)
     return {
-        **partition_fields(one.reassignment.topic_partition),
+        **partition_fields(name),
         "id": one.reassignment.id,
         "start_time_ms": one.start_time,
         "leader": one.current_leader,
@@ -147,6 +164,8 @@ def _document(one: ReassignmentDescription, progress: Progress | None) -> dict[s
             }
             for broker, rate in one.new_assigned_throttles.items()
         ],
+        "adding_replicas": move.adding_replicas,
+        "removing_replicas": move.removing_replicas,
         "total_bytes": progress.total if progress else None,
         "bytes_per_second": progress.rate if progress else None,
         "remaining_seconds": progress.remaining_seconds if progress else None,

@@ -107,7 +107,7 @@ def test_240_1_the_moves_of_a_request_stand_together() -> None:
 def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     topic = "t" * 60
     waiting = PartitionReassignment((1,), tuple(range(1000, 1040)), state="waiting", reason="why " * 100, route="queue")
-    moving = PartitionReassignment((1001, 1), (1001,), (1,))
+    moving = PartitionReassignment((1001, 1002, 1003, 1), (1001, 1002), (1,), id=4_294_967_321)
     reason = "drain " * 100
     found = description(topic, 0, 1_500, reason)
     found = replace(found, total_bytes=10**15, copied_bytes={1001: 1}, remaining_ms=10**9, stall_reason="because " * 50)
@@ -126,7 +126,8 @@ def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str])
     shown = " ".join(" ".join(lines).split())
     assert f"1 move by rpc, started 1970-01-01 00:00:01 UTC: {reason.strip()} {topic}-0, id 4294967321" in shown
     assert "1 waiting move by queue: why why" in shown
-    assert "1 B of 1.0 PB, 11 d 13 h left; to 1001 (5.0 MB/s), 1002 (5.0 MB/s)," in shown
+    assert "1 B of 2.0 PB, 11 d 13 h left; to 1001 (5.0 MB/s), 1002 (5.0 MB/s)" in shown
+    assert "1003 (" not in shown, "it holds the partition already"
     assert f"{topic}-0 is stalled: because because" in shown
 
 
