@@ -7,14 +7,16 @@ Behaviour   All moves where the topics are null, else the named ones. The answer
             where none applies. NOT_CONTROLLER on any other node.
 Tags        Tagged fields name topic and partition (the proposal leaves both to the client's memory), and give the
             progress as of the last sample of the brokers' log dirs (see core.reassignment.progress), the route and
-            the reason. The answer to an empty list says why reassignments are disabled (KIP-236), if they are.
+            the reason. A move of the same partition that waits in the queue is told with the one in flight: its target,
+            route and reason. The answer to an empty list says why reassignments are disabled (KIP-236), if they are.
 Speed       A topic's descriptions are cached until one of its partitions, a throttle or the sample changes; a
-            single description until one of its own values changes. So clients can watch ten thousand moves once a
+            single description until one of its own values changes. A topic with such a waiting move is put together
+            each time. So clients can watch ten thousand moves once a
             second.
 """
 
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.api_definition import (
@@ -32,8 +34,9 @@ from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
-from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, sized, uvarint
+from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, DescribeReassignmentsResponse
 from kafka_reassign_rpc.support.slice_timer import in_turns
 
@@ -71,15 +74,17 @@ async def handle(
     for topic, indexes in controller.list_reassignments(asked):
         throttles = _FRAGMENTS.throttles(topic.name, controller.throttles(topic.name))
         cache_key = CacheKey(topic.revision, controller.samples(), throttles)
-        kept = _FRAGMENTS.of_topic(topic.name, cache_key) if asked is None else None
+        waiting = controller.waiting_beside(topic.name, indexes)
+        kept = _FRAGMENTS.of_topic(topic.name, cache_key) if asked is None and not waiting else None
         if kept is None:
             ordered = indexes if asked is None else filter(frozenset(indexes).__contains__, asked[topic.name])
-            missing.append(Missing(topic.name, cache_key, [(index, topic.partitions[index]) for index in ordered], []))
+            partitions = [(index, topic.partitions[index]) for index in ordered]
+            missing.append(Missing(topic.name, cache_key, partitions, waiting, []))
         parts[topic.name] = kept or NOTHING
     await in_turns(_describe(controller, missing, asked))
     for one in missing:
         parts[one.topic] = Described(len(one.found), b"".join(one.found))
-        if asked is None:
+        if asked is None and not one.waiting:
             _FRAGMENTS.put_topic(one.topic, one.cache_key, parts[one.topic])
     if asked is None:
         _FRAGMENTS.keep(parts)
@@ -122,7 +127,8 @@ def _describe(controller: ControllerPort, missing: "Sequence[Missing]", asked: A
         if move is None or not (move.id >= 0 if asked is None else _is_asked(asked[one.topic][index], move.id)):
             continue
         figures = controller.progress(one.topic, index) or NO_PROGRESS
-        one.found.append(_FRAGMENTS.description(one.topic, index, partition, one.cache_key.throttles, figures))
+        waiting = one.waiting.get(index)
+        one.found.append(_FRAGMENTS.description(one.topic, index, partition, one.cache_key.throttles, figures, waiting))
 
 
 async def _disabled_reassignments(controller: ControllerPort) -> DescribeReassignmentsResponse:
@@ -154,11 +160,13 @@ class Described(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """The moves of a topic that are not in the cache; `found` has their descriptions as they are made."""
+    """The moves of a topic that are not in the cache; `found` has their descriptions as they are made. `waiting`: moves
+    of the same partitions in the queue."""
 
     topic: str
     cache_key: CacheKey
     partitions: list[tuple[int, Partition]]
+    waiting: Mapping[int, WaitingMove]
     found: list[bytes]
 
 
@@ -170,7 +178,9 @@ class DescriptionFragments:
     made from are unchanged."""
 
     def __init__(self) -> None:
-        self._moves: dict[str, tuple[TopicThrottles, dict[int, tuple[Partition, MoveProgress, bytes]]]] = {}
+        self._moves: dict[
+            str, tuple[TopicThrottles, dict[int, tuple[Partition, MoveProgress, WaitingMove | None, bytes]]]
+        ] = {}
         self._topics: dict[str, tuple[CacheKey, Described]] = {}
 
     def of_topic(self, topic: str, cache_key: CacheKey) -> Described | None:
@@ -182,16 +192,22 @@ class DescriptionFragments:
         self._topics[topic] = (cache_key, described)
 
     def description(
-        self, topic: str, index: int, partition: Partition, throttles: TopicThrottles, figures: MoveProgress
+        self,
+        topic: str,
+        index: int,
+        partition: Partition,
+        throttles: TopicThrottles,
+        figures: MoveProgress,
+        waiting: WaitingMove | None = None,
     ) -> bytes:
         known = self._moves.get(topic)
         if known is None or (known[0] is not throttles and not known[0].is_same(throttles)):
             known = self._moves[topic] = (throttles, {})
         entry = known[1].get(index)
-        if entry is None or entry[0] is not partition or entry[1] is not figures:
-            encoded = encode_description(topic, index, partition, throttles, figures)
-            entry = known[1][index] = (partition, figures, encoded)
-        return entry[2]
+        if entry is None or entry[0] is not partition or entry[1] is not figures or entry[2] is not waiting:
+            encoded = encode_description(topic, index, partition, throttles, figures, waiting)
+            entry = known[1][index] = (partition, figures, waiting, encoded)
+        return entry[3]
 
     def throttles(self, topic: str, now: TopicThrottles) -> TopicThrottles:
         """The throttles with which the topic's descriptions were made, where they are equal to `now`; else `now`."""
@@ -209,9 +225,14 @@ _FRAGMENTS = DescriptionFragments()
 
 
 def encode_description(
-    topic: str, index: int, partition: Partition, throttles: TopicThrottles, figures: MoveProgress
+    topic: str,
+    index: int,
+    partition: Partition,
+    throttles: TopicThrottles,
+    figures: MoveProgress,
+    waiting: WaitingMove | None = None,
 ) -> bytes:
-    """A ReassignmentDescription of version 0."""
+    """A ReassignmentDescription of version 0. `waiting`: another move of the partition in the queue."""
     move = partition.move
     assert move is not None
     copied = figures.copied
@@ -241,6 +262,15 @@ def encode_description(
     if move.reason:
         tags += (b"\x07", sized(compact_string(move.reason)))
         count += 1
+    if waiting is not None:
+        tags += (b"\x08", sized(compact_ids(waiting.target)))
+        count += 1
+        if waiting.route != RPC:
+            tags += (b"\x09", sized(compact_string(waiting.route)))
+            count += 1
+        if waiting.reason:
+            tags += (b"\x0a", sized(compact_string(waiting.reason)))
+            count += 1
     leader = partition.leader
     head = _DESCRIPTION.pack(move.id, move.started, leader, throttles.leader(index, leader))
     return b"".join([head, uvarint(len(replicas) + 1), *replicas, uvarint(count), *tags])

@@ -4,7 +4,8 @@ Behaviour   All moving partitions where topics are null, else those of the named
             out topics without a move and topics that do not exist. NOT_CONTROLLER at the top level on any other
             node; any other error names the partitions that were asked for again, without replicas, as in Kafka. A
             partition whose move waits in the queue is listed too, with its current replicas and with the adding and
-            removing replicas that the move will have.
+            removing replicas that the move will have; not while another move of it is in flight, as a client expects
+            one move of a partition (DescribeReassignments tells both).
 Tags        240 of a partition: the identity of its move (KIP-240), once its record is durable.
             241: "waiting" where the move waits in the queue.
             242: the route of the move, where it is not RPC. 243: its reason, if it has one.

@@ -142,6 +142,9 @@ class ControllerPort(Protocol):
     ) -> Iterable[tuple[str, Sequence[tuple[int, Partition, WaitingMove]]]]:
         """The partitions that have no move in flight but one in the queue, in the same way."""
 
+    def waiting_beside(self, topic: str, moving: Collection[int]) -> Mapping[int, WaitingMove]:
+        """The moves in the queue of these partitions, which have a move in flight too."""
+
     async def healing(self) -> HealingStatus:
         """The failed brokers, and how self-healing is set."""
 

@@ -26,6 +26,9 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 
 WINDOW_S = 15.0
 
+Listed = Mapping[TopicPartition, PartitionReassignment]
+Described = Mapping[TopicPartition, ReassignmentDescription]
+
 
 @dataclass(frozen=True)
 class CopiedBytes:
@@ -75,6 +78,7 @@ class ProgressSnapshot:
     finished         how many moves have ended since the first snapshot
     unknown_brokers  brokers that did not answer, with the error
     waiting          how many moves wait in the queue
+    waiting_beside   those of them whose partitions have a move in flight too
     """
 
     moves: Mapping[TopicPartition, Progress]
@@ -82,6 +86,7 @@ class ProgressSnapshot:
     finished: int
     unknown_brokers: Mapping[int, str]
     waiting: int = 0
+    waiting_beside: Mapping[TopicPartition, PartitionReassignment] = field(default_factory=dict)
 
     @property
     def stalled(self) -> int:
@@ -164,28 +169,47 @@ def read_progress(
     tracker: LogDirProgressTracker,
     now: float,
     partitions: Collection[TopicPartition] | None = None,
-) -> tuple[Mapping[TopicPartition, PartitionReassignment], ProgressSnapshot]:
-    """The moves in flight and in the queue, of these partitions or of all, and their progress.
+) -> tuple[Listed, ProgressSnapshot]:
+    """The moves in flight and in the queue, of these partitions or of all, and their progress. Of a partition that has
+    both, the first result has the one in flight, and `waiting_beside` the other.
 
     Brokers are asked only about moves for which the server has no figures.
     """
     listed = client.list_partition_reassignments(partitions)
     in_flight = {partition: move for partition, move in listed.items() if not move.is_waiting}
-    described = {}
-    if in_flight:
-        named = [Reassignment(name, move.id) for name, move in in_flight.items() if move.id >= 0]
-        with suppress(UnsupportedHere):
-            found = client.describe_reassignments(None if partitions is None else named)
-            described = {
-                one.topic_partition: description for one, description in found.items() if description is not None
-            }
+    described = _described(client, in_flight, every=partitions is None) if in_flight else {}
     without_figures = {
         partition: move
         for partition, move in in_flight.items()
         if partition not in described or described[partition].total_bytes is None
     }
     snapshot = tracker.update(now, in_flight, client.describe_log_dirs(brokers_to_ask(without_figures)), described)
-    return listed, replace(snapshot, waiting=len(listed) - len(in_flight))
+    beside = _waiting_beside(in_flight, described)
+    return listed, replace(snapshot, waiting=len(listed) - len(in_flight) + len(beside), waiting_beside=beside)
+
+
+def read_waiting_beside(client: ProgressSource, listed: Listed) -> dict[TopicPartition, PartitionReassignment]:
+    """The moves in the queue that the list of all moves does not have, since their partitions have one in flight."""
+    if not any(move.id >= 0 for move in listed.values()):
+        return {}
+    return _waiting_beside(listed, _described(client, listed, every=True))
+
+
+def _described(client: ProgressSource, in_flight: Listed, *, every: bool) -> Described:
+    """The server's descriptions: of all moves, or of these; none by a stock controller."""
+    named = None if every else [Reassignment(name, move.id) for name, move in in_flight.items() if move.id >= 0]
+    with suppress(UnsupportedHere):
+        found = client.describe_reassignments(named)
+        return {one.topic_partition: description for one, description in found.items() if description is not None}
+    return {}
+
+
+def _waiting_beside(listed: Listed, described: Described) -> dict[TopicPartition, PartitionReassignment]:
+    return {
+        partition: waiting
+        for partition, one in described.items()
+        if partition in listed and not listed[partition].is_waiting and (waiting := one.waiting_move) is not None
+    }
 
 
 def _from_description(move: PartitionReassignment, description: ReassignmentDescription, total: int) -> Progress:

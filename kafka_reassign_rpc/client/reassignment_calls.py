@@ -121,6 +121,9 @@ def _description(found: _Description) -> ReassignmentDescription:
         stall_reason=found.stall_reason,
         route=found.route,
         reason=found.reason,
+        waiting_target=None if found.waiting_target is None else tuple(found.waiting_target),
+        waiting_route=found.waiting_route,
+        waiting_reason=found.waiting_reason,
     )
 
 

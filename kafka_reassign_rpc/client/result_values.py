@@ -62,6 +62,9 @@ class ReassignmentDescription:
     stall_reason            why the move makes no progress; None: it makes progress
     route                   how the move came: rpc, batch, queue, request or heal
     reason                  what the move is for, as the client that started it says
+    waiting_target          the target of another move of the partition that waits in the queue; None: none waits
+    waiting_route           its route
+    waiting_reason          its reason
     """
 
     reassignment: Reassignment
@@ -76,21 +79,41 @@ class ReassignmentDescription:
     stall_reason: str | None = None
     route: str = RPC
     reason: str = ""
+    waiting_target: tuple[int, ...] | None = None
+    waiting_route: str = RPC
+    waiting_reason: str = ""
 
     @property
     def new_assigned_brokers(self) -> tuple[int, ...]:
         return tuple(self.new_assigned_throttles)
+
+    @property
+    def waiting_move(self) -> "PartitionReassignment | None":
+        """That other move, as if the one in flight were over; None: none waits."""
+        if self.waiting_target is None:
+            return None
+        standing = self.new_assigned_brokers
+        return PartitionReassignment(
+            replicas=standing,
+            adding_replicas=tuple([broker for broker in self.waiting_target if broker not in standing]),
+            removing_replicas=tuple([broker for broker in standing if broker not in self.waiting_target]),
+            state=WAITING,
+            route=self.waiting_route,
+            reason=self.waiting_reason,
+            waiting_target=self.waiting_target,
+        )
 
 
 @dataclass(frozen=True)
 class PartitionReassignment:
     """A move in flight as KIP-455 lists it, or a move that waits in the queue (KIP-236).
 
-    replicas  in flight: the target, then the removing replicas; waiting: the replicas that the partition has now
-    id        the identity of the move (KIP-240); -1: the server gives none, or the move waits
-    state     MOVING or WAITING
-    route     how the move came: rpc, batch, queue, request or heal; stock Kafka does not say it, so it is rpc there
-    reason    what the move is for, as the client that started it says
+    replicas        in flight: the target, then the removing replicas; waiting: the replicas that the partition has now
+    id              the identity of the move (KIP-240); -1: the server gives none, or the move waits
+    state           MOVING or WAITING
+    route           how the move came: rpc, batch, queue, request or heal; rpc on stock Kafka, which does not say it
+    reason          what the move is for, as the client that started it says
+    waiting_target  of a move that waits: its target in order; None: the order is not known
     """
 
     replicas: tuple[int, ...]
@@ -100,6 +123,7 @@ class PartitionReassignment:
     state: str = MOVING
     route: str = RPC
     reason: str = ""
+    waiting_target: tuple[int, ...] | None = None
 
     @property
     def is_waiting(self) -> bool:
@@ -107,7 +131,9 @@ class PartitionReassignment:
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The replicas after the move. For a move that waits the order is not known."""
+        """The replicas after the move. For a move that waits the order is known only with `waiting_target`."""
+        if self.waiting_target is not None:
+            return self.waiting_target
         coming = self.adding_replicas if self.is_waiting else ()
         return tuple(broker for broker in (*self.replicas, *coming) if broker not in self.removing_replicas)
 

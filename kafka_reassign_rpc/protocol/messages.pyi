@@ -1816,6 +1816,9 @@ class DescribeReassignmentsResponse(Message):
         rate: int
         route: str
         reason: str
+        waiting_target: list[int] | None
+        waiting_route: str
+        waiting_reason: str
         def __init__(
             self,
             *,
@@ -1832,6 +1835,9 @@ class DescribeReassignmentsResponse(Message):
             rate: int = ...,
             route: str = ...,
             reason: str = ...,
+            waiting_target: Sequence[int] | None = ...,
+            waiting_route: str = ...,
+            waiting_reason: str = ...,
             version: int | None = ...,
         ) -> None: ...
 

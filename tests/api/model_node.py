@@ -169,8 +169,13 @@ class ModelController:
         for name, waiting in self.waiting.items():
             if wanted is None or name in wanted:
                 of_topic = self._node.known[name].partitions
-                chosen = [index for index in waiting if wanted is None or index in wanted[name]]
+                resting = [index for index in waiting if not of_topic[index].is_moving]
+                chosen = [index for index in resting if wanted is None or index in wanted[name]]
                 yield name, [(index, of_topic[index], waiting[index]) for index in chosen]
+
+    def waiting_beside(self, topic: str, moving: Collection[int]) -> Mapping[int, WaitingMove]:
+        waiting = self.waiting.get(topic, {})
+        return {index: waiting[index] for index in moving if index in waiting}
 
     async def healing(self) -> HealingStatus:
         await self._enter("healing")

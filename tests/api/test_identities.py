@@ -17,6 +17,7 @@ from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.round.replay import put_partition
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, Cluster, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
@@ -156,7 +157,7 @@ BROKERS = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=5, unique=Tru
 
 
 @st.composite
-def described(draw: st.DrawFn) -> tuple[Partition, MoveProgress]:
+def described(draw: st.DrawFn) -> tuple[Partition, MoveProgress, WaitingMove | None]:
     target = tuple(draw(BROKERS))
     adding = tuple(draw(st.sets(st.sampled_from(target))))
     route, reason = draw(st.sampled_from([RPC, QUEUE, HEAL])), draw(st.text(max_size=200))
@@ -168,14 +169,18 @@ def described(draw: st.DrawFn) -> tuple[Partition, MoveProgress]:
         draw(OR_UNKNOWN),
         draw(st.none() | st.text(max_size=200)),
     )
-    return Partition(target, adding=adding, leader=draw(st.sampled_from(target)), move=move), figures
+    waiting = None
+    if draw(st.booleans()):
+        routes = st.sampled_from([RPC, QUEUE, HEAL])
+        waiting = WaitingMove(tuple(draw(BROKERS)), draw(routes), draw(st.text(max_size=200)))
+    return Partition(target, adding=adding, leader=draw(st.sampled_from(target)), move=move), figures, waiting
 
 
 @given(name=st.text(min_size=1, max_size=200), index=st.integers(0, 2**31 - 1), what=described())
 def test_240_6_a_description_has_the_bytes_that_the_codec_writes(
-    name: str, index: int, what: tuple[Partition, MoveProgress]
+    name: str, index: int, what: tuple[Partition, MoveProgress, WaitingMove | None]
 ) -> None:
-    partition, figures = what
+    partition, figures, waiting = what
     kind = DescribeReassignmentsResponse.ReassignmentDescription
     move = partition.move
     assert move is not None
@@ -199,13 +204,15 @@ def test_240_6_a_description_has_the_bytes_that_the_codec_writes(
         rate=figures.rate,
         route=move.route,
         reason=move.reason,
+        waiting_target=None if waiting is None else list(waiting.target),
+        waiting_route=RPC if waiting is None else waiting.route,
+        waiting_reason="" if waiting is None else waiting.reason,
     )
     body = DescribeReassignmentsResponse(
         version=0, throttle_time_ms=0, error_code=0, error_message=None, descriptions=[description]
     )
-    assert encode_description(name, index, partition, TopicThrottles(Cluster(), name), figures) in encode_body(
-        body, version=0
-    )
+    throttles = TopicThrottles(Cluster(), name)
+    assert encode_description(name, index, partition, throttles, figures, waiting) in encode_body(body, version=0)
 
 
 def every_move() -> Any:
@@ -224,6 +231,24 @@ async def test_240_6_all_moves_are_described_with_how_far_they_are() -> None:
     assert (second.total_bytes, second.remaining_ms, second.rate) == (100, 9000, 7)
     assert second.stall_reason == "broker 4 is dead"
     assert [(one.broker_id, one.copied_bytes) for one in second.new_assigned] == [(1, -1), (2, -1), (4, 40)]
+
+
+async def test_236_13_a_move_that_waits_is_told_with_the_one_in_flight_of_its_partition_while_it_waits() -> None:
+    here, everything = node(), every_move()
+
+    async def waiting(request: Any = everything) -> dict[int, list[int] | None]:
+        return {one.partition_id: one.waiting_target for one in (await ask(here, request, 0)).descriptions}
+
+    assert await waiting() == {0: None, 1: None}
+    here.controller.waiting["a"] = {1: WaitingMove((5, 6), QUEUE, "why")}
+    assert await waiting() == {0: None, 1: [5, 6]}
+    assert await waiting(description("a", (1, 1001))) == {1: [5, 6]}
+    [_, second] = (await ask(here, everything, 0)).descriptions
+    assert (second.reason, second.waiting_route, second.waiting_reason) == ("", QUEUE, "why")
+    here.controller.waiting["a"] = {1: WaitingMove((7,), RPC)}
+    assert await waiting() == {0: None, 1: [7]}
+    del here.controller.waiting["a"]
+    assert await waiting() == {0: None, 1: None}
 
 
 async def test_240_6_a_move_without_an_identity_yet_is_not_described_among_all() -> None:

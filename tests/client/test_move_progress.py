@@ -13,7 +13,7 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
     UnsupportedHere,
 )
-from kafka_reassign_rpc.client.move_progress import brokers_to_ask, read_progress
+from kafka_reassign_rpc.client.move_progress import brokers_to_ask, read_progress, read_waiting_beside
 
 A = TopicPartition("t", 0)
 B = TopicPartition("t", 1)
@@ -143,6 +143,20 @@ def test_240_6_what_the_server_says_is_taken_and_brokers_are_asked_about_the_res
     assert cluster.asked == [{3: [A], 4: [A], 1: [A], 2: [A]}]
     assert (len(listed), snapshot.waiting, snapshot.stalled) == (3, 1, 1)
     assert (snapshot.total.done, snapshot.total.total) == (650, 1200)
+
+
+def test_236_13_a_move_that_waits_while_its_partition_moves_is_counted_and_told_beside_it() -> None:
+    waits = {"waiting_target": (4, 5), "waiting_route": "queue", "waiting_reason": "why"}
+    of_another = description(TopicPartition("t", 9), waiting_target=(1,))
+    cluster = Cluster([description(A, **waits), description(B), of_another])
+    listed, snapshot = read_progress(cluster, LogDirProgressTracker(), 0.0)
+    assert (listed[A].state, snapshot.waiting) == ("moving", 2)
+    [(name, beside)] = snapshot.waiting_beside.items()
+    assert (name, beside.state, beside.replicas, beside.target) == (A, "waiting", (3, 4), (4, 5))
+    assert (beside.adding_replicas, beside.removing_replicas) == ((5,), (3,))
+    assert (beside.route, beside.reason, beside.id) == ("queue", "why", -1)
+    assert read_waiting_beside(cluster, listed) == {A: beside}
+    assert read_waiting_beside(Cluster(None), listed) == {}
 
 
 def test_240_6_stock_kafka_says_nothing_so_the_brokers_are_asked_about_everything() -> None:

@@ -152,6 +152,10 @@ class ControllerService:
             if found:
                 yield name, found
 
+    def waiting_beside(self, topic: str, moving: Collection[int]) -> Mapping[int, WaitingMove]:
+        places = self._active().loop.cluster.queue.topics.get(topic)
+        return {} if places is None else {index: places[index].move for index in moving if index in places}
+
     def throttles(self, topic: str) -> TopicThrottles:
         return TopicThrottles(self._active().loop.cluster, topic)
 
