@@ -20,14 +20,13 @@ from kafka_reassign_rpc.client import (
     UnsupportedHere,
     text_format,
 )
-from kafka_reassign_rpc.client.move_progress import read_progress
+from kafka_reassign_rpc.client.move_progress import Listed, read_progress
 from kafka_reassign_rpc.reassign_command import action_list
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, from_server
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.support.counted import plural
 
-Listed = Mapping[TopicPartition, PartitionReassignment]
 Sizes = Mapping[TopicPartition, Progress]
 
 WIDTH = 80
@@ -48,6 +47,7 @@ def run(context: ActionContext) -> None:
     found = [one for one in found if _is_in_flight(one, listed)]  # others have ended in between
     found.sort(key=lambda one: one.reassignment.topic_partition)
     waiting = {partition: move for partition, move in sorted(listed.items()) if move.is_waiting}
+    waiting.update(snapshot.waiting_beside)
     sizes = snapshot.moves
     if not found and not waiting:
         output.line(action_list.NOTHING)

@@ -1,30 +1,38 @@
 """--list: prints the moves in flight, and the moves in the controller's queue."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
+from kafka_reassign_rpc.client.move_progress import Listed, read_waiting_beside
 from kafka_reassign_rpc.core.state.cluster import RPC
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.java_set_order import joined
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 
 NOTHING = "No partition reassignments found."
+NO_MOVES: Listed = {}
 
 
 def run(context: ActionContext) -> None:
-    in_flight = context.client.list_partition_reassignments()
-    context.output.line(text(in_flight))
-    context.output.note(reassignments=documents(in_flight))
+    listed = context.client.list_partition_reassignments()
+    beside = read_waiting_beside(context.client, listed)
+    context.output.line(text(listed, beside))
+    context.output.note(reassignments=documents(listed, beside))
 
 
-def text(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> str:
-    if not in_flight:
+def rows(listed: Listed, beside: Listed) -> list[tuple[TopicPartition, PartitionReassignment]]:
+    """All moves by partition. `beside`: moves that wait while another one of their partition is in flight: they follow
+    that one."""
+    return sorted([*listed.items(), *beside.items()], key=lambda row: row[0])
+
+
+def text(listed: Listed, beside: Listed = NO_MOVES) -> str:
+    if not listed:
         return NOTHING
-    return "\n".join(["Current partition reassignments:", *(_line(p, in_flight[p]) for p in sorted(in_flight))])
+    return "\n".join(["Current partition reassignments:", *(_line(*row) for row in rows(listed, beside))])
 
 
-def documents(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> list[dict[str, Any]]:
+def documents(listed: Listed, beside: Listed = NO_MOVES) -> list[dict[str, Any]]:
     return [
         {
             **partition_fields(partition),
@@ -36,7 +44,7 @@ def documents(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> list
             "route": move.route,
             "reason": move.reason,
         }
-        for partition, move in sorted(in_flight.items(), key=lambda item: item[0])
+        for partition, move in rows(listed, beside)
     ]
 
 

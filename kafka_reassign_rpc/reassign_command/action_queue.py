@@ -8,10 +8,10 @@
     not as planned   the partition has other replicas, or moves or waits to move to other replicas
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
+from kafka_reassign_rpc.client.move_progress import Listed, read_waiting_beside
 from kafka_reassign_rpc.client.reassignment_calls import NO_QUEUE
 from kafka_reassign_rpc.reassign_command import action_execute, action_generate, action_verify, set_and_clear_throttles
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
@@ -34,8 +34,9 @@ class QueueVerification(NamedTuple):
 
 def generate(context: ActionContext) -> None:
     _require_queue(context)
-    coming = {partition: move.target for partition, move in context.client.list_partition_reassignments().items()}
-    action_generate.generate(context, coming)
+    listed = context.client.list_partition_reassignments()
+    last = {**listed, **read_waiting_beside(context.client, listed)}
+    action_generate.generate(context, {partition: move.target for partition, move in last.items()})
 
 
 def execute(context: ActionContext) -> None:
@@ -50,7 +51,7 @@ def verify(context: ActionContext) -> int:
     _require_queue(context)
     targets = reassignment.targets
     in_flight = context.client.list_partition_reassignments()
-    found = find_states(context, targets, in_flight)
+    found = find_states(context, targets, in_flight, read_waiting_beside(context.client, in_flight))
     output = context.output
     output.line("\n".join(["Status of partition reassignment:", *(found[p].text for p in sorted(found))]))
     words = {one.word for one in found.values()}
@@ -73,15 +74,17 @@ def verify(context: ActionContext) -> int:
 
 
 def find_states(
-    context: ActionContext, targets: Assignment, in_flight: Mapping[TopicPartition, PartitionReassignment]
+    context: ActionContext, targets: Assignment, in_flight: Listed, beside: Listed
 ) -> dict[TopicPartition, QueueVerification]:
+    """`beside`: moves that wait while another one of their partition is in flight. They come last, so they count."""
     resting = {partition: target for partition, target in targets.items() if partition not in in_flight}
     found = {}
     for partition, state in action_verify.find_states(context, resting, {}).items():
         word = COMPLETED if state.current == state.target else NOT_AS_PLANNED
         found[partition] = QueueVerification(word, state.text(partition), state.current)
     for partition in targets.keys() & in_flight.keys():
-        found[partition] = under_way(partition, in_flight[partition], targets[partition])
+        last = under_way(partition, beside.get(partition, in_flight[partition]), targets[partition])
+        found[partition] = last._replace(replicas=in_flight[partition].replicas)
     return found
 
 

@@ -15,22 +15,23 @@ from kafka_reassign_rpc.client import (
     HealingStatus,
     KafkaError,
     LogDirProgressTracker,
+    PartitionReassignment,
     Progress,
     TopicPartition,
     UnsupportedHere,
     text_format,
 )
 from kafka_reassign_rpc.client.config_calls import BROKER, Configs
-from kafka_reassign_rpc.client.move_progress import ProgressSnapshot, brokers_to_ask, read_progress
+from kafka_reassign_rpc.client.move_progress import Listed, ProgressSnapshot, brokers_to_ask, read_progress
+from kafka_reassign_rpc.core.events.move_requesters import MoveRequesters
 from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
-from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_watch
+from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_list, action_watch
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.merged_events import newest_events
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.reassign_command.status_figures import (
     CopyRates,
-    Listed,
     PartitionCounts,
     copy_rates,
     count_partitions,
@@ -167,9 +168,11 @@ def lines(seen: Seen) -> Iterator[str]:
 def _move_lines(seen: Seen) -> Iterator[str]:
     who, told = requesters(seen.events or ()), originals(seen.events or ())
     rows = [("PARTITION", "FROM", "TO", "COPIED", "ASKED BY", "WHY")]
-    moves = sorted(seen.listed.items(), key=lambda item: (-_left(seen.progress.moves.get(item[0])), item[0]))
-    for partition, move in moves[:MOVES_SHOWN]:
-        found = seen.progress.moves.get(partition)
+    moves = sorted(
+        ((partition, move, _progress(seen, partition, move)) for partition, move in rows_of(seen)),
+        key=lambda row: (-_left(row[2]), row[0]),
+    )
+    for partition, move, found in moves[:MOVES_SHOWN]:
         copied = "waits" if move.is_waiting else UNKNOWN if found is None else text_format.amounts(found)
         origin = origin_of(move, told.get(partition))
         rows.append(
@@ -178,7 +181,7 @@ def _move_lines(seen: Seen) -> Iterator[str]:
                 str(origin),
                 str(list(move.target)),
                 _plain(copied),
-                _plain(who.of(*partition) or UNKNOWN),
+                _plain(_asked_by(who, partition, move) or UNKNOWN),
                 _plain(move.reason),
             )
         )
@@ -211,6 +214,19 @@ def _plain(text: str) -> str:
     """What others have written as one short line of visible characters."""
     short = shortened(text, LONGEST)
     return short if short.isprintable() else ascii(short)[1:-1]
+
+
+def rows_of(seen: Seen) -> list[tuple[TopicPartition, PartitionReassignment]]:
+    """All moves by partition, those in the queue after those in flight."""
+    return action_list.rows(seen.listed, seen.progress.waiting_beside)
+
+
+def _progress(seen: Seen, partition: TopicPartition, move: PartitionReassignment) -> Progress | None:
+    return None if move.is_waiting else seen.progress.moves.get(partition)
+
+
+def _asked_by(who: MoveRequesters, partition: TopicPartition, move: PartitionReassignment) -> str | None:
+    return who.of_waiting(*partition) if move.is_waiting else who.of(*partition)
 
 
 def _left(progress: Progress | None) -> int:
@@ -291,10 +307,10 @@ def document(seen: Seen) -> dict[str, Any]:
                 "removing": list(move.removing_replicas),
                 "route": move.route,
                 "reason": move.reason or None,
-                "who": who.of(*partition),
-                **figures.get(partition, {}),
+                "who": _asked_by(who, partition, move),
+                **({} if move.is_waiting else figures.get(partition, {})),
             }
-            for partition, move in sorted(seen.listed.items())
+            for partition, move in rows_of(seen)
         ],
         "brokers": brokers_of(seen),
         "events": None if seen.events is None else list(seen.events[-EVENTS_SHOWN:]),

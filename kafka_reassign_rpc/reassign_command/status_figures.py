@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.client import Event, LogDirs, PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
+from kafka_reassign_rpc.client.move_progress import Listed
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.move_requesters import MoveRequesters
-
-Listed = Mapping[TopicPartition, PartitionReassignment]
 
 
 class PartitionCounts(NamedTuple):

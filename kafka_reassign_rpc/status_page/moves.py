@@ -4,9 +4,10 @@
 as they are now: so pages are cheap and fresh, and the walk is made as seldom as its cost asks for.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Literal, NamedTuple
 
+from kafka_reassign_rpc.core.events.move_requesters import MoveRequesters
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import BATCH, RPC, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -32,8 +33,6 @@ SORTS: Mapping[Sort, str] = {
     "stalled": "stalled first",
 }
 """The orders, and how people call them."""
-Who = Callable[[str, int], str | None]
-"""Who asked for the move of a partition, if that is known."""
 
 
 class MoveFilter(NamedTuple):
@@ -211,7 +210,7 @@ def _sort_value(sort: Sort, partition: Partition, progress: MoveProgress) -> flo
 
 
 def page_of(
-    term: TermView, selection: Selection, who: Who, *, offset: int, limit: int, at: int, listed_at: int
+    term: TermView, selection: Selection, who: MoveRequesters, *, offset: int, limit: int, at: int, listed_at: int
 ) -> Moves:
     """One page. Moves that are over by now are left out of it."""
     found = []
@@ -226,10 +225,10 @@ def page_of(
             continue  # it has begun in place of the other move of its partition
         if partition.is_moving and not (waits and move is not None):
             progress = term.progress.figures(topic, index) or NO_PROGRESS
-            found.append(_moving_document(topic, index, partition, progress, who(topic, index)))
+            found.append(_moving_document(topic, index, partition, progress, who.of(topic, index)))
         elif move is not None:
             size = term.cluster.sizes.get(TopicPartition(topic, index))
-            by = who(topic, index) if move.by is None else move.by.who
+            by = who.of_waiting(topic, index) if move.by is None else move.by.who
             found.append(_waiting_document(topic, index, partition, move, size, by))
     return Moves(at, listed_at, offset, limit, selection.size, selection.sums, found)
 

@@ -133,7 +133,7 @@ class StatusApi:
             moves.page_of(
                 term,
                 kept.value,
-                self._requesters.of,
+                self._requesters,
                 offset=asked.offset,
                 limit=asked.limit,
                 at=at,

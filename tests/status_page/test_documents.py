@@ -39,7 +39,7 @@ def shown(term: TermView | None, rate: int | None = None, *, full: bool = True, 
 
 def listed(term: TermView, wanted: MoveFilter, offset: int = 0, limit: int = 50) -> Moves:
     selection = done(moves.select_moves(term, wanted))
-    return moves.page_of(term, selection, lambda *_: None, offset=offset, limit=limit, at=1, listed_at=1)
+    return moves.page_of(term, selection, MoveRequesters(), offset=offset, limit=limit, at=1, listed_at=1)
 
 
 def names(found: Moves) -> list[str]:
@@ -165,7 +165,7 @@ def test_sv_11_a_move_that_is_over_by_now_is_left_out_of_its_page() -> None:
     term = term_of(cluster)
     selection = done(moves.select_moves(term, MoveFilter()))
     cluster.topics["t"].partitions[0] = at_rest(2)
-    found = moves.page_of(term, selection, lambda *_: None, offset=0, limit=9, at=1, listed_at=1)
+    found = moves.page_of(term, selection, MoveRequesters(), offset=0, limit=9, at=1, listed_at=1)
     assert names(found) == ["t-1"]
 
 
@@ -226,7 +226,20 @@ def test_sv_11_the_requester_of_a_move_is_who_asked_for_it_also_after_it_has_wai
     assert known.of("t", 0) is None
     known.note(catalogue.MOVE_WAITING, "t", 0, *by_client)
     known.clear()
-    assert known.of("t", 0) is None
+    assert known.of_waiting("t", 0) is None
+
+
+def test_sv_11_a_move_in_flight_and_another_in_the_queue_of_its_partition_have_each_their_requester() -> None:
+    known = MoveRequesters()
+    known.note(catalogue.MOVE_STARTED, "t", 0, "User:alice from x", "User:alice")
+    known.note(catalogue.MOVE_WAITING, "t", 0, "User:bob from y", "User:bob")
+    assert (known.of("t", 0), known.of_waiting("t", 0)) == ("User:alice from x", "User:bob from y")
+    known.note(catalogue.MOVE_WITHDRAWN, "t", 0, "User:bob from y", "User:bob")
+    assert (known.of("t", 0), known.of_waiting("t", 0)) == ("User:alice from x", None)
+    known.note(catalogue.MOVE_WAITING, "t", 0, "User:bob from y", "User:bob")
+    known.note(catalogue.MOVE_CANCELLED, "t", 0, "znode /admin/reassign_partitions_queue", None)
+    known.note(catalogue.MOVE_STARTED, "t", 0, "znode /admin/reassign_partitions_queue", None)
+    assert (known.of("t", 0), known.of_waiting("t", 0)) == ("User:bob from y", None)
 
 
 @pytest.mark.parametrize(
