@@ -71,6 +71,7 @@ class Site:
     disturbed    brokers with a log dir that is away
     absences     when brokers could not be reached, or were not registered
     ours         set but while a stock broker is to be the controller: no deletion begins then
+    deletions    how many are being asked for: until a topic is marked, only this tells of its deletion
     servers      held by the step that ends and starts servers of ours
     """
 
@@ -90,6 +91,7 @@ class Site:
         self.stock: StockCluster
         self.ours = asyncio.Event()
         self.ours.set()
+        self.deletions = 0
         self.servers = asyncio.Lock()
         self._last_controller: int | None = None
         self.load: Load
@@ -178,9 +180,20 @@ class Site:
 
         await eventually(is_gone, within=WAIT_S)
 
+    @asynccontextmanager
+    async def deletion(self) -> AsyncIterator[None]:
+        """A topic is to be marked in this block. No hand-over ends our control meanwhile."""
+        while not self.ours.is_set():  # cleared again, maybe, before this went on
+            await self.ours.wait()
+        self.deletions += 1
+        try:
+            yield
+        finally:
+            self.deletions -= 1
+
     async def nothing_is_deleted(self) -> bool:
-        """Whether no topic is in deletion. Raises ZkError where that cannot be known for WAIT_S."""
-        return not await self.read(lambda: self.zk.children(znode_paths.DELETE_TOPICS))
+        """Whether no topic is in deletion or about to be. Raises ZkError where that cannot be known for WAIT_S."""
+        return not self.deletions and not await self.read(lambda: self.zk.children(znode_paths.DELETE_TOPICS))
 
     async def controlled_by(self, node_ids: frozenset[int]) -> None:
         async def is_one() -> bool:

@@ -50,19 +50,19 @@ async def create_topic(site: Site, topic: str, incarnation: int, replicas: Targe
 
 async def delete_topic(site: Site, topic: str) -> str:
     """Under load. Returns when the deletion is asked for durably; it may take until every replica is reachable."""
-    await site.ours.wait()
-    site.load.end(topic)
-    site.topics.pop(topic)
-    before = site.topic_ids[topic]
+    async with site.deletion():
+        site.load.end(topic)
+        site.topics.pop(topic)
+        before = site.topic_ids[topic]
 
-    async def progress() -> str | None:
-        if await _topic_id(site, topic) != before:
-            return "deleted"
-        return "is being deleted" if await site.zk.exists(znode_paths.delete_topic(topic)) is not None else None
+        async def progress() -> str | None:
+            if await _topic_id(site, topic) != before:
+                return "deleted"
+            return "is being deleted" if await site.zk.exists(znode_paths.delete_topic(topic)) is not None else None
 
-    asked, ended = await _asked_until(
-        site, progress, lambda admin: admin.delete_topics([topic], operation_timeout=5, request_timeout=ASK_S)
-    )
+        asked, ended = await _asked_until(
+            site, progress, lambda admin: admin.delete_topics([topic], operation_timeout=5, request_timeout=ASK_S)
+        )
     await asyncio.to_thread(site.load.drop_producer, topic)
     return f"{ended}, asked {asked} times"
 
