@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,10 @@ PATIENCE_S = 120.0
 """For the cluster to come to rest: moves end, replicas catch up, the last notification is handled."""
 
 AGAIN_S = 0.5
-UNTHROTTLE_EVERY_S = 5.0
+UNTHROTTLE_EVERY_S = 12.0
+"""More than twice `replica.lag.time.max.ms`: each time raises leader epochs, and within one of them a leader has to
+find that a follower lags, and to take it out of the ISR.
+"""
 
 Check = Callable[[Facts], list[str]]
 
@@ -104,8 +108,7 @@ async def _facts(site: Site) -> Facts:
 async def _unthrottle(site: Site) -> None:
     """Moves under a throttle would take too long: those in flight get their target again, without one."""
     while True:
-        await asyncio.sleep(UNTHROTTLE_EVERY_S)
-        try:
+        with suppress(OSError, EOFError, AssertionError, LookupError, ZkError):
             address = await site.controller_address()
             targets = {
                 (topic.name, one.partition_index): [b for b in one.replicas if b not in one.removing_replicas]
@@ -114,8 +117,7 @@ async def _unthrottle(site: Site) -> None:
             }
             if targets:
                 await alter(address, targets, throttle=0)
-        except (OSError, EOFError, AssertionError, LookupError, ZkError):
-            continue
+        await asyncio.sleep(UNTHROTTLE_EVERY_S)
 
 
 async def _records(site: Site) -> Counts:
