@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 
 from .facts import Facts, Held, Name
 from .steps import TOLERATED
+from .stock_coordinators import TOPIC
 
 
 def leftover_znodes(facts: Facts) -> list[str]:
@@ -70,6 +71,23 @@ def in_sync(facts: Facts) -> list[str]:
             elif sorted(state.isr) != sorted(replicas) or state.leader not in state.isr:
                 found.append(f"{topic_name}-{index} has the replicas {replicas}, and {state}")
     return found
+
+
+def coordinators(facts: Facts) -> list[str]:
+    """No broker coordinates the transactions of a partition that it never loads: its producers would wait for ever."""
+    return [
+        f"broker {broker} leads {name}-{index}, and never loads it"
+        for (name, index), broker in sorted(stuck_coordinators(facts).items())
+    ]
+
+
+def stuck_coordinators(facts: Facts) -> dict[Name, int]:
+    """Partitions of transactions, and their leaders that never load them."""
+    return {
+        (TOPIC, index): broker
+        for broker, index in facts.unloaded
+        if (state := facts.states.get((TOPIC, index))) is not None and state.leader == broker
+    }
 
 
 def metadata(facts: Facts) -> list[str]:

@@ -17,6 +17,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.faults.cluster import Address, ask
 
 from .stock_controllers import untold_ends
+from .stock_coordinators import failed_loads
 
 METADATA_VERSION = 10
 """The first one with topic ids; brokers of 2.8 know it."""
@@ -107,6 +108,7 @@ class Facts:
     throttles by entity: the throttle configs
     views     by node
     untold    the ends of moves of which a stock controller told no broker, and the replicas that were left
+    unloaded  brokers, and the partitions of __transaction_state whose load they gave up
     """
 
     live: frozenset[int] = frozenset()
@@ -121,6 +123,7 @@ class Facts:
     absences: tuple[Absence, ...] = ()
     settled: tuple[Settled, ...] = ()
     untold: tuple[tuple[str, frozenset[int]], ...] = ()
+    unloaded: frozenset[tuple[int, int]] = frozenset()
 
 
 async def read_states(zk: ZooKeeper) -> Facts:
@@ -160,7 +163,7 @@ async def read_all(
     log_dirs: Mapping[int, Iterable[Path]],
     absences: Iterable[Absence] = (),
     events: Iterable[Path] = (),
-    broker_logs: Iterable[Path] = (),
+    broker_logs: Mapping[int, Path] | None = None,
 ) -> Facts:
     """All facts. Raises OSError for a node that does not answer, ZkError."""
     seen = await read_states(zk)
@@ -173,7 +176,8 @@ async def read_all(
         held=await asyncio.to_thread(held_in, log_dirs),
         absences=tuple(absences),
         settled=await asyncio.to_thread(settled_in, events),
-        untold=await asyncio.to_thread(untold_ends, broker_logs),
+        untold=await asyncio.to_thread(untold_ends, (broker_logs or {}).values()),
+        unloaded=await asyncio.to_thread(failed_loads, broker_logs or {}),
     )
 
 

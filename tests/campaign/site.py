@@ -143,6 +143,10 @@ class Site:
                 await self.serve(name)
         await self.controlled_by(frozenset(SERVER_IDS.values()))
 
+    @property
+    def broker_logs(self) -> dict[int, Path]:
+        return {broker.id: broker.log for broker in self.brokers.values()}
+
     def log_dirs(self, broker: int) -> list[Path]:
         return [self.directory / str(broker) / f"data-{number}" for number in range(LOG_DIRS[broker])]
 

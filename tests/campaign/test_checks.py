@@ -7,6 +7,7 @@ import pytest
 
 from . import checks
 from .facts import Absence, Facts, Held, Settled, State, Topic, View
+from .stock_coordinators import TOPIC as TRANSACTIONS
 from .verdict import cluster_checks
 from .watch import PATIENCE_S, Registrations, Watch
 
@@ -56,6 +57,12 @@ FAULTS: dict[str, list[tuple[Facts, str]]] = {
         (replace(WELL, states={}), "t-0 has no state"),
     ],
     "throttles": [(replace(WELL, throttles={"topics/t": {"leader.replication.throttled.replicas": "*"}}), "topics/t")],
+    "coordinators": [
+        (
+            replace(WELL, states={(TRANSACTIONS, 0): State(leader=1, isr=(1, 2))}, unloaded=frozenset({(1, 0)})),
+            "broker 1 leads __transaction_state-0, and never loads it",
+        )
+    ],
     "metadata": [
         (with_view(2, View(3, frozenset({1, 2}), {("t", 0): SHOWN})), "the controller is, by node"),
         (with_view(2, View(1000, frozenset({1}), {("t", 0): SHOWN})), "node 2 does not show the brokers [2]"),

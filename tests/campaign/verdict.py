@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from . import checks, record_checks
 from .batches import Sender, senders
 from .facts import Facts, Name, read_all, read_states
 from .journal import Record
+from .relief import relieve
 from .site import SERVER_IDS, Site
 
 PATIENCE_S = 120.0
@@ -26,6 +27,8 @@ UNTHROTTLE_EVERY_S = 12.0
 """More than twice `replica.lag.time.max.ms`: each time raises leader epochs, and within one of them a leader has to
 find that a follower lags, and to take it out of the ISR.
 """
+
+RELIEVE_EVERY_S = 5.0
 
 Check = Callable[[Facts], list[str]]
 
@@ -57,6 +60,7 @@ def cluster_checks(expected: Mapping[str, int]) -> dict[str, Check]:
         "leftover znodes": checks.leftover_znodes,
         "in-sync replicas": checks.in_sync,
         "throttles": checks.throttles,
+        "coordinators": checks.coordinators,
         "metadata": checks.metadata,
         "directories": checks.directories,
     }
@@ -65,14 +69,18 @@ def cluster_checks(expected: Mapping[str, int]) -> dict[str, Check]:
 async def judge(site: Site, say: Callable[[str], None]) -> Counts:
     """Raises CheckFailed for the first check that fails. `say` tells how far it is."""
     await site.take_over()
-    unthrottling = asyncio.create_task(_unthrottle(site))
+    beside = [
+        asyncio.create_task(_every(UNTHROTTLE_EVERY_S, lambda: _unthrottle(site))),
+        asyncio.create_task(_every(RELIEVE_EVERY_S, lambda: relieve(site, say))),
+    ]
     try:
         await asyncio.to_thread(site.load.finish)
         say("all records are taken or given up; the cluster comes to rest")
         await _rest(site)
     finally:
-        unthrottling.cancel()
-        await asyncio.gather(unthrottling, return_exceptions=True)
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
     _demand("logs", checks.server_logs({name: one.log for name, one in site.cluster.servers.items()}))
     say("the cluster is at rest; all records are read")
     return await _records(site)
@@ -101,23 +109,27 @@ async def _facts(site: Site) -> Facts:
     nodes |= {SERVER_IDS[name]: site.cluster.address(name) for name in SERVER_IDS}
     log_dirs = {broker: site.log_dirs(broker) for broker in site.brokers}
     events = site.directory.glob("events-*/events-*.jsonl")
-    logs = [broker.log for broker in site.brokers.values()]
-    return await read_all(site.zk, nodes, log_dirs, site.absences, events, logs)
+    return await read_all(site.zk, nodes, log_dirs, site.absences, events, site.broker_logs)
+
+
+async def _every(seconds: float, act: Callable[[], Awaitable[None]]) -> None:
+    """Act now, and again and again, also where nobody answers."""
+    while True:
+        with suppress(OSError, EOFError, AssertionError, LookupError, ZkError):
+            await act()
+        await asyncio.sleep(seconds)
 
 
 async def _unthrottle(site: Site) -> None:
     """Moves under a throttle would take too long: those in flight get their target again, without one."""
-    while True:
-        with suppress(OSError, EOFError, AssertionError, LookupError, ZkError):
-            address = await site.controller_address()
-            targets = {
-                (topic.name, one.partition_index): [b for b in one.replicas if b not in one.removing_replicas]
-                for topic in (await listed(address)).topics
-                for one in topic.partitions
-            }
-            if targets:
-                await alter(address, targets, throttle=0)
-        await asyncio.sleep(UNTHROTTLE_EVERY_S)
+    address = await site.controller_address()
+    targets = {
+        (topic.name, one.partition_index): [b for b in one.replicas if b not in one.removing_replicas]
+        for topic in (await listed(address)).topics
+        for one in topic.partitions
+    }
+    if targets:
+        await alter(address, targets, throttle=0)
 
 
 async def _records(site: Site) -> Counts:
