@@ -9,9 +9,15 @@ from typing import Any
 STATISTICS_EVERY_MS = 5_000
 
 
+DEBUG = "msg"
+"""librdkafka's contexts that producers log. Only there it tells which errors brokers answered before a timeout."""
+_REFUSAL = "encountered error"
+
+
 def client_log(path: Path) -> logging.Logger:
-    """A logger that writes to this file alone."""
-    log = logging.Logger(path.stem, logging.INFO)
+    """A logger that writes to this file alone: of DEBUG only the refusals of brokers, since each batch is in it."""
+    log = logging.Logger(path.stem, logging.DEBUG)
+    log.addFilter(lambda record: record.levelno > logging.DEBUG or _REFUSAL in record.getMessage())
     to_file = logging.FileHandler(path, delay=True)
     to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(to_file)

@@ -11,7 +11,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from .client_log import STATISTICS_EVERY_MS, ClientView, client_log, close
+from .client_log import DEBUG, STATISTICS_EVERY_MS, ClientView, client_log, close
 from .generator import IDEMPOTENT, PLAIN, TRANSACTIONAL
 from .journal import Journal
 
@@ -36,6 +36,7 @@ _COMMON: dict[str, Any] = {
     "topic.metadata.propagation.max.ms": 120_000,
     "reconnect.backoff.max.ms": 1_000,
     "statistics.interval.ms": STATISTICS_EVERY_MS,
+    "debug": DEBUG,
 }
 _OF_KIND: dict[str, dict[str, Any]] = {
     PLAIN: {"enable.idempotence": False},
@@ -143,6 +144,7 @@ class LoadProducer:
                     self._transaction(producer, abort=number % 5 == 4)
                     producer.poll(0)
                     number += 1
+            producer.poll(0)  # what the client has to say, also where it was never initialized
             producer.purge()
         if not self.journal.acknowledged and not self._abandoned.is_set():
             self.journal.refused.append(f"no transaction was committed; {self._view.of(self.journal.topic)}")

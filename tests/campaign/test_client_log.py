@@ -25,3 +25,13 @@ def test_455_9_each_client_has_a_log_of_its_own(tmp_path: Path) -> None:
         close(log)
     assert (tmp_path / "a.log").read_text().endswith("WARNING no brokers\n")
     assert not (tmp_path / "b.log").exists()
+
+
+def test_455_9_a_clients_log_has_what_brokers_answered_but_not_every_batch(tmp_path: Path) -> None:
+    log = client_log(tmp_path / "a.log")
+    batch = "MSGSET: 127.0.0.1:9092/1: t [0]: MessageSet with 1 message(s) (MsgId 0, BaseSeq -1) %s"
+    log.debug(batch, "delivered")
+    log.debug(batch, "encountered error: Broker: Not leader for partition (actions Refresh,Retry)")
+    close(log)
+    (line,) = (tmp_path / "a.log").read_text().splitlines()
+    assert "encountered error: Broker: Not leader for partition" in line

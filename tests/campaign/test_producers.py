@@ -43,3 +43,14 @@ def test_455_9_a_producer_that_is_given_up_is_no_difference(tmp_path: Path) -> N
     producer = producers.LoadProducer(NOBODY, "t", 0, TRANSACTIONAL, 1, tmp_path)
     producer.abandon()
     assert not refused(producer.journal)
+
+
+async def test_455_9_a_producer_that_never_gets_a_coordinator_logs_why(tmp_path: Path) -> None:
+    producer = producers.LoadProducer({"bootstrap.servers": "127.0.0.1:1"}, "t", 0, TRANSACTIONAL, 1, tmp_path)
+    log = tmp_path / "producer-t-0.log"
+
+    async def tells_why() -> bool:
+        return log.exists() and "Connection refused" in log.read_text()
+
+    await eventually(tells_why)
+    await asyncio.to_thread(producer.stop)
