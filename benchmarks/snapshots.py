@@ -12,7 +12,16 @@ FACTOR = 3
 _CAPACITY = 40 * 10**12
 
 
-def write(path: Path, partitions: int, brokers: int, *, lost: int = 0, fresh: int = 0, seed: int = 1) -> Path:
+def write(
+    path: Path,
+    partitions: int,
+    brokers: int,
+    *,
+    lost: int = 0,
+    fresh: int = 0,
+    seed: int = 1,
+    at: int = 1_700_000_000_000,
+) -> Path:
     """Write a snapshot row by row. The first `lost` brokers are dead, the last `fresh` ones hold nothing."""
     chance = random.Random(seed)
     dead = set(range(lost))
@@ -27,7 +36,7 @@ def write(path: Path, partitions: int, brokers: int, *, lost: int = 0, fresh: in
             size = int(2e7 * chance.paretovariate(1.3)) % 10**12
             rates = (chance.expovariate(1e-4), chance.expovariate(1e-4))
             writer.partitions.add((topic, index, replicas, isr[0] if isr else -1, isr, [], [], size, *rates))
-        writer.finish(SnapshotMeta(cluster_id=f"generated-{partitions}-{brokers}-{seed}", at=1_700_000_000_000))
+        writer.finish(SnapshotMeta(cluster_id=f"generated-{partitions}-{brokers}-{seed}", at=at))
     return path
 
 
