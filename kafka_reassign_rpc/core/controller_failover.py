@@ -12,7 +12,8 @@ The former controller may have stopped between any two of its writes. The new on
     a move                           the target is in sync      completes the move (again)
     a move                           otherwise                  continues it, with a higher leader epoch, since it
                                                                 cannot know which replicas the former one has reached
-    a partition                      no state                   writes the first leader and ISR
+    a partition                      no state                   writes the first leader and ISR, unless a deletion mark
+                                                                of its topic waits (`topics.deletion_marks`)
     its own broker id as a replica   -                          replaces that replica, or removes it and remembers
                                                                 that one is missing (`topics.missing_replicas`)
 

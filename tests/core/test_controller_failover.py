@@ -4,9 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.controller_failover import fail_over, reassigned_by_others
+from kafka_reassign_rpc.core.leadership.broker_changes import settle
 from kafka_reassign_rpc.core.round.replay import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, MoveRecord, Partition
+from kafka_reassign_rpc.core.topics.missing_replicas import settle_missing
 from tests.core.build import TOPIC, made, moving, not_moving, sets, view
 
 
@@ -22,6 +24,24 @@ def test_sv_3_a_healthy_partition_does_not_change() -> None:
     assert fail_over(view(not_moving(1, 2)), TOPIC, 0) == []
     assert fail_over(view(replace(not_moving(1, 2), pending_deletion=(3,))), TOPIC, 0) == []
     assert fail_over(view(), TOPIC, 0) == []
+
+
+def test_sv_4_a_partition_without_a_state_gets_its_first_one_unless_a_deletion_mark_of_its_topic_waits() -> None:
+    here = view(Partition((1, 9)), not_moving(1, 9), live=(1, 2))
+    assert failed_over(here, own_id=9) == Partition((1, 2), leader=1, isr=(1, 2))
+
+    here.cluster.waiting_marks = frozenset({TOPIC})
+    for decisions in (
+        fail_over(here, TOPIC, 0, own_id=9),
+        settle(here, TOPIC, 0),
+        settle(here, TOPIC, 0, down=(1,)),
+        settle_missing(here, TOPIC, 0, own_id=9),
+    ):
+        assert decisions == []
+    assert here.get(TOPIC, 1) is not None
+
+    here.cluster.waiting_marks = frozenset({"another topic"})
+    assert failed_over(here, own_id=9).isr == (1, 2)
 
 
 def test_455_9_a_move_of_a_stock_controller_continues_with_a_record() -> None:

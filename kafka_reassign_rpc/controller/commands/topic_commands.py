@@ -3,7 +3,7 @@
 After a lost commit a client's command is decided again. What it finds done by its first decision is answered as done.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from uuid import UUID
 
@@ -201,6 +201,8 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
 class TopicDeletionsRead(Command[None]):
     """The marks in `/admin/delete_topics`: the deletion of topics that others have marked begins now.
 
+    A topic whose mark has waited and goes stays. Its partitions without a state get their first one.
+
     marks     by name; those of topics in deletion may be left out
     marked    called with the topics whose replicas have to stop now
     stale     called where there are such marks: those in `Cluster.stale_marks` have to go
@@ -209,26 +211,32 @@ class TopicDeletionsRead(Command[None]):
     def __init__(
         self,
         marks: Mapping[str, DeletionMark],
+        own_id: int,
         *,
         marked: Callable[[Sequence[str]], None],
         stale: Callable[[], None],
     ) -> None:
         super().__init__()
         self._marks = marks
+        self._own_id = own_id
         self._marked = marked
         self._stale = stale
         self._new: list[str] = []
+        self._unmarked: dict[str, None] = {}
+        """Topics whose marks waited before this command."""
 
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
         enabled = cluster.broker_settings.delete_topic_enable
-        stale = []
+        stale, waiting = [], []
         for (name, mark), pause in in_slices(self._marks.items(), SLICE):
             topic = cluster.topics.get(name)
             means = meaning(topic, mark, enabled)
             if means is Meaning.STALE:
                 stale.append(name)
-            elif topic is None or means is Meaning.WAITS or topic.deleting:
+            elif means is Meaning.WAITS:
+                waiting.append(name)
+            elif topic is None or topic.deleting:
                 pass
             elif not isinstance(work.view.topics.get(name), TopicDeletionStarted):
                 replay.begin_deletion(cluster, name)
@@ -236,9 +244,19 @@ class TopicDeletionsRead(Command[None]):
                 self._new.append(name)
             if pause:
                 yield
-        replay.put_stale_marks(cluster, (name for name in stale if name not in cluster.unreadable))
+        self._unmarked.update(dict.fromkeys(sorted(cluster.waiting_marks.difference(waiting))))
+        replay.put_marks(cluster, stale=(name for name in stale if name not in cluster.unreadable), waiting=waiting)
+        yield from change_each(
+            work, _partitions(cluster, self._unmarked), lambda name: self._first_state(work.view, name)
+        )
         self.answer(None)
         yield
+
+    def _first_state(self, view: RoundView, name: TopicPartition) -> list[Change]:
+        partition = view.get(*name)
+        if partition is None or partition.partition_epoch >= 0:
+            return []
+        return fail_over(view, *name, own_id=self._own_id)
 
     def durable(self) -> None:
         if self._new:
@@ -288,9 +306,9 @@ class TopicsRead(Command[None]):
             replay.topic_unreadable(cluster, name, reason)
         yield
         for name in self._put:
-            topic = cluster.topics.get(name)
-            partitions = (TopicPartition(name, index) for index in (topic.partitions if topic else ()))
-            yield from change_each(work, partitions, lambda partition: self._fail_over(work, partition))
+            yield from change_each(
+                work, _partitions(cluster, [name]), lambda partition: self._fail_over(work, partition)
+            )
             give_topic_id(work, name)
         self.answer(None)
 
@@ -335,6 +353,14 @@ class TopicsRead(Command[None]):
         if self._put:
             self._appeared(list(self._put))
         super().durable()
+
+
+def _partitions(cluster: Cluster, names: Iterable[str]) -> Iterator[TopicPartition]:
+    """The partitions of those of these topics that exist."""
+    for name in names:
+        topic = cluster.topics.get(name)
+        for index in topic.partitions if topic else ():
+            yield TopicPartition(name, index)
 
 
 def _is_newer(cluster: Cluster, topic: Topic) -> bool:

@@ -400,7 +400,7 @@ class Term:
             except ReloadNeeded as reason:  # the watch of the marks comes back to it
                 log.warning("deletion marks without a topic could not be removed: %s", reason)
             else:
-                replay.put_stale_marks(cluster, ())
+                replay.put_marks(cluster, stale=(), waiting=cluster.waiting_marks)
 
     async def _remove_stale_marks(self) -> None:
         """Remove marks that mark no topic, and those found meanwhile. Others may change them: then again."""

@@ -119,9 +119,10 @@ async def read_cluster(zk: ZooKeeper, settings: BrokerSettings = KAFKA_DEFAULTS)
             created=topic.created,
         )
         await pace.rest()
-    replay.put_stale_marks(
+    replay.put_marks(
         cluster,
-        (name for name, means in meanings.items() if means is Meaning.STALE and name not in unreadable),
+        stale=(name for name, means in meanings.items() if means is Meaning.STALE and name not in unreadable),
+        waiting=(name for name, means in meanings.items() if means is Meaning.WAITS),
     )
     orphans = []
     for name in moves:

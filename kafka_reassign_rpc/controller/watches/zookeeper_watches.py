@@ -298,18 +298,19 @@ class ZooKeeperWatches:
         ]
 
     async def deletions(self) -> None:
+        """Also where there are no marks: the loop may know of some, or may still have to decide about some."""
         names = await load_cluster.watched_children(self._zk, znode_paths.DELETE_TOPICS, many=True)
-        cluster = self._loop.cluster
-        if names or cluster.stale_marks:
-            new = [name for name in names if name not in cluster.topics or not cluster.topics[name].deleting]
-            marks = await load_cluster.read_deletion_marks(self._zk, new)
-            self._loop.submit(
-                topic_commands.TopicDeletionsRead(
-                    marks,
-                    marked=self._term.deletions_begun,
-                    stale=self._term.stale_marks_found,
-                )
+        known = self._loop.cluster.topics
+        new = [name for name in names if name not in known or not known[name].deleting]
+        self._loop.submit(
+            topic_commands.TopicDeletionsRead(
+                await load_cluster.read_deletion_marks(self._zk, new),
+                self._term.own_id,
+                marked=self._term.deletions_begun,
+                stale=self._term.stale_marks_found,
             )
+        )
+        if names:
             self._process_batch_and_queue(names)
 
     async def configs(self) -> None:

@@ -401,9 +401,9 @@ def begin_deletion(cluster: Cluster, name: str) -> None:
         cluster.queue.orphan(name)
 
 
-def put_stale_marks(cluster: Cluster, names: Iterable[str]) -> None:
-    """These are all marks in `/admin/delete_topics` that mark no present topic."""
-    cluster.stale_marks = frozenset(names)
+def put_marks(cluster: Cluster, *, stale: Iterable[str], waiting: Iterable[str]) -> None:
+    """These are all marks in `/admin/delete_topics` that mark no present topic, and all that wait."""
+    cluster.stale_marks, cluster.waiting_marks = frozenset(stale), frozenset(waiting)
 
 
 def _add_topic(cluster: Cluster, topic: Topic) -> None:

@@ -214,6 +214,8 @@ class Cluster(msgspec.Struct):
     stale_marks: frozenset[str] = frozenset()
     """Names in `/admin/delete_topics` that mark no present topic: the topic does not exist, or was created after its
     mark. No topic is created while they stand; the controller removes them."""
+    waiting_marks: frozenset[str] = frozenset()
+    """Topics with a mark in `/admin/delete_topics` that waits: see `core.topics.deletion_marks`."""
     topic_configs: dict[str, Mapping[str, str]] = {}
     broker_configs: dict[str, Mapping[str, str]] = {}
     """Dynamic configs by broker id as text; `<default>` has the cluster-wide ones."""
@@ -249,11 +251,17 @@ class Cluster(msgspec.Struct):
     `core.broker_settings`."""
 
     def get(self, topic: str, partition: int) -> Partition | None:
-        """The partition; None where it does not exist, its topic is in deletion, or its state cannot be decoded."""
+        """The partition; None where it does not exist, its topic is in deletion, or its state cannot be decoded.
+
+        None too where it has no state while a mark of its topic waits: a former controller may have deleted the state.
+        """
         known = self.topics.get(topic)
         if known is None or known.deleting or partition in known.unreadable:
             return None
-        return known.partitions.get(partition)
+        found = known.partitions.get(partition)
+        if found is not None and found.partition_epoch < 0 and topic in self.waiting_marks:
+            return None
+        return found
 
     def is_live(self, broker: int) -> bool:
         """Whether the broker is registered and not in controlled shutdown (Kafka's liveBrokerIds)."""

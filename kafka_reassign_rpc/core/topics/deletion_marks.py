@@ -1,8 +1,10 @@
 """What a mark in `/admin/delete_topics` means: see KafkaController.processTopicDeletion.
 
 Anybody can write a mark. While it is not known whether the brokers allow deletions (`delete.topic.enable`), the topic
-of a mark stays as it is. A mark that a controller of this product has written for a DeleteTopics that it accepted says
-so: then the topic stays out of the clients' sight, as they were told, but nothing of it is deleted yet.
+of a mark stays as it is. Its partitions without a state get none, and no command finds them: a stock controller may
+have begun to delete the topic's znodes, and a new state would bring the partition back. A mark that a controller of
+this product has written for a DeleteTopics that it accepted says so: then the topic stays out of the clients' sight, as
+they were told, but nothing of it is deleted yet.
 """
 
 from enum import Enum, auto

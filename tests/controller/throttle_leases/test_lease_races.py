@@ -21,7 +21,7 @@ from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import Op
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth
-from tests.controller.bare_controller import elected_controller, put_topic, register
+from tests.controller.bare_controller import SERVER, elected_controller, put_topic, register
 from tests.waiting import eventually
 
 RATE = "1000"
@@ -169,7 +169,7 @@ async def test_236_11_a_rate_that_stays_for_a_move_without_a_lease_goes_with_the
         created = controller.cluster.topics["u"].created
         await zk.create(znode_paths.delete_topic("u"), b"")
         marks = await read_deletion_marks(zk, ["u"])
-        await controller.loop.submit(TopicDeletionsRead(marks, marked=lambda _: None, stale=lambda: None))
+        await controller.loop.submit(TopicDeletionsRead(marks, SERVER, marked=lambda _: None, stale=lambda: None))
         await controller.loop.submit(TopicsVanished({"u": created}))
         await eventually(lambda: rate_gone(zk))
 

@@ -4,21 +4,30 @@ What the operator has not set is learnt from the brokers. Until it is known, not
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from uuid import uuid4
 
 import pytest
 
+from kafka_reassign_rpc.controller.commands.command import Command, Round
+from kafka_reassign_rpc.controller.commands.topic_commands import TopicDeletionsRead
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.broker_settings import AT_FIRST
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Endpoint, Partition, TopicPartition
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest, DescribeConfigsRequest, MetadataRequest
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import put_topic, register
+from tests.controller.bare_controller import elected_controller, put_topic, register, state_json
+from tests.controller.bare_watches import watches_of
 from tests.controller.cluster import Cluster
+from tests.core.build import TOPIC, moving, view
 from tests.waiting import eventually
 
 SERVER = 1000
@@ -243,3 +252,102 @@ async def test_sv_4_the_replicas_of_a_topic_whose_znodes_somebody_removes_stay_w
 
 async def is_unknown(here: Cluster, name: str) -> bool:
     return not await is_shown(here, name)
+
+
+# ---------------------------------------------- a stock controller had begun to delete the znodes of the marked topic
+
+UNKNOWN_TOPIC_OR_PARTITION = 3
+
+half_deleted = pytest.mark.parametrize("stateless", [{0}, {0, 1}], ids=["first", "all"])
+
+
+@asynccontextmanager
+async def interrupted_deletion(zk: ZooKeeper, connect: str, stateless: Collection[int]) -> AsyncIterator[Cluster]:
+    """The next controller serves, and nothing is known of any broker. Topic u has a mark; these partitions lack states.
+
+    In both partitions of u broker 1 has the only replica.
+    """
+    await put_topic(zk, "u", {0: (1,), 1: (1,)}, topic_id=uuid4())
+    await zk.create(znode_paths.delete_topic("u"))
+    for index in stateless:
+        await zk.delete(znode_paths.partition_state("u", index))
+    async with no_brokers_yet(zk, connect) as here:
+        answers = await here.alter({("t", 0): (1,), ("u", 0): (1,)})  # waits for the failover
+        for index in stateless:
+            assert await zk.exists(znode_paths.partition_state("u", index)) is None
+        assert [answers[name][0] for name in (("t", 0), ("u", 0))] == [0, UNKNOWN_TOPIC_OR_PARTITION]
+        yield here
+
+
+async def has_first_states(zk: ZooKeeper, stateless: Collection[int], leader: int) -> bool:
+    states = [await state_json(zk, ("u", index)) for index in stateless]
+    return all(state["leader"] == leader and state["leader_epoch"] == 0 for state in states)
+
+
+@half_deleted
+async def test_sv_4_the_deletion_that_a_stock_controller_had_begun_ends_and_gives_no_partition_a_state_again(
+    zk: ZooKeeper, zk_connect: str, stateless: Collection[int]
+) -> None:
+    created: list[str] = []
+    zk.on_watch(lambda kind, path: created.append(path) if kind is WatchKind.CREATED else None)
+    async with interrupted_deletion(zk, zk_connect, stateless) as here:
+        for index in stateless:
+            assert await zk.exists(znode_paths.partition_state("u", index), watch=True) is None
+        await here.start_broker(1)
+        await eventually(lambda: is_gone(zk, "u"))
+        assert created == []
+        await eventually(lambda: here.has_no(("u", 0), 1))
+
+
+@half_deleted
+async def test_sv_4_a_marked_topic_whose_deletion_the_brokers_forbid_has_all_states_again(
+    zk: ZooKeeper, zk_connect: str, stateless: Collection[int]
+) -> None:
+    async with interrupted_deletion(zk, zk_connect, stateless) as here:
+        here.broker_configs = DISABLED
+        await here.start_broker(1)
+        await eventually(lambda: no_marks(zk))
+        await eventually(lambda: has_first_states(zk, stateless, leader=1))
+        await eventually(lambda: here.has_all(("u", 0), 1))
+        await eventually(lambda: here.has_all(("u", 1), 1))
+        assert await is_shown(here, "u")
+
+
+@half_deleted
+async def test_sv_4_a_topic_whose_mark_somebody_removes_before_the_brokers_setting_is_known_has_all_states_again(
+    zk: ZooKeeper, zk_connect: str, stateless: Collection[int]
+) -> None:
+    async with interrupted_deletion(zk, zk_connect, stateless):
+        await zk.delete(znode_paths.delete_topic("u"))
+        await eventually(lambda: has_first_states(zk, stateless, leader=NO_LEADER))
+
+
+async def test_sv_4_a_mark_that_goes_changes_only_partitions_without_a_state_each_time_that_it_is_decided() -> None:
+    """A move of the topic goes on: each higher leader epoch would stop its followers for a moment."""
+    here = view(Partition((1, 2)), moving((1,), (2,)))
+    here.cluster.waiting_marks = frozenset({TOPIC})
+    command = TopicDeletionsRead({}, SERVER, marked=lambda _: None, stale=lambda: None)
+    for work in (Round(here, {}), Round(RoundView(here.cluster), {})):
+        await SliceTimer().through(command.decide(work))
+        assert work.view.partitions.keys() == {TopicPartition(TOPIC, 0)}
+    assert here.cluster.waiting_marks == set()
+
+
+async def test_sv_4_a_mark_that_goes_before_the_controller_has_decided_about_it_does_not_wait_any_longer(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await register(zk, 1)
+    await put_topic(zk, "u", {0: (1,)})
+    async with elected_controller(zk_connect) as controller:
+        controller.cluster.broker_settings = AT_FIRST
+        watches = watches_of(controller)
+        read: list[Command[None]] = []
+        with monkeypatch.context() as busy:
+            busy.setattr(controller.loop, "submit", read.append)
+            await zk.create(znode_paths.delete_topic("u"))
+            await watches.deletions()
+            await zk.delete(znode_paths.delete_topic("u"))
+            await watches.deletions()
+        for command in read:
+            await controller.loop.submit(command)
+        assert controller.cluster.waiting_marks == set()
