@@ -293,7 +293,7 @@ async def elected_controller(connect: str, *, lives: int | None = None) -> Async
         )
         assert leadership is not None
         store = DurableStore(zk, leadership)
-        loaded = await store.load(KAFKA_DEFAULTS)
+        loaded = await store.load(lambda: KAFKA_DEFAULTS)
         zk.lives = lives
         controller = BareController(zk, leadership, store, loaded.cluster)
         task = asyncio.create_task(controller.loop.run())

@@ -4,7 +4,7 @@ Every transaction begins with a check that `/controller_epoch` has the version o
 to the session that won it. So a controller that was replaced without noticing cannot write.
 """
 
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -85,12 +85,15 @@ class DurableStore:
         self._parents: set[str] = set()
         self._problems: list[ZnodeProblem] = []
 
-    async def load(self, settings: BrokerSettings) -> LoadedCluster:
-        """The whole cluster, where these settings of brokers are in force. Raises ControllerMoved, ReloadNeeded."""
-        return await self._load(Cluster(broker_settings=settings))
+    async def load(self, settings: Callable[[], BrokerSettings]) -> LoadedCluster:
+        """The whole cluster. Raises ControllerMoved, ReloadNeeded.
 
-    async def _load(self, known: Cluster) -> LoadedCluster:
-        found = await self.reading(read_cluster(self._zk, known.broker_settings))
+        `settings` gives the settings of brokers that are in force once it is read.
+        """
+        return await self._load(Cluster(), settings)
+
+    async def _load(self, known: Cluster, settings: Callable[[], BrokerSettings]) -> LoadedCluster:
+        found = await self.reading(read_cluster(self._zk, settings))
         self._parents = set(found.parents)
         self._problems += [problem for problem in found.problems if _is_new(problem, known)]
         return found
@@ -105,7 +108,7 @@ class DurableStore:
 
         Raises ControllerMoved, ReloadNeeded.
         """
-        fresh = (await self._load(cluster)).cluster
+        fresh = (await self._load(cluster, lambda: cluster.broker_settings)).cluster
         known = cluster.brokers
         fresh.shutting_down = {id_ for id_ in cluster.shutting_down if fresh.brokers.get(id_) == known.get(id_)}
         gone = [topic for topic in cluster.topics.values() if _is_gone(topic, fresh)]

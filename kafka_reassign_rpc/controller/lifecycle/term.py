@@ -144,7 +144,7 @@ class Term:
         why: str | None = None
         self.record([Event(catalogue.CONTROLLER_ELECTED)])
         try:
-            loaded = await self._store.load(self._survey.settings)
+            loaded = await self._store.load(lambda: self._survey.settings)
             await ensure_feature_znode(self._store)
             interpreter_tuning.leave_loaded_objects_alone()
             self._build(loaded.cluster)

@@ -5,7 +5,7 @@ A znode that cannot be decoded is logged with its path and left out; everything 
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -73,8 +73,8 @@ class LoadedCluster(NamedTuple):
     problems: list[ZnodeProblem]
 
 
-async def read_cluster(zk: ZooKeeper, settings: BrokerSettings = KAFKA_DEFAULTS) -> LoadedCluster:
-    """Read everything, after a sync. `settings`, which hold now, say what marks of deletions mean."""
+async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = lambda: KAFKA_DEFAULTS) -> LoadedCluster:
+    """Read everything, after a sync. `settings` gives those that hold once it is read: what marks of deletions mean."""
     await zk.sync()
     since = zk.last_zxid
     names = await _children(zk, znode_paths.TOPICS)
@@ -88,9 +88,7 @@ async def read_cluster(zk: ZooKeeper, settings: BrokerSettings = KAFKA_DEFAULTS)
         broker_configs=await _read_configs(zk, "brokers"),
         unreadable=unreadable,
         occupied_records=occupied,
-        broker_settings=settings,
     )
-    meanings = {name: meaning(topics.get(name), mark, settings.delete_topic_enable) for name, mark in marks.items()}
     admin = await read_admin(zk)
     cluster.disabled_by_znode, cluster.cancel_all, cluster.batch = (
         admin.disabled_by_znode,
@@ -104,6 +102,9 @@ async def read_cluster(zk: ZooKeeper, settings: BrokerSettings = KAFKA_DEFAULTS)
     )
     cluster.queue, problems = await read_queue(zk)
     cluster.failed, cluster.occupied_failures = await read_failures(zk)
+    cluster.broker_settings = settings()
+    enabled = cluster.broker_settings.delete_topic_enable
+    meanings = {name: meaning(topics.get(name), mark, enabled) for name, mark in marks.items()}
     pace = SliceTimer()
     for topic in topics.values():
         replay.put_topic(

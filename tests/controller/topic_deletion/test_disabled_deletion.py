@@ -14,8 +14,9 @@ from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.topic_commands import TopicDeletionsRead
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
+from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
-from kafka_reassign_rpc.core.broker_settings import AT_FIRST
+from kafka_reassign_rpc.core.broker_settings import AT_FIRST, KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Endpoint, Partition, TopicPartition
@@ -297,6 +298,19 @@ async def test_sv_4_the_deletion_that_a_stock_controller_had_begun_ends_and_give
         await eventually(lambda: is_gone(zk, "u"))
         assert created == []
         await eventually(lambda: here.has_no(("u", 0), 1))
+
+
+async def test_sv_4_what_brokers_have_told_while_the_cluster_is_read_says_what_its_marks_mean(zk: ZooKeeper) -> None:
+    await put_topic(zk, "u", {0: (1,)})
+    await zk.create(znode_paths.delete_topic("u"))
+    learnt = AT_FIRST
+    reading = asyncio.create_task(read_cluster(zk, lambda: learnt))
+    await zk.exists(znode_paths.TOPICS)  # it is under way
+    learnt = KAFKA_DEFAULTS
+    cluster = (await reading).cluster
+    assert cluster.topics["u"].deleting
+    assert cluster.waiting_marks == set()
+    assert cluster.broker_settings == KAFKA_DEFAULTS
 
 
 @half_deleted
