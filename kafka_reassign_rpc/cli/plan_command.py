@@ -321,10 +321,10 @@ def summary_text(summary: "PlanSummary", out: "StorePath") -> str:
 
 
 def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
-    from kafka_reassign_rpc.client.text_format import duration, size
     from kafka_reassign_rpc.pipeline.plans.plan_summary import known_imbalance
     from kafka_reassign_rpc.pipeline.plans.time_texts import pace_text, time_lines
     from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines
+    from kafka_reassign_rpc.support.human_units import duration, size
 
     if not summary.moves:
         return [f"{out}: nothing to move among {counted(summary.partitions, 'partition')}"]

@@ -52,6 +52,9 @@ log = logging.getLogger(__name__)
 ANSWER_TIMEOUT_S = 30.0
 """Kafka's controller.socket.timeout.ms."""
 FIRST_BACKOFF_S = 0.05
+RECONNECT_S = 0.1
+"""A broker registers before it listens, and tells clients that there are no brokers until its first UpdateMetadata. So
+it is tried as often as by Kafka (ControllerChannelManager's RequestSendThread)."""
 LONGEST_BACKOFF_S = 1.0
 FIRST_REFUSAL_S = 1.0
 LONGEST_REFUSAL_S = 60.0
@@ -160,7 +163,10 @@ class BrokerChannel:
                 client = await self._links.open(self.broker, str(self._sender.id), ANSWER_TIMEOUT_S)
             except (OSError, TimeoutError, EOFError, ProtocolError) as error:
                 log.debug("broker %d: %s", self.broker.id, error or type(error).__name__)
-                await backoff.sleep(longest=isinstance(error, BrokerRefuses))
+                if isinstance(error, ConnectionRefusedError):
+                    await asyncio.sleep(RECONNECT_S)
+                else:
+                    await backoff.sleep(longest=isinstance(error, BrokerRefuses))
                 continue
             at_length = False
             try:

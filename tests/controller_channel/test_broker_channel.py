@@ -53,6 +53,25 @@ async def test_455_4_pending_requests_are_sent_in_their_order() -> None:
         assert broker.connections == 1
 
 
+async def test_sv_4_a_broker_that_does_not_listen_yet_is_tried_again_and_again_without_longer_and_longer_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has registered. From the moment it listens, clients may ask it, and it knows no broker until it is told."""
+    monkeypatch.setattr(channel_module, "RECONNECT_S", 0.001)
+    monkeypatch.setattr(channel_module, "FIRST_BACKOFF_S", 3600.0)
+    really, refused = RpcClient.open, iter(range(20))
+
+    async def listens_later(host: str, *others: Any) -> Any:
+        if next(refused, None) is not None:
+            raise ConnectionRefusedError
+        return await really(host, *others)
+
+    monkeypatch.setattr(RpcClient, "open", listens_later)
+    async with connected(up_to_date=False) as (broker, channel, _, _):
+        channel.wake()
+        await eventually(lambda: broker.kinds() == [UpdateMetadataRequest, LeaderAndIsrRequest])
+
+
 @pytest.mark.parametrize("host", ["a..b", "x" * 64, "a\x00b"])
 async def test_sv_4_a_channel_to_a_host_whose_name_is_none_tries_again_like_one_to_any_host(
     host: str, monkeypatch: pytest.MonkeyPatch

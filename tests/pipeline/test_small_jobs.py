@@ -126,6 +126,16 @@ def test_dp_6_prepare_says_where_it_cannot_write(
     assert "the path must not have one" in capsys.readouterr().err
 
 
+def test_dp_6_what_plans_and_audits_import_has_no_client_of_kafka() -> None:
+    """It takes a third of a second, and they contact no cluster."""
+    jobs = "planning.plan_job, reports.plan_report, auditing.audit_job, reports.audit_report, reports.result_directory"
+    script = f"import sys, {', '.join(f'kafka_reassign_rpc.pipeline.{job}' for job in jobs.split(', '))}\n" + (
+        "print([name for name in sys.modules if name.split('.')[0] == 'kafka' or name == 'kafka_reassign_rpc.client'])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
+
+
 HEAL = "plan heal --snapshot {0}/snapshot --out {0}/plan"
 
 

@@ -6,12 +6,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from kafka_reassign_rpc.client.text_format import size
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
 from kafka_reassign_rpc.pipeline.reports.page_sections import add_table, number_text, time_format
 from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt, utc_time
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.support.human_units import size
 
 _MEASURES = ("bytes", "replicas", "leaders")
 _LEAST_FOR_A_TREND = 3

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-from kafka_reassign_rpc.client.text_format import duration, size
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter, read_moves
@@ -22,6 +21,7 @@ from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage, TableFilter
 from kafka_reassign_rpc.pipeline.reports.result_tables import utc_time
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
+from kafka_reassign_rpc.support.human_units import duration, size
 
 NAME = "report.html"
 _TABLE_ROWS = 20

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import msgspec
 from pyspark.sql import DataFrame
 
-from kafka_reassign_rpc.client import text_format
-from kafka_reassign_rpc.client.text_format import duration, size
+from kafka_reassign_rpc.support.human_units import duration, size
+from kafka_reassign_rpc.support.text_table import table as text_table
 
 EXCERPT_ROWS = 20
 """Rows that text, JSON and pages show; Parquet has all of them."""
@@ -40,7 +40,7 @@ def text_lines(name: str, table: TableExcerpt, *, empty: str) -> list[str]:
     lines = [f"{name} ({table.total}):"]
     cells = [[column_title(column).upper() for column in table.columns]]
     cells += [[_cut(text) for text in row_texts(table.columns, row)] for row in table.rows]
-    lines += [f"  {line}" for line in text_format.table(cells)]
+    lines += [f"  {line}" for line in text_table(cells)]
     if table.total > len(table.rows):
         lines.append(f"  … and {table.total - len(table.rows)} more")
     return lines
