@@ -50,6 +50,28 @@ async def log_left_on_a_broker_that_is_back(cluster: Cluster) -> Process:
     return broker
 
 
+async def test_sv_10_a_topic_takes_along_the_log_that_a_broker_has_kept_of_a_dropped_replica(cluster: Cluster) -> None:
+    """Broker 3 is back when the topic is deleted, and holds no replica of it any more."""
+    await cluster.server("a")
+    await cluster.fleet("1,2")
+    away = await cluster.fleet("3")
+    await create(cluster, "t", 1, 3)
+    await eventually(lambda: _has_a_log(cluster, 3))
+    assert await away.stop() == 0
+    await eventually(lambda: _is_away(cluster))
+    assert await cluster.alter("a", {("t", 0): [1, 2]}) == {("t", 0): 0}
+    await cluster.rests_at({("t", 0): [1, 2]})
+    await cluster.fleet("3")
+    await eventually(lambda: _has_a_log(cluster, 3))
+
+    await delete(cluster, "t")
+
+    async def is_gone_everywhere() -> bool:
+        return not [held for held in await cluster.held() if held[1][0] == "t"]
+
+    await eventually(is_gone_everywhere)
+
+
 async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_gets_the_replica_of_the_next_one(
     cluster: Cluster,
 ) -> None:

@@ -1,6 +1,7 @@
 """Propagates committed changes to brokers: LeaderAndIsr, StopReplica and UpdateMetadata for those concerned."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 
 from kafka_reassign_rpc.controller.commands.command import SLICE
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
@@ -166,8 +167,9 @@ class Propagation:
         topic = self._cluster.topics.get(name)
         if topic is not None and self._deletions.is_waiting(topic):
             self._channels.topic_deleted(topic)
-            for (index, replica), pause in in_slices(self._deletions.remaining(topic), SLICE):
-                self._channels.replica_deleted(replica, topic, index)
+            logs = chain(self._deletions.remaining(topic), self._deletions.strays(topic))
+            for (index, broker), pause in in_slices(logs, SLICE):
+                self._channels.replica_deleted(broker, topic, index)
                 if pause:
                     yield
                     if not self._is_present(topic):

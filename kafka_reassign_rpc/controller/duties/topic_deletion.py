@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
-from kafka_reassign_rpc.core.topics.topic_changes import replicas_to_delete
+from kafka_reassign_rpc.core.topics.topic_changes import possible_strays, replicas_to_delete
 
 _Key = tuple[str, int]
 """A topic among all that are, were or will be: its name, and `Topic.created`."""
@@ -62,6 +62,11 @@ class TopicDeletions:
         if self.is_waiting(topic):
             confirmed = self._confirmed.get(_key(topic), set())
             yield from replicas_to_delete(self._cluster, topic.name, confirmed, self._own_id)
+
+    def strays(self, topic: Topic) -> Iterator[tuple[int, int]]:
+        """(partition, broker) of logs that may be left on other brokers, and are to be deleted with the topic."""
+        if self.is_waiting(topic):
+            yield from possible_strays(self._cluster, topic.name, self._confirmed.get(_key(topic), set()))
 
     def check(self, topic: Topic) -> None:
         """Begin the removal, once, if no replica is left of a topic in deletion."""

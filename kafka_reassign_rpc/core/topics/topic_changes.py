@@ -278,6 +278,10 @@ DELETION_UNKNOWN = (
 )
 
 
+MOST_STRAYS = 50_000
+"""Logs that may be strays are deleted with their topic where there are so many at the most."""
+
+
 def replicas_to_delete(
     cluster: Cluster, name: str, confirmed: Collection[tuple[int, int]], own_id: int = -1
 ) -> Iterator[tuple[int, int]]:
@@ -297,3 +301,21 @@ def replicas_to_delete(
         for replica in partition.pending_deletion:
             if replica in cluster.brokers and (index, replica) not in confirmed:
                 yield index, replica
+
+
+def possible_strays(cluster: Cluster, name: str, confirmed: Collection[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """(partition, broker) of the logs that a topic in deletion may have on brokers that hold no replica of it now.
+
+    A broker that was away while its replica was dropped has the log still. Only one that has registered since the
+    topic's creation can have been away. Nobody waits for these: a new topic of the name is refused by such a log.
+    """
+    topic = cluster.topics.get(name)
+    if topic is None:
+        return
+    returned = [broker.id for broker in cluster.brokers.values() if 0 <= topic.created < broker.epoch]
+    if len(returned) * len(topic.partitions) > MOST_STRAYS:
+        return
+    for index, partition in list(topic.partitions.items()):
+        for broker in returned:
+            if broker not in partition.replicas and (index, broker) not in confirmed:
+                yield index, broker
