@@ -36,6 +36,7 @@ class Journal:
     acked      by partition: the numbers of those that were acknowledged, or committed
     aborted    by partition: the numbers of those whose transaction was aborted
     refused    why records were not acknowledged
+    clients_lost    how many clients the producer has had to replace, as in docs/campaign.md
     ended      whether the topic was deleted: nothing is promised from that moment on
     """
 
@@ -47,6 +48,7 @@ class Journal:
     acked: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     aborted: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     refused: list[str] = field(default_factory=list)
+    clients_lost: int = 0
     ended: threading.Event = field(default_factory=threading.Event)
 
     def next(self, partition: int) -> Record:

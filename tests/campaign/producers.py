@@ -33,7 +33,9 @@ _COMMON: dict[str, Any] = {
     "linger.ms": 5,
     "message.timeout.ms": 300_000,
     "topic.metadata.refresh.interval.ms": 2_000,
-    "topic.metadata.propagation.max.ms": 120_000,
+    # Longer than a campaign: a client that is older refuses all records when a broker knows no topic yet. librdkafka
+    # counts it in microseconds and in 32 bits: 3_600_000, the most that it accepts, would be none at all.
+    "topic.metadata.propagation.max.ms": 2_000_000,
     "reconnect.backoff.max.ms": 1_000,
     "statistics.interval.ms": STATISTICS_EVERY_MS,
     "debug": DEBUG,
@@ -43,10 +45,15 @@ _OF_KIND: dict[str, dict[str, Any]] = {
     IDEMPOTENT: {"enable.idempotence": True},
     TRANSACTIONAL: {"message.timeout.ms": 60_000, "transaction.timeout.ms": 60_000},
 }
+_NO_REFUSAL = (KafkaError._UNKNOWN_PARTITION, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
+"""No one's fault: the client has not heard of the partition yet; or it was told to give the record up."""
 
 
 class LoadProducer:
     """Writes to every partition of an incarnation in turn until it is stopped. `partitions` may grow.
+
+    Where its client has lost every broker (`ClientView.lost`) another one goes on. Records that the lost one has no
+    answer for are given up: they may be there or not.
 
     `directory` gets the log of its client, `producer-TOPIC-INCARNATION.log`.
     """
@@ -58,11 +65,13 @@ class LoadProducer:
         self.partitions = partitions
         self._view = ClientView()
         self._log = client_log(directory / f"producer-{topic}-{incarnation}.log")
-        self._config = {**configs, **_COMMON, **_OF_KIND[kind], "stats_cb": self._view.heard}
+        self._config = {**configs, **_COMMON, **_OF_KIND[kind]}
         if kind == TRANSACTIONAL:
             self._config["transactional.id"] = f"{topic}-{incarnation}"
         self._in_flight: Counter[int] = Counter()
         """Records without an answer, by partition."""
+        self._taken: set[int] = set()
+        """Partitions with a record of this client; a transactional one goes on as the one before."""
         self._deadline: float | None = None
         self._end = threading.Event()
         self._abandoned = threading.Event()
@@ -83,33 +92,57 @@ class LoadProducer:
         self._thread.join()
         close(self._log)
 
+    def _client(self) -> Producer:
+        self._view = ClientView()
+        return Producer({**self._config, "stats_cb": self._view.heard}, logger=self._log)
+
+    def _note_loss(self) -> None:
+        self.journal.clients_lost += 1
+        self._log.error("LOST no broker is known any more, librdkafka #5301: another client goes on")
+
+    def _is_late(self) -> bool:
+        """Whether PATIENCE_S have passed since the first question, which is asked after the end."""
+        self._deadline = self._deadline or time.monotonic() + PATIENCE_S
+        return time.monotonic() > self._deadline
+
     # Plain and idempotent
 
     def _stream(self) -> None:
-        """Plain: without sequence numbers, only a partition with one record in flight keeps the order. While its leader
+        while self._streamed(self._client()):
+            self._note_loss()
+
+    def _streamed(self, producer: Producer) -> bool:
+        """Whether the client was lost, so that another one has to go on: after the end with one record more.
+
+        Plain: without sequence numbers, only a partition with one record in flight keeps the order. While its leader
         changes, a client has requests in flight to both.
         """
-        producer = Producer(self._config, logger=self._log)
-        while not self._end.wait(EVERY_S):
+        self._in_flight.clear()
+        self._taken.clear()
+        while not self._view.lost:
             for partition in range(self.partitions):
                 if not self._in_flight[partition] or (self.journal.once and self._is_known(partition)):
                     self._produce(producer, partition)
             producer.poll(0)
-        deadline = time.monotonic() + PATIENCE_S
-        while producer.flush(0.2) and not self._abandoned.is_set():
-            if time.monotonic() > deadline:
+            if self._end.wait(EVERY_S):
+                break
+        lost = self._view.lost
+        while not lost and producer.flush(0.2) and not self._abandoned.is_set():
+            if self._is_late():
                 self.journal.refused.append(
                     f"{len(producer)} records were not taken in {PATIENCE_S:g} s; {self._view.of(self.journal.topic)}"
                 )
                 break
+            lost = self._view.lost
         producer.purge()
         producer.flush(1)
+        return lost and not self._abandoned.is_set()
 
     def _is_known(self, partition: int) -> bool:
         """Whether the partition has a record of this producer. Before that its leader takes any sequence number: where
         it has refused the first record, and then takes the second one, librdkafka reports both as stored.
         """
-        return bool(self.journal.acked[partition])
+        return partition in self._taken
 
     def _produce(self, producer: Producer, partition: int) -> None:
         record = self.journal.next(partition)
@@ -117,6 +150,7 @@ class LoadProducer:
         def delivered(error: KafkaError | None, _: Message) -> None:
             self._in_flight[record.partition] -= 1
             if error is None:
+                self._taken.add(record.partition)
                 self.journal.acked[record.partition].add(record.number)
             else:
                 self._refuse(error)
@@ -126,26 +160,27 @@ class LoadProducer:
             self._in_flight[partition] += 1
 
     def _refuse(self, error: KafkaError) -> None:
-        # A partition that this client has not heard of yet is no one's fault.
-        if error.code() != KafkaError._UNKNOWN_PARTITION and not self._abandoned.is_set():
+        if error.code() not in _NO_REFUSAL and not self._abandoned.is_set():
             self.journal.refused.append(str(error))
 
     # Transactional
 
     def _transactions(self) -> None:
         while self._goes_on():
-            producer = Producer(self._config, logger=self._log)
-            # Fenced, or timed out at the coordinator: another instance of the same id goes on.
+            producer = self._client()
+            # Fenced, lost, or timed out at the coordinator: another instance of the same id goes on.
             with suppress(KafkaException):
-                self._retried(partial(producer.init_transactions, CALL_S))
+                self._retried(producer, partial(producer.init_transactions, CALL_S))
                 number = 0
-                while self._goes_on():
+                while self._goes_on() and not self._view.lost:
                     time.sleep(EVERY_S)
                     self._transaction(producer, abort=number % 5 == 4)
                     producer.poll(0)
                     number += 1
             producer.poll(0)  # what the client has to say, also where it was never initialized
             producer.purge()
+            if self._view.lost:
+                self._note_loss()
         if not self.journal.acknowledged and not self._abandoned.is_set():
             self.journal.refused.append(f"no transaction was committed; {self._view.of(self.journal.topic)}")
 
@@ -155,8 +190,7 @@ class LoadProducer:
             return True
         if self.journal.acknowledged or self._abandoned.is_set():
             return False
-        self._deadline = self._deadline or time.monotonic() + PATIENCE_S
-        return time.monotonic() < self._deadline
+        return not self._is_late()
 
     def _transaction(self, producer: Producer, *, abort: bool) -> None:
         """One transaction: a few records to each partition. Raises KafkaException where the producer is done for."""
@@ -172,13 +206,14 @@ class LoadProducer:
                     taken[partition].add(record.number)
         try:
             if not abort:
-                self._retried(lambda: producer.commit_transaction(CALL_S))
+                self._retried(producer, partial(producer.commit_transaction, CALL_S))
                 self._note(self.journal.acked, taken)
+                self._taken |= taken.keys()
                 return
         except KafkaException as error:
             if not error.args[0].txn_requires_abort():
                 raise
-        self._retried(lambda: producer.abort_transaction(CALL_S))
+        self._retried(producer, partial(producer.abort_transaction, CALL_S))
         self._note(self.journal.aborted, taken)
 
     @staticmethod
@@ -186,14 +221,17 @@ class LoadProducer:
         for partition, numbers in taken.items():
             told[partition] |= numbers
 
-    def _retried(self, call: Callable[[], object]) -> None:
-        """Repeat a call while its error may pass. Raises KafkaException."""
+    def _retried(self, producer: Producer, call: Callable[[], object]) -> None:
+        """Repeat a call of a producer while its error may pass. Raises KafkaException."""
         deadline = time.monotonic() + PATIENCE_S / 2
         while True:
             try:
                 call()
             except KafkaException as error:
-                if not error.args[0].retriable() or self._abandoned.is_set() or time.monotonic() > deadline:
+                producer.poll(0)
+                if not error.args[0].retriable() or self._view.lost or self._abandoned.is_set():
+                    raise
+                if time.monotonic() > deadline:
                     raise
             else:
                 return

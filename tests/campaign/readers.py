@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from confluent_kafka import Consumer, KafkaException
 
+from .client_log import STATISTICS_EVERY_MS, ClientView
 from .journal import Record
 from .producers import Configs
 
@@ -16,7 +17,10 @@ CLOSE_S = 30.0
 
 
 class Reader:
-    """A member of the group. What it has read is committed after it was noted: each record is read at least once."""
+    """A member of the group. What it has read is committed after it was noted: each record is read at least once.
+
+    Where its client has lost every broker (`ClientView.lost`) another one goes on.
+    """
 
     def __init__(self, configs: Configs, topics: str, read: dict[str, set[Record]]) -> None:
         """`topics`: a regular expression. `read`: gets every record, by topic; members share it."""
@@ -29,6 +33,7 @@ class Reader:
             "topic.metadata.refresh.interval.ms": 2_000,
             "session.timeout.ms": 10_000,
             "reconnect.backoff.max.ms": 1_000,
+            "statistics.interval.ms": STATISTICS_EVERY_MS,
             "log_level": 0,
         }
         self._topics = topics
@@ -43,10 +48,20 @@ class Reader:
         self._thread.join(CLOSE_S)
 
     def _work(self) -> None:
-        consumer = Consumer(self._config)
+        while not self._end.is_set():
+            view = ClientView()
+            consumer = Consumer({**self._config, "stats_cb": view.heard})
+            self._consume(consumer, view)
+            if self._end.is_set():
+                consumer.close()
+            else:  # lost: its close may never return
+                threading.Thread(target=consumer.close, name="leaves", daemon=True).start()
+
+    def _consume(self, consumer: Consumer, view: ClientView) -> None:
+        """Until the end, or until the client has lost every broker: what it has not committed is read again."""
         consumer.subscribe([self._topics])
         committed = time.monotonic()
-        while not self._end.is_set():
+        while not self._end.is_set() and not view.lost:
             for record in consumer.consume(500, timeout=0.5):
                 topic = record.topic()
                 if record.error() is None and topic is not None:
@@ -55,4 +70,3 @@ class Reader:
                 committed = time.monotonic()
                 with suppress(KafkaException):  # nothing to commit
                     consumer.commit(asynchronous=True)
-        consumer.close()

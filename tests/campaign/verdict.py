@@ -75,6 +75,9 @@ async def judge(site: Site, say: Callable[[str], None]) -> Counts:
     ]
     try:
         await asyncio.to_thread(site.load.finish)
+        for journal in site.load.journals:
+            if journal.clients_lost:
+                say(f"{journal.topic}: {journal.clients_lost} clients knew no broker any more, librdkafka #5301")
         say("all records are taken or given up; the cluster comes to rest")
         await _rest(site)
     finally:
