@@ -1,6 +1,7 @@
 """The catalogue of the server's settings: the text of each setting is complete and true."""
 
 import argparse
+import re
 from pathlib import Path
 
 import pytest
@@ -76,11 +77,13 @@ def test_sv_1_the_help_of_serve_shows_every_setting_with_its_default(
         main(["serve", "--help"])
     assert ended.value.code == 0
     shown = " ".join(capsys.readouterr().out.split())
+    assert not re.search(r" object at 0x|<(class|function|bound)", shown)
     for setting in SETTINGS:
         if setting.secret:
             assert setting.flag not in shown
             continue
         assert f"{setting.flag} {setting.metavar} " in shown
+        assert setting.metavar != "VALUE", "a word says what the value is"
         assert f"(default: {setting.default_text}{'; dynamic' * setting.dynamic})" in shown
 
 

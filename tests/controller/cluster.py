@@ -115,10 +115,10 @@ class Cluster:
         self._wire = await self.client()
         self._server.callback(self._wire.close)
 
-    async def client(self) -> RpcClient:
+    async def client(self, client_id: str = "test") -> RpcClient:
         """One more client of the server."""
         host, _, port = self.bootstrap.rpartition(":")
-        return await RpcClient.open(host, int(port), "test", 20.0)
+        return await RpcClient.open(host, int(port), client_id, 20.0)
 
     async def reconnect(self, client: RpcClient | None = None) -> None:
         """Later requests come by a new connection, or by that of this client."""

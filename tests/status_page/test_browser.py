@@ -10,6 +10,8 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.state.requesters import LONGEST_PART
+from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import BROKERS, RATE, Cluster, cluster
 from tests.status_page.browser import PROGRAM, Tab, browser
@@ -60,13 +62,16 @@ async def test_sv_11_the_page_shows_everything_and_follows_and_what_others_wrote
     await world.create_topic("audit-log", {0: (1, 2), 1: (1, 5)})
     await world.configure("brokers", "<default>", {RATE: "1", MAX_PER_CLUSTER: "4"})
     await world.alter(targets, reason=HOSTILE)
+    await world.reconnect(await world.client(HOSTILE))
     await world.alter({("audit-log", 0): (4, 5)}, reason="OPS-77")
     await world.kill_broker(5)
     await tab.looks(width=1280, height=900, scheme="light")
     await tab.open(f"{at}/")
     await eventually(lambda: shows(tab, "#role", "server 1000: controller"))
     await eventually(lambda: shows(tab, "#moves", "payments-0", "[1, 2] → [3, 4]", HOSTILE, "User:ANONYMOUS as test"))
-    await eventually(lambda: shows(tab, "#moves", "stalled: ", "audit-log-0", "waits", "OPS-77"))
+    await eventually(
+        lambda: shows(tab, "#moves", "stalled: ", "audit-log-0", "waits", "OPS-77", f"as {word(HOSTILE, LONGEST_PART)}")
+    )
     await eventually(lambda: shows(tab, "#moves-sums", "4 moves in flight, 1 waiting, 2 stalled", " copied"))
     await eventually(lambda: shows(tab, "#brokers", "5\ndead", "by a config", "1 B/s"))
     await eventually(lambda: shows(tab, "#events", "move.started", "broker.lost", "payments-3", HOSTILE))

@@ -173,12 +173,16 @@ async def test_sv_3_a_hook_that_raises_does_not_stop_the_session(
     assert "a ZooKeeper session hook failed" in caplog.text
 
 
-async def test_sv_3_a_server_killed_and_started_again_keeps_the_session(own_zookeeper: EmbeddedZooKeeper) -> None:
+async def test_sv_3_a_server_killed_and_started_again_keeps_the_session(
+    own_zookeeper: EmbeddedZooKeeper, caplog: pytest.LogCaptureFixture
+) -> None:
     async with ZooKeeper(own_zookeeper.address, session_timeout_ms=20_000) as zk:
         events, session = Events(zk), zk.session_id
         await zk.create("/mine", b"kept", ephemeral=True)
         await own_zookeeper.kill()
         await events.until("disconnected")
+        (told,) = [one for one in caplog.records if one.getMessage().startswith("ZooKeeper connection lost: ")]
+        assert told.levelname == "WARNING"
         await own_zookeeper.start()
         await events.until("connected")
         assert zk.session_id == session
