@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
-from kafka_reassign_rpc.core.topics.topic_changes import possible_strays, replicas_to_delete
+from kafka_reassign_rpc.core.topics.topic_changes import possible_strays, replicas_to_delete, returned_since
+
+MOST_STRAYS = 50_000
 
 _Key = tuple[str, int]
 """A topic among all that are, were or will be: its name, and `Topic.created`."""
@@ -36,6 +38,9 @@ class TopicDeletions:
         self._own_id = own_id
         self._confirmed: dict[_Key, set[tuple[int, int]]] = {}
         self._in_removal: set[_Key] = set()
+        self._strays: dict[_Key, int] = {}
+        """How many logs may be left of topics whose deletion reaches them."""
+        self._strays_total = 0
 
     def confirm(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         """The broker has deleted these replicas. Those of topics that are not in deletion (any more) do not count."""
@@ -64,9 +69,14 @@ class TopicDeletions:
             yield from replicas_to_delete(self._cluster, topic.name, confirmed, self._own_id)
 
     def strays(self, topic: Topic) -> Iterator[tuple[int, int]]:
-        """(partition, broker) of logs that may be left on other brokers, and are to be deleted with the topic."""
-        if self.is_waiting(topic):
-            yield from possible_strays(self._cluster, topic.name, self._confirmed.get(_key(topic), set()))
+        """(partition, broker) of logs that may be left on other brokers, and are to be deleted with the topic: of all
+        topics in deletion `MOST_STRAYS` at the most. (The logs of others stay, as always in Kafka.)"""
+        key, count = _key(topic), len(returned_since(self._cluster, topic)) * len(topic.partitions)
+        known = self._strays.get(key, 0)
+        if self.is_waiting(topic) and self._strays_total - known + count <= MOST_STRAYS:
+            self._strays[key] = count
+            self._strays_total += count - known
+            yield from possible_strays(self._cluster, topic.name, self._confirmed.get(key, set()))
 
     def check(self, topic: Topic) -> None:
         """Begin the removal, once, if no replica is left of a topic in deletion."""
@@ -78,6 +88,7 @@ class TopicDeletions:
         """The topic is gone, or its deletion has ended otherwise."""
         self._confirmed.pop(_key(topic), None)
         self._in_removal.discard(_key(topic))
+        self._strays_total -= self._strays.pop(_key(topic), 0)
 
     def read_again(self) -> None:
         """The cluster was read again: a topic whose mark is gone is not in deletion any more."""
@@ -85,3 +96,5 @@ class TopicDeletions:
         for gone in self._confirmed.keys() - deleting:
             del self._confirmed[gone]
         self._in_removal &= deleting
+        for gone in self._strays.keys() - deleting:
+            self._strays_total -= self._strays.pop(gone)

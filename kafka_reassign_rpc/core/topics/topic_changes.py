@@ -278,10 +278,6 @@ DELETION_UNKNOWN = (
 )
 
 
-MOST_STRAYS = 50_000
-"""Logs that may be strays are deleted with their topic where there are so many at the most."""
-
-
 def replicas_to_delete(
     cluster: Cluster, name: str, confirmed: Collection[tuple[int, int]], own_id: int = -1
 ) -> Iterator[tuple[int, int]]:
@@ -310,12 +306,13 @@ def possible_strays(cluster: Cluster, name: str, confirmed: Collection[tuple[int
     topic's creation can have been away. Nobody waits for these: a new topic of the name is refused by such a log.
     """
     topic = cluster.topics.get(name)
-    if topic is None:
-        return
-    returned = [broker.id for broker in cluster.brokers.values() if 0 <= topic.created < broker.epoch]
-    if len(returned) * len(topic.partitions) > MOST_STRAYS:
-        return
-    for index, partition in list(topic.partitions.items()):
+    returned = () if topic is None else returned_since(cluster, topic)
+    for index, partition in list(topic.partitions.items()) if topic is not None and returned else ():
         for broker in returned:
             if broker not in partition.replicas and (index, broker) not in confirmed:
                 yield index, broker
+
+
+def returned_since(cluster: Cluster, topic: Topic) -> Sequence[int]:
+    """The brokers that have registered since the topic was created."""
+    return [broker.id for broker in cluster.brokers.values() if 0 <= topic.created < broker.epoch]

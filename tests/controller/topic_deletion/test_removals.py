@@ -15,6 +15,7 @@ from kafka_reassign_rpc.controller.commands.topic_commands import (
     TopicsRead,
     TopicsVanished,
 )
+from kafka_reassign_rpc.controller.duties import topic_deletion
 from kafka_reassign_rpc.controller.duties.propagation import Propagation
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster, read_topics
@@ -24,8 +25,8 @@ from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError, TopicAlreadyExists
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges, remove_topic
 from kafka_reassign_rpc.core.round.replay import put_topic as put_known_topic
+from kafka_reassign_rpc.core.state.cluster import Broker, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.cluster import Cluster as Known
-from kafka_reassign_rpc.core.state.cluster import Partition, Topic, TopicPartition
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Delete, Op, Result
@@ -54,6 +55,29 @@ def due() -> list[int]:
 def deletions(due: list[int]) -> tuple[Known, TopicDeletions]:
     known = Known(broker_settings=KAFKA_DEFAULTS)
     return known, TopicDeletions(known, lambda topic: due.append(topic.created))
+
+
+def test_sv_10_the_logs_that_may_be_left_on_other_brokers_are_bounded_over_all_topics_in_deletion(
+    deletions: tuple[Known, TopicDeletions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broker 1 has been registered since before the topics were created, 2 to 4 have not."""
+    monkeypatch.setattr(topic_deletion, "MOST_STRAYS", 6)
+    known, counted = deletions
+    known.brokers = {broker: Broker(broker, epoch, ()) for broker, epoch in ((1, 4), (2, 11), (3, 12), (4, 13))}
+    first, second, third = (in_deletion(known, 5, 1, 2, name=name) for name in ("first", "second", "third"))
+    for _ in range(2):  # marked once more where brokers have changed
+        assert list(counted.strays(first)) == [(0, 3), (0, 4)]
+    assert list(counted.strays(second)) == [(0, 3), (0, 4)]
+    assert list(counted.strays(third)) == []
+    counted.confirm(3, stop_of(5, "first"))
+    assert list(counted.strays(first)) == [(0, 4)]
+    counted.forget(first)
+    assert list(counted.strays(third)) == [(0, 3), (0, 4)], "the first one is gone"
+    second.deleting = False
+    counted.read_again()
+    fourth = in_deletion(known, 5, 1, 2, name="fourth")
+    assert list(counted.strays(fourth)) == [(0, 3), (0, 4)]
+    assert list(counted.strays(second)) == []
 
 
 def test_sv_10_each_of_the_topics_that_one_transaction_created_waits_for_its_own_replicas() -> None:
@@ -111,6 +135,7 @@ def test_sv_10_nothing_is_kept_of_topics_that_are_gone(deletions: tuple[Known, T
     known, counted = deletions
     for created in range(100):
         topic = in_deletion(known, created, 1, 2)
+        assert list(counted.strays(topic)) == []
         counted.confirm(1, stop_of(created))
         if created % 2:
             counted.confirm(2, stop_of(created))
@@ -118,7 +143,7 @@ def test_sv_10_nothing_is_kept_of_topics_that_are_gone(deletions: tuple[Known, T
         counted.forget(topic)
         counted.confirm(1, stop_of(created))
     assert len(due) == 50
-    assert [len(kept) for kept in vars(counted).values() if isinstance(kept, dict | set)] == [0, 0]
+    assert [len(kept) for kept in vars(counted).values() if isinstance(kept, dict | set)] == [0, 0, 0]
 
 
 def test_sv_10_a_deletion_that_begins_anew_waits_for_new_confirmations(
