@@ -29,10 +29,15 @@ def run(master: str, settings: dict[str, str], commands: list[list[str]]) -> Non
         spark_session.session, kept = the_same_session, spark_session.session
         try:
             for command in commands:
-                code = main(command)
+                code = main([*command, *(("--master", master) if _is_on_spark(command) else ())])
                 print(f"{code} {' '.join(command[:2])}", flush=True)
         finally:
             spark_session.session = kept
+
+
+def _is_on_spark(command: list[str]) -> bool:
+    """Small plans are made without Spark where the master is this machine."""
+    return command[0] in ("plan", "audit", "history") and command[1] != "show"
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ HEAL = ("plan", "heal")
 FIVE = ("plan", "set-rf", "--replication-factor", "5", "--topics", "t")
 BAD: list[tuple[str, Callable[[Path], None], tuple[str, ...], int, str]] = [
     ("truncated", _truncated, HEAL, 2, "snapshot/partitions/part-00000.parquet: not a readable Parquet file"),
-    ("torn", _torn, HEAL, 1, "snapshot/partitions/part-00000.parquet"),
+    ("torn", _torn, HEAL, 2, "snapshot/partitions/part-00000.parquet"),
     ("factor", _nothing, FIVE, 2, "the replication factor 5 is larger than the 4 live brokers"),
     ("dead", _nothing, ("plan", "expand", "--brokers", "5"), 2, "expand: broker 5 is not live"),
     ("unknown", _nothing, ("plan", "drain", "--brokers", "7"), 2, "drain: the snapshot has no broker 7"),
