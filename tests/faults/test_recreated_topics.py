@@ -29,8 +29,8 @@ async def delete(cluster: Cluster, name: str) -> None:
     await eventually(is_gone)
 
 
-async def log_left_on_a_broker_that_is_away(cluster: Cluster) -> None:
-    """Starts brokers 1 to 3. Broker 3 has gone again, with a log of topic t, which is deleted by now."""
+async def replica_dropped_while_its_broker_is_away(cluster: Cluster) -> None:
+    """Starts brokers 1 to 3. Broker 3 has gone again, with a log of topic t, of which it holds no replica any more."""
     await cluster.fleet("1,2")
     away = await cluster.fleet("3")
     await create(cluster, "t", 1, 3)
@@ -39,6 +39,11 @@ async def log_left_on_a_broker_that_is_away(cluster: Cluster) -> None:
     await eventually(lambda: _is_away(cluster))
     assert await cluster.alter("a", {("t", 0): [1, 2]}) == {("t", 0): 0}
     await cluster.rests_at({("t", 0): [1, 2]})
+
+
+async def log_left_on_a_broker_that_is_away(cluster: Cluster) -> None:
+    """As above, and topic t is deleted by now."""
+    await replica_dropped_while_its_broker_is_away(cluster)
     await delete(cluster, "t")
 
 
@@ -53,14 +58,7 @@ async def log_left_on_a_broker_that_is_back(cluster: Cluster) -> Process:
 async def test_sv_10_a_topic_takes_along_the_log_that_a_broker_has_kept_of_a_dropped_replica(cluster: Cluster) -> None:
     """Broker 3 is back when the topic is deleted, and holds no replica of it any more."""
     await cluster.server("a")
-    await cluster.fleet("1,2")
-    away = await cluster.fleet("3")
-    await create(cluster, "t", 1, 3)
-    await eventually(lambda: _has_a_log(cluster, 3))
-    assert await away.stop() == 0
-    await eventually(lambda: _is_away(cluster))
-    assert await cluster.alter("a", {("t", 0): [1, 2]}) == {("t", 0): 0}
-    await cluster.rests_at({("t", 0): [1, 2]})
+    await replica_dropped_while_its_broker_is_away(cluster)
     await cluster.fleet("3")
     await eventually(lambda: _has_a_log(cluster, 3))
 
