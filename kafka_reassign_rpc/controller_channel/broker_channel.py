@@ -137,7 +137,7 @@ class BrokerChannel:
         self._offline: set[HostedReplica] = set()
         """Replicas reported as offline: the broker has last answered KAFKA_STORAGE_ERROR, or see `refused_in_sync`."""
         self._replaced: set[HostedReplica] = set()
-        self.kept_logs: dict[TopicPartition, HostedReplica] = {}
+        self._kept_logs: dict[TopicPartition, HostedReplica] = {}
         """Replicas in sync, by what is known here, whose logs are of other topics by what the broker says."""
         self._sending: BrokerRequest | None = None
         self._wakeup = asyncio.Event()
@@ -223,7 +223,7 @@ class BrokerChannel:
             raw = await client.call(request_class, body, version, raw=True)
             if not self._refused(request, int.from_bytes(raw[:2], "big", signed=True)):
                 found = await self._in_turns(leader_and_isr_answers.refusals(raw, self._cluster()))
-                self._note_replicas(found, {*self._offline, *self.kept_logs.values()})
+                self._note_replicas(found, {*self._offline, *self._kept_logs.values()})
         else:
             self._handle_answer(request, await client.call(request_class, body, version))
 
@@ -332,8 +332,8 @@ class BrokerChannel:
                 self._replace_log(replica)
         accepted = answered.difference(failed, refused)
         for replica in accepted:
-            if self.kept_logs.get(replica.name) == replica:
-                del self.kept_logs[replica.name]
+            if self._kept_logs.get(replica.name) == replica:
+                del self._kept_logs[replica.name]
         working = accepted & self._offline
         self._offline.update(failed)
         self._offline.difference_update(working)
@@ -343,7 +343,7 @@ class BrokerChannel:
             self._log_dirs_answered(self.broker, answers)
 
     def _is_noted(self, replica: HostedReplica) -> bool:
-        return replica in self._offline or self.kept_logs.get(replica.name) == replica
+        return replica in self._offline or self._kept_logs.get(replica.name) == replica
 
     def _replace_log(self, replica: HostedReplica) -> None:
         """Have a log of an earlier topic of this name deleted, then the replica begun anew; once for each replica."""
@@ -351,9 +351,9 @@ class BrokerChannel:
         if replica in self._replaced:
             return
         if not leader_and_isr_answers.may_be_replaced(replica, self.broker.id, cluster, self._sender.elected):
-            if replica.name not in self.kept_logs:
+            if replica.name not in self._kept_logs:
                 log.warning("broker %d has the log of another topic for %s: it stays", self.broker.id, replica.name)
-            self.kept_logs[replica.name] = replica
+            self._kept_logs[replica.name] = replica
             return
         self._replaced.add(replica)
         name = replica.name
@@ -365,10 +365,10 @@ class BrokerChannel:
 
     def kept_of(self, partitions: Mapping[str, Iterable[int]] | None) -> list[HostedReplica]:
         """Of these partitions, or of all: the replicas that the broker has refused and that count as in sync."""
-        if not self.kept_logs or partitions is None:
-            return list(self.kept_logs.values())
+        if not self._kept_logs or partitions is None:
+            return list(self._kept_logs.values())
         names = (TopicPartition(topic, index) for topic, indexes in partitions.items() for index in indexes)
-        return [self.kept_logs[name] for name in names if name in self.kept_logs]
+        return [self._kept_logs[name] for name in names if name in self._kept_logs]
 
     def has_accepted(self, replica: HostedReplica) -> bool:
         """Whether the broker has answered for its replica of the same partition, and has not refused it."""
@@ -393,7 +393,7 @@ class BrokerChannel:
 
     def left_isr(self, topic: str, index: int) -> None:
         """The broker's replica is not in sync any more: a log of an earlier topic may be replaced now."""
-        replica = self.kept_logs.pop(TopicPartition(topic, index), None)
+        replica = self._kept_logs.pop(TopicPartition(topic, index), None)
         if replica is not None:
             self._replace_log(replica)
 

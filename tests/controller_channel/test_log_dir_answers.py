@@ -103,13 +103,13 @@ async def test_sv_10_the_log_of_an_earlier_topic_stays_until_its_replica_has_lef
         broker.answer = lambda body: refusal if isinstance(body, LeaderAndIsrRequest) else RESPONSES[body.API_KEY]
         channel.pending.leader_and_isr("t", 1, is_new=True)
         channel.wake()
-        await eventually(lambda: channel.kept_logs)
+        await eventually(lambda: channel._kept_logs)
         channel.left_isr("t", 0)
         partitions = found.topics["t"].partitions
         partitions[1] = replace(partitions[1], isr=(1, 2))
         channel.left_isr("t", 1)
         await eventually(lambda: broker.kinds()[-2:] == [StopReplicaRequest, LeaderAndIsrRequest])
-        assert not channel.kept_logs
+        assert not channel._kept_logs
 
 
 async def test_sv_10_a_log_that_its_broker_accepts_later_is_not_replaced_when_its_replica_leaves_the_isr() -> None:
@@ -120,7 +120,7 @@ async def test_sv_10_a_log_that_its_broker_accepts_later_is_not_replaced_when_it
         for has_kept in (True, False):
             channel.pending.leader_and_isr("t", 1, is_new=True)
             channel.wake()
-            await eventually(lambda: bool(channel.kept_logs) is has_kept)  # noqa: B023
+            await eventually(lambda: bool(channel._kept_logs) is has_kept)  # noqa: B023
         partitions = found.topics["t"].partitions
         partitions[1] = replace(partitions[1], isr=(1, 2))
         channel.left_isr("t", 1)

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.core.topics.topic_changes import possible_strays, replicas_to_delete, returned_since
 
 MOST_STRAYS = 50_000
+"""Each is an entry of a request, and is remembered until its topic is gone."""
 
 _Key = tuple[str, int]
 """A topic among all that are, were or will be: its name, and `Topic.created`."""

@@ -80,7 +80,7 @@ def _run(
 ) -> PlanSummary:
     brokers = with_arriving(read_brokers(job.snapshot), snapshot.arriving())
     live = frozenset(broker.id for broker in brokers.values() if broker.live)
-    show_status(f"reading {counted(snapshot_files.count_partitions(job.snapshot), 'partition')}")
+    show_status(f"reading {counted(snapshot.partitions, 'partition')}")
     found = snapshot.survey(ClusterFacts(job.goal, frozenset(brokers), live, *_min_isrs(job.snapshot)))
     notes = [*_check_rows(found, brokers, job), *_name_unknown_sizes(snapshot, found.survey.unknown_sizes)]
     with PlanWriter(job.out) as writer:

@@ -29,6 +29,7 @@ class SnapshotInMemory:
         """Raises BadInput."""
         self._path = path
         self._rows = snapshot_files.read_partitions(path)
+        self.partitions = len(self._rows)
 
     def arriving(self) -> dict[int, Arriving]:
         """A replica has what DescribeLogDirs tells of it, at most the size of its leader's."""

@@ -29,19 +29,19 @@ class SnapshotOnSpark:
         self._spark = spark
         self._path = path
         self._beside = beside
-        self._partitions = snapshot_files.data_frame(spark, path, "partitions")
+        self._table = snapshot_files.data_frame(spark, path, "partitions")
+        self.partitions = snapshot_files.count_partitions(path)
 
     def arriving(self) -> dict[int, Arriving]:
-        return _arriving(self._partitions, snapshot_files.data_frame(self._spark, self._path, "replicas"))
+        return _arriving(self._table, snapshot_files.data_frame(self._spark, self._path, "replicas"))
 
     def survey(self, facts: ClusterFacts) -> SnapshotSurvey:
-        tasks = self._tasks(snapshot_files.count_partitions(self._path))
-        self._chunks = chunks_on_spark.read_chunks(self._partitions, facts, tasks)
+        self._chunks = chunks_on_spark.read_chunks(self._table, facts, self._tasks(self.partitions))
         self._found = chunks_on_spark.survey_chunks(self._chunks)
         return self._found
 
     def first_of_unknown_size(self, count: int) -> list[str]:
-        unknown = self._partitions.where("bytes is null").select("topic", "partition")
+        unknown = self._table.where("bytes is null").select("topic", "partition")
         first = unknown.orderBy("topic", "partition").limit(count).collect()
         return [f"{row['topic']}-{row['partition']}" for row in first]
 

@@ -47,6 +47,10 @@ class PlanningRounds(Protocol):
 
 
 class SnapshotToPlan(Protocol):
+    """`partitions`: how many the snapshot has."""
+
+    partitions: int
+
     def arriving(self) -> Mapping[int, Arriving]:
         """By broker: what moves in flight, and moves that wait, have yet to copy to it."""
 
