@@ -60,33 +60,37 @@ def _audit(arguments: argparse.Namespace) -> int:
         require_free(store_path(arguments.out))
     status.show("starting Spark")
     from kafka_reassign_rpc.pipeline.auditing import audit_job
+    from kafka_reassign_rpc.pipeline.auditing.load_spread import SPREAD_SCHEMA, Spread, spread_of_loads
     from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables
 
     rows = sum(snapshot_files.count_partitions(one.path) for one in taken)
-    page = None if arguments.out is None else "kafka_reassign_rpc.pipeline.reports.audit_report"
-    with spark_session("audit", arguments, rows, imports=page) as spark:
+    drawing = None if arguments.out is None else "kafka_reassign_rpc.pipeline.reports.audit_report"
+    with spark_session("audit", arguments, rows, imports=drawing) as spark:
         status.show(f"reading {len(taken)} snapshots")
         require_executors(spark, *(one.path for one in taken), *([] if events is None else [events]))
         frames = audit_job.audit_tables(spark, taken, events)
         if arguments.out is None:
-            shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}
+            shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY if name in frames}
+            shown["spread"] = result_tables.first_rows(spread_of_loads(frames["brokers"].collect()), Spread._fields)
         else:
             from kafka_reassign_rpc.pipeline.reports import audit_report
 
             with result_directory.ResultDirectory(store_path(arguments.out)) as writer:
-                frames = writer.write_tables(frames)
-                shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}
-                writer.write_page(
-                    result_directory.REPORT, audit_report.audit_page([one.meta for one in taken], frames, shown)
-                )
+                shown = writer.write_tables(frames)
+                brokers = writer.read_table("brokers").to_pylist()
+                spread = spread_of_loads(brokers)
+                shown["spread"] = writer.write_rows("spread", SPREAD_SCHEMA, spread)
+                rows_of_spread = [one._asdict() for one in spread]
+                page = audit_report.audit_page([one.meta for one in taken], rows_of_spread, brokers, shown)
+                writer.write_page(result_directory.REPORT, page)
     status.clear()
     if arguments.json:
         head = {"cluster_id": taken[0].meta.cluster_id, "snapshots": len(taken)}
-        print(result_tables.json_line(head | {name: result_tables.json_document(one) for name, one in shown.items()}))  # noqa: T201
+        print(result_tables.json_line(head | {name: result_tables.json_document(shown[name]) for name in EMPTY}))  # noqa: T201
     else:
         first, last = (result_tables.utc_time(one.meta.at) for one in (taken[0], taken[-1]))
         print(f"cluster {taken[0].meta.cluster_id}: {len(taken)} snapshots from {first} to {last} UTC")  # noqa: T201
-        for name, one in shown.items():
-            print("\n".join(["", *result_tables.text_lines(name.replace("_", " "), one, empty=EMPTY[name])]))  # noqa: T201
+        for name, empty in EMPTY.items():
+            print("\n".join(["", *result_tables.text_lines(name.replace("_", " "), shown[name], empty=empty)]))  # noqa: T201
     return 3 if any(shown[name].total for name in EMPTY if name != "spread") else 0

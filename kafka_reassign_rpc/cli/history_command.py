@@ -120,10 +120,9 @@ def _tables(spark: "SparkSession", arguments: argparse.Namespace, out: "StorePat
     from kafka_reassign_rpc.pipeline.reports import history_report
 
     with result_directory.ResultDirectory(out) as writer:
-        frames = writer.write_tables(frames)
-        shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}
-        writer.write_page(result_directory.REPORT, history_report.history_page(frames, shown))
-    return shown
+        shown = writer.write_tables(frames)
+        writer.write_page(result_directory.REPORT, history_report.history_page(frames["moves"], shown))
+    return {name: shown[name] for name in EMPTY}
 
 
 def _print(arguments: argparse.Namespace, shown: "dict[str, TableExcerpt]") -> None:

@@ -9,7 +9,6 @@ from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
-from kafka_reassign_rpc.pipeline.reports import result_tables
 from kafka_reassign_rpc.pipeline.reports.result_directory import ResultDirectory
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
@@ -39,8 +38,7 @@ def prepare(show_status: Callable[[str], None], archive: Path) -> None:
             show_status("running a small job: audit")
             with ResultDirectory(Path(directory) / "audit") as results:
                 taken = snapshot_series.find_snapshots(snapshot)
-                for table in results.write_tables(audit_job.audit_tables(spark, taken, None)).values():
-                    result_tables.excerpt(table)
+                results.write_tables(audit_job.audit_tables(spark, taken, None))
             show_status("writing the classes that were loaded")
         if not made.is_file():
             raise JobFailed("Java has not written the classes: is it OpenJDK 17 or later (JAVA_HOME, or on the PATH)?")

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.auditing import audit_job
+from kafka_reassign_rpc.pipeline.auditing.load_spread import spread_of_loads
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import require_free
@@ -97,12 +98,12 @@ def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(
         (3, 10, 1, 0, 0, True),
         (4, 0, 1, 0, 1, False),
     ]
-    spread = {(row["at"], row["measure"]): row for row in found["spread"]}
+    spread = {(one.at, one.measure): one for one in spread_of_loads(found["brokers"])}
     replicas = spread[3 * MINUTE, "replicas"]
-    assert (replicas["brokers"], replicas["least"], replicas["most"], replicas["mean"]) == (3, 1, 3, 2)
-    assert (replicas["worst"], replicas["fullest"]) == (1.5, 2)
-    assert replicas["deviation"] == pytest.approx((2 / 3) ** 0.5 / 2)
-    assert spread[MINUTE, "leaders"]["worst"] == 1.0
+    assert (replicas.brokers, replicas.least, replicas.most, replicas.mean) == (3, 1, 3, 2)
+    assert (replicas.worst, replicas.fullest) == (1.5, 2)
+    assert replicas.deviation == pytest.approx((2 / 3) ** 0.5 / 2)
+    assert spread[MINUTE, "leaders"].worst == 1.0
     [drift] = found["drift"]
     assert (drift["topic"], drift["partition"], drift["before"], drift["after"]) == ("t", 0, 2, 3)
     assert (drift["seen_before"], drift["seen"]) == (MINUTE, 2 * MINUTE)
@@ -113,7 +114,8 @@ def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(
     assert (violation["on_racks"], violation["possible"]) == (1, 2)
     behind = [(r["topic"], r["partition"], r["missing"], r["since"]) for r in found["under_replicated"]]
     assert behind == [("t", 1, [2], 2 * MINUTE), ("u", 0, [4], 2 * MINUTE)]
-    page = audit_report.audit_page([one.meta for one in snapshot_series.find_snapshots(snapshots)], frames, shown)
+    metas = [one.meta for one in snapshot_series.find_snapshots(snapshots)]
+    page = audit_report.audit_page(metas, [one._asdict() for one in spread.values()], found["brokers"], shown)
     assert page.count("<svg") == 2
     assert "User:eve" in page
     assert "http" not in page.replace("http://www.w3.org/", "")
@@ -132,16 +134,13 @@ def test_dp_5_an_audit_of_many_snapshots_reads_each_table_as_one_relation_and_ke
     relations = {
         name: len(re.findall(r"\bRelation ", frame._jdf.queryExecution().optimizedPlan().toString()))
         for name, frame in frames.items()
-        if name not in ("spread", "brokers")  # these share a small table, which stays in memory
     }
     assert max(relations.values()) <= 3, relations
     assert frames["brokers"].count() == 12 * len(RACKS)
     assert [(row["at"], row["replicas"]) for row in frames["brokers"].where("broker = 3").collect()] == [
         (number * MINUTE, 3) for number in range(12)
     ]
-    kept = set(spark.sparkContext._jsc.getPersistentRDDs()) - before
-    assert len(kept) == 1, "the loads of brokers"
-    frames["brokers"].unpersist()
+    assert set(spark.sparkContext._jsc.getPersistentRDDs()) == before
 
 
 def test_dp_5_a_line_needs_three_points(tmp_path: Path, spark: SparkSession) -> None:
@@ -150,7 +149,9 @@ def test_dp_5_a_line_needs_three_points(tmp_path: Path, spark: SparkSession) -> 
     found = snapshot_series.find_snapshots(tmp_path)
     frames = audit_job.audit_tables(spark, found, None)
     shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
-    page = audit_report.audit_page([one.meta for one in found], frames, shown)
+    brokers = row_dicts(frames["brokers"])
+    spread = [one._asdict() for one in spread_of_loads(brokers)]
+    page = audit_report.audit_page([one.meta for one in found], spread, brokers, shown)
     assert page.count("<svg") == 1, "the brokers"
     assert "1970-01-01 00:02:00" in page
     assert "fair share" in page
@@ -232,7 +233,7 @@ def test_dp_5_texts_and_pages_have_units_and_json_has_the_numbers() -> None:
 def test_dp_5_results_appear_whole_and_replace_what_was_there(tmp_path: Path, spark: SparkSession) -> None:
     for count in (1, 2):
         with result_directory.ResultDirectory(tmp_path / "out") as writer:
-            assert writer.write_tables({"t": spark.range(count).toDF("n")})["t"].count() == count
+            assert writer.write_tables({"t": spark.range(count).toDF("n")})["t"].total == count
             writer.write_page("report.html", f"page {count}")
         assert spark.read.parquet(str(tmp_path / "out" / "t.parquet")).count() == count
         assert (tmp_path / "out" / "report.html").read_text() == f"page {count}"

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from kafka_reassign_rpc.cli.plan_command import summary_text
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.auditing import audit_job
+from kafka_reassign_rpc.pipeline.auditing.load_spread import spread_of_loads
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.plans import plan_writer
@@ -237,7 +238,8 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
     larger = [("t", 0, 2, 50, "/d", False)]
     write(directory / "two", 2 * MINUTE, brokers=BROKERS, partitions=LATER, replicas=larger)
     frames = audit_job.audit_tables(spark, snapshot_series.find_snapshots(directory), None)
-    return {name: [row.asDict() for row in frame.collect()] for name, frame in frames.items()}
+    tables = {name: [row.asDict() for row in frame.collect()] for name, frame in frames.items()}
+    return tables | {"spread": [one._asdict() for one in spread_of_loads(tables["brokers"])]}
 
 
 def test_dp_5_the_load_of_each_broker(audited: dict[str, list[dict[str, Any]]]) -> None:

@@ -91,7 +91,7 @@ def test_dp_5_a_history_of_known_events_has_the_known_answers(tmp_path: Path, sp
         ("InvalidReplicationFactor: no", 1)
     ]
     shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
-    page = history_report.history_page(frames, shown)
+    page = history_report.history_page(frames["moves"], shown)
     assert page.count("<svg") == 2
     assert "6 moves" in page
 
@@ -121,7 +121,7 @@ def test_dp_5_a_history_that_follows_keeps_its_tables_up_to_date_and_goes_on_aft
     def update() -> None:
         frames = history_job.history_tables(event_files.data_frame(spark, events), None)
         with result_directory.ResultDirectory(out) as writer:
-            updates.append(writer.write_tables({"moves": frames["moves"]})["moves"].count())
+            updates.append(writer.write_tables({"moves": frames["moves"]})["moves"].total)
 
     following = HistoryStream(spark, events, out, update, every="0 seconds")
     try:

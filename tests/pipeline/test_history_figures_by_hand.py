@@ -188,7 +188,7 @@ def test_dp_5_the_page_and_json_have_the_whole_reason_json_has_the_principal_and
         text = "\n".join(result_tables.text_lines(name, found, empty=""))
         assert "OPS-17: the disks of rack b are full, a…" in text
         assert "ask Ann" not in text
-    page = history_report.history_page(history.frames, shown)
+    page = history_report.history_page(history.frames["moves"], shown)
     assert page.count(REASON) == 2
     assert page.count(WHO) == 2
     assert f">{PRINCIPAL}<" not in page, "a screen has no room for it: `who` begins with it"

@@ -47,7 +47,7 @@ def test_dp_2_the_command_plans_a_drain_prints_its_costs_and_verifies_it(
     next((out / plan_writer.ROLLBACK).iterdir()).unlink()
     assert main(["plan", "verify", "--snapshot", str(path), "--plan", str(out)]) == 1
     printed = capsys.readouterr()
-    assert printed.err == "rollback: t-0: batch 1, file None\n"
+    assert printed.err == "rollback: t-0: batch 1 in the table, in no file\n"
     assert main(["plan", "drain", "--brokers", "1", *where]) == 2
     assert "exists already" in capsys.readouterr().err
 

@@ -18,8 +18,6 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, Volume
 
-_MOVES = "from_replicas array<int>, to_replicas array<int>, size bigint"
-
 
 def write_snapshot(path: Path) -> Path:
     """Broker 4 is lost. Broker 1 tells no sizes, 2 has 1000 bytes free, 3 has three log dirs on two volumes and one
@@ -64,7 +62,7 @@ def test_dp_2_plan_and_verifier_read_the_same_room_from_a_snapshot(tmp_path: Pat
         4: PlannerBroker(4, None, False),
         5: PlannerBroker(5, None, True, 2000, arriving=30),
     }
-    assert broker_spaces(spark, path, 0.1) == {
+    assert broker_spaces(path, 0.1) == {
         2: BrokerSpace(500 - 980, (500,)),
         3: BrokerSpace(600, (400, 200)),
         5: BrokerSpace(2000 - 1800 - 30 - 200, (-30,)),
@@ -99,14 +97,12 @@ def test_dp_2_room_that_moves_in_flight_will_take_is_not_planned_again(tmp_path:
 def test_dp_3_the_verifier_finds_brokers_whose_volumes_cannot_hold_what_comes(
     sizes: tuple[int, ...], saying: str | None, tmp_path: Path, spark: SparkSession
 ) -> None:
-    path = write_snapshot(tmp_path / "s")
-    moves = spark.createDataFrame([([1], [1, 3], size) for size in (*sizes, 0, None)], _MOVES)
-    found = overfull_brokers(spark, path, moves, 0.0)
+    spaces = broker_spaces(write_snapshot(tmp_path / "s"), 0.0)
+    found = dict(overfull_brokers(spaces, {3: sizes, 1: [10_000]}))
     assert list(found) == ([3] if saying else [])
     assert (saying or "") in found.get(3, "")
 
 
 def test_dp_3_the_verifier_counts_what_is_on_its_way(tmp_path: Path, spark: SparkSession) -> None:
-    moves = spark.createDataFrame([([1], [1, 2], 21)], _MOVES)
-    found = overfull_brokers(spark, write_snapshot(tmp_path / "s"), moves, 0.0)
-    assert found == {2: "gets 21 bytes, has room for 20"}
+    spaces = broker_spaces(write_snapshot(tmp_path / "s"), 0.0)
+    assert dict(overfull_brokers(spaces, {2: [21]})) == {2: "gets 21 bytes, has room for 20"}

@@ -1,1 +1,1 @@
-"""`audit` (audit_job): what snapshots taken over time show. The page is `reports/audit_report.py`."""
+"""`audit`: what snapshots taken over time show (audit_job, load_spread). The page is `reports/audit_report.py`."""

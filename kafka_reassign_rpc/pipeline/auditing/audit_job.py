@@ -1,7 +1,6 @@
 """The audit job: tables from snapshots taken over time.
 
-    spread             for each snapshot: how evenly bytes, replicas and leaders are spread over the live brokers
-    brokers            for each snapshot: the load of each broker
+    brokers            for each snapshot: the load of each broker (`load_spread` tells how even it is)
     drift              replication factors that changed from one snapshot to the next; from the events: who asked for it
     mixed              last snapshot: topics whose partitions have different replication factors
     rack_violations    last snapshot: partitions on fewer racks than possible
@@ -13,7 +12,7 @@ ignores brokers without a rack.
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 (as every Spark program does)
 
 from kafka_reassign_rpc.core.events import catalogue
@@ -23,7 +22,6 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_series import FoundSnapshot
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
-MEASURES = ("bytes", "replicas", "leaders")
 PARTITION = ("topic", "partition")
 _TARGET_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED)
 """The events that give a partition a target."""
@@ -36,14 +34,12 @@ def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: St
     partitions, last_partitions = _partitions(spark, metas), _partitions(spark, last)
     brokers, last_brokers = _brokers(spark, metas), _brokers(spark, last)
     sizes = snapshot_files.data_frame_of_all(spark, metas, "replicas").where(~F.col("future"))
-    loads = _loads(partitions, brokers, sizes).cache()
     requests = None
     if events is not None:
         event_files.check(events)
         requests = event_files.data_frame(spark, events)
     return {
-        "spread": _spread(loads),
-        "brokers": loads,
+        "brokers": _loads(partitions, brokers, sizes),
         "drift": _drift(partitions, requests),
         "mixed": _mixed(last_partitions),
         "rack_violations": _rack_violations(last_partitions, last_brokers),
@@ -84,47 +80,7 @@ def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataF
         F.sum(F.col("size").isNull().cast("long")).alias("unknown"),
     )
     every = brokers.join(sums, ["at", "broker"], "left")
-    return every.na.fill(0, [*MEASURES, "unknown"]).orderBy("at", "broker")
-
-
-def _spread(loads: DataFrame) -> DataFrame:
-    """For each snapshot and measure, over the live brokers. Perfectly even: `worst` 1.0, `deviation` 0.0.
-
-    Of several brokers that are equally full, `fullest` is the one with the lowest id.
-    """
-    measured = loads.where("live").select(
-        "at", "broker", F.explode(F.create_map(*_pairs(MEASURES))).alias("measure", "value")
-    )
-    grouped = measured.groupBy("at", "measure").agg(
-        F.count("*").alias("brokers"),
-        F.min("value").alias("least"),
-        F.max("value").alias("most"),
-        (F.sum("value") / F.count("*")).alias("mean"),
-        F.max_by("broker", F.struct("value", -F.col("broker"))).alias("fullest"),
-        F.array_sort(F.collect_list("value")).alias("values"),
-    )
-    loaded = F.col("mean") > 0
-    return grouped.select(
-        *("at", "measure", "brokers"),
-        *(F.col(name).cast("double").alias(name) for name in ("least", "most", "mean")),
-        "fullest",
-        _stddev().alias("stddev"),
-        F.when(loaded, F.col("most") / F.col("mean")).otherwise(1.0).alias("worst"),
-        F.when(loaded, _stddev() / F.col("mean")).otherwise(0.0).alias("deviation"),
-    ).orderBy("at", "measure")
-
-
-def _stddev() -> Column:
-    """Of `values`, which are sorted. Spark's own adds them up in the order in which tasks end: last digits differ."""
-
-    def with_square(total: Column, value: Column) -> Column:
-        return total + (value - F.col("mean")) * (value - F.col("mean"))
-
-    return F.sqrt(F.aggregate("values", F.lit(0.0), with_square) / F.col("brokers"))
-
-
-def _pairs(names: Sequence[str]) -> list[Column]:
-    return [column for name in names for column in (F.lit(name), F.col(name))]
+    return every.na.fill(0, ["bytes", "replicas", "leaders", "unknown"]).orderBy("at", "broker")
 
 
 def _drift(partitions: DataFrame, events: DataFrame | None) -> DataFrame:

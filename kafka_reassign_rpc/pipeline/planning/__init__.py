@@ -11,6 +11,8 @@ chunks_on_spark.py    reads these chunks on Spark
 rounds_on_spark.py    the planner's rounds as Spark jobs over these chunks
 simulation_figures.py the simulation of a plan as figures of its summary
 verify_job.py         checks a plan against its snapshot, without any code of the planner
+verify_rows.py        what it finds in the rows of partitions: broken rules, and sums
 plan_rules.py         the verifier's rules that concern one move
-verify_room.py        the verifier's rule of the room of brokers
+verify_limits.py      its limits of batches and brokers
+verify_room.py        its rule of the room of brokers
 """

@@ -11,6 +11,17 @@ SET_FACTOR, HEAL, DRAIN, EXPAND, RACKS = "set-rf", "heal", "drain", "expand", "r
 _NO_RACK = "no rack"
 
 
+class RuleViolation(NamedTuple):
+    """A rule, and the row that breaks it. `name`: of a partition, a broker or a batch."""
+
+    rule: str
+    name: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.name}: {self.detail}"
+
+
 class ListedBroker(NamedTuple):
     """A broker of the snapshot."""
 

@@ -3,17 +3,15 @@
 It shares nothing with the planner. Sizes that the snapshot does not know count as nothing here.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as f
+import pyarrow.compute as pc
 
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
-
-_ROOMS = pa.schema([("broker", pa.int32()), ("rooms", pa.list_(pa.int64()))])
 
 
 class BrokerSpace(NamedTuple):
@@ -23,56 +21,45 @@ class BrokerSpace(NamedTuple):
     volumes: tuple[int, ...]
 
 
-def overfull_brokers(spark: SparkSession, path: StorePath, moves: DataFrame, headroom: float) -> dict[int, str]:
+def overfull_brokers(
+    spaces: Mapping[int, BrokerSpace], arriving: Mapping[int, Sequence[int]]
+) -> Iterator[tuple[int, str]]:
     """The brokers to which more comes than fits, with what comes and fits.
 
-    path        the snapshot
-    moves       `to_replicas`, `from_replicas`, and `size`: bytes of one replica, null if not known
-    headroom    the share of each volume that has to stay free
+    arriving: by broker, the bytes of each replica that comes to it
     """
-    spaces = broker_spaces(spark, path, headroom)
-    new = f.explode(f.array_except("to_replicas", "from_replicas"))
-    arriving = moves.where("size > 0").select(new.alias("broker"), "size")
-    found = {
-        row["broker"]: f"gets {row['bytes']} bytes, has room for {spaces[row['broker']].total}"
-        for row in arriving.groupBy("broker").agg(f.sum("size").alias("bytes")).collect()
-        if row["broker"] in spaces and row["bytes"] > spaces[row["broker"]].total
-    }
-    several = {broker: space.volumes for broker, space in spaces.items() if len(space.volumes) > 1}
-    return (_without_places(spark, arriving, several) if several else {}) | found
+    for broker, space in sorted(spaces.items()):
+        sizes = arriving.get(broker, ())
+        if sum(sizes) > space.total:
+            yield broker, f"gets {sum(sizes)} bytes, has room for {space.total}"
+        elif crowded := _without_places(sizes, space.volumes):
+            yield broker, crowded
 
 
-def _without_places(spark: SparkSession, arriving: DataFrame, volumes: Mapping[int, tuple[int, ...]]) -> dict[int, str]:
-    """Brokers on whose volumes the replicas that arrive cannot lie, because none is divided.
+def _without_places(sizes: Sequence[int], volumes: Sequence[int]) -> str | None:
+    """What cannot lie on the volumes, because no replica is divided: the largest size for which that is so.
 
     For each size: a volume holds no more replicas of at least this size than the size goes into its room.
     """
-    rooms = spark.createDataFrame(pa.table([list(volumes), [list(held) for held in volumes.values()]], _ROOMS))
-    larger_first = Window.partitionBy("broker").orderBy(f.desc("size"))
-    counted = arriving.groupBy("broker", "size").count().withColumn("as_large", f.sum("count").over(larger_first))
-    placed = counted.join(f.broadcast(rooms), "broker").withColumn(
-        "places", f.expr("aggregate(rooms, 0L, (sum, room) -> sum + room div size)")
-    )
-    worst = (
-        placed.where("as_large > places")
-        .groupBy("broker")
-        .agg(f.max_by(f.struct("size", "as_large", "places"), "size").alias("worst"))
-    )
-    return {
-        row["broker"]: "gets {as_large} replicas of {size} bytes or more, its volumes have places for {places}".format(
-            **row["worst"].asDict()
-        )
-        for row in worst.collect()
-    }
+    as_large = 0
+    for size, count in sorted(Counter(sizes).items(), reverse=True):
+        as_large += count
+        places = sum(room // size for room in volumes)
+        if as_large > places:
+            return f"gets {as_large} replicas of {size} bytes or more, its volumes have places for {places}"
+    return None
 
 
-def broker_spaces(spark: SparkSession, path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
-    """The space of each broker of which it is known."""
-    partitions = snapshot_files.data_frame(spark, path, "partitions")
+def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
+    """The space of each broker of which it is known.
+
+    path        the snapshot
+    headroom    the share of each volume that has to stay free
+    """
     brokers = snapshot_files.read(path, "brokers").to_pylist()
     is_known = all(row["free_bytes"] is not None and row["capacity_bytes"] is not None for row in brokers)
-    held = {} if is_known else _held(partitions)
-    coming = _still_coming(partitions, snapshot_files.data_frame(spark, path, "replicas"))
+    held: Mapping[int, int] = {} if is_known else _held(path)
+    coming = _still_coming(path)
     volumes = _volumes(snapshot_files.read(path, "log_dirs").to_pylist())
     spaces = {}
     for row in brokers:
@@ -88,12 +75,45 @@ def broker_spaces(spark: SparkSession, path: StorePath, headroom: float) -> dict
     return spaces
 
 
-def _held(partitions: DataFrame) -> dict[int, int]:
+def _held(path: StorePath) -> Counter[int]:
     """By broker: the bytes of its replicas, and of those that moves will bring."""
-    all_of_them = f.array_union("replicas", "adding")
-    replicas = partitions.select(f.explode(all_of_them).alias("broker"), "bytes")
-    rows = replicas.groupBy("broker").agg(f.coalesce(f.sum("bytes"), f.lit(0)).alias("bytes")).collect()
-    return {row["broker"]: row["bytes"] for row in rows}
+    held: Counter[int] = Counter()
+    for batch in snapshot_files.record_batches(path, "partitions"):
+        sizes = batch["bytes"].take(pc.list_parent_indices(batch["replicas"]))
+        replicas = pa.table({"broker": pc.list_flatten(batch["replicas"]), "bytes": sizes})
+        for row in replicas.group_by("broker").aggregate([("bytes", "sum")]).to_pylist():
+            held[row["broker"]] += row["bytes_sum"] or 0
+        for row in _adding(batch):
+            held.update(dict.fromkeys(set(row["adding"]).difference(row["replicas"]), row["bytes"]))
+    return held
+
+
+def _adding(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The partitions of known size with adding replicas, whether their moves are in flight or wait."""
+    chosen = pc.and_(pc.greater(pc.list_value_length(batch["adding"]), 0), pc.is_valid(batch["bytes"]))
+    rows: list[dict[str, Any]] = batch.filter(chosen).to_pylist()
+    return rows
+
+
+def _still_coming(path: StorePath) -> Counter[int]:
+    """By broker: the bytes that adding replicas lack of their leader's."""
+    sizes = {
+        (row["topic"], row["partition"], broker): row["bytes"]
+        for batch in snapshot_files.record_batches(path, "partitions")
+        for row in _adding(batch)
+        for broker in row["adding"]
+    }
+    coming: Counter[int] = Counter()
+    for (_, _, broker), size in sizes.items():
+        coming[broker] += size
+    topics = pa.array(sorted({topic for topic, _, _ in sizes}), pa.string())
+    for batch in snapshot_files.record_batches(path, "replicas") if sizes else ():
+        there = pc.and_(pc.is_valid(batch["bytes"]), pc.invert(batch["future"]))
+        for row in batch.filter(pc.and_(there, pc.is_in(batch["topic"], topics))).to_pylist():
+            size = sizes.get((row["topic"], row["partition"], row["broker"]))
+            if size is not None:
+                coming[row["broker"]] -= min(row["bytes"], size)
+    return coming
 
 
 def _volumes(log_dirs: list[dict[str, Any]]) -> dict[int, list[tuple[int, int]]]:
@@ -103,25 +123,3 @@ def _volumes(log_dirs: list[dict[str, Any]]) -> dict[int, list[tuple[int, int]]]
         if row["online"]:
             found.setdefault(row["broker"], {})[row["volume"]] = (row["volume_bytes"], row["free_bytes"])
     return {broker: list(held.values()) for broker, held in found.items() if None not in held}
-
-
-def _still_coming(partitions: DataFrame, replicas: DataFrame) -> dict[int, int]:
-    """By broker: the bytes that adding replicas lack of their leader's, whether their moves are in flight or wait."""
-    adding = partitions.where("size(adding) > 0 and bytes is not null").select(
-        "topic", "partition", f.explode("adding").alias("broker"), "bytes"
-    )
-    whole = {
-        row["broker"]: row["bytes"] for row in adding.groupBy("broker").agg(f.sum("bytes").alias("bytes")).collect()
-    }
-    if not whole:
-        return {}
-    there = replicas.where("not future and bytes is not null").select(
-        "topic", "partition", "broker", f.col("bytes").alias("copied")
-    )
-    copied = (
-        there.join(f.broadcast(adding), ["topic", "partition", "broker"])
-        .groupBy("broker")
-        .agg(f.sum(f.least("copied", "bytes")).alias("copied"))
-        .collect()
-    )
-    return whole | {row["broker"]: whole[row["broker"]] - row["copied"] for row in copied}

@@ -3,9 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
-
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
 from kafka_reassign_rpc.pipeline.reports.page_sections import add_table, number_text, time_format
@@ -19,9 +16,17 @@ _LEAST_FOR_A_TREND = 3
 
 
 def audit_page(
-    snapshots: Sequence[SnapshotMeta], frames: Mapping[str, DataFrame], shown: Mapping[str, TableExcerpt]
+    snapshots: Sequence[SnapshotMeta],
+    spread: Sequence[Mapping[str, Any]],
+    brokers: Sequence[Mapping[str, Any]],
+    shown: Mapping[str, TableExcerpt],
 ) -> str:
-    """The page. snapshots: the oldest first; frames: the tables of `audit_job`; shown: the first rows of each."""
+    """The page.
+
+    snapshots            the oldest first
+    spread, brokers      rows of these tables
+    shown                the first rows of each table
+    """
     first, last = snapshots[0], snapshots[-1]
     page = HtmlPage("Audit", f"Cluster {last.cluster_id}: {len(snapshots)} snapshots from {utc_time(first.at)} to "
                          f"{utc_time(last.at)} UTC")  # fmt: skip
@@ -29,11 +34,11 @@ def audit_page(
     labels = ("changed replication factors", "rack violations", "under-replicated", "topics of mixed factors")
     page.tiles([(f"{shown[name].total:,}", label) for name, label in zip(findings, labels, strict=True)])
     page.heading("Skew over time", "The fullest live broker against the mean of all: 1.0 is even.")
-    _add_skew(page, [row.asDict() for row in frames["spread"].collect()])
+    _add_skew(page, spread)
     page.heading("Brokers now", "The load of each live broker; the line is its fair share, the mean of all.")
-    brokers = frames["brokers"].where((F.col("at") == last.at) & F.col("live")).orderBy("broker").collect()
-    panels = [_bars(name, [row[name] for row in brokers]) for name in _MEASURES]
-    page.figure(svg_plots.bar_plots([str(row["broker"]) for row in brokers], panels, "broker"), "brokers")
+    now = [row for row in brokers if row["at"] == last.at and row["live"]]
+    panels = [_bars(name, [row[name] for row in now]) for name in _MEASURES]
+    page.figure(svg_plots.bar_plots([str(row["broker"]) for row in now], panels, "broker"), "brokers")
     for name, label in zip(findings, labels, strict=True):
         add_table(page, label.capitalize(), shown[name])
     return page.html()

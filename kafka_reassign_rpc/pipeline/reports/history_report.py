@@ -17,9 +17,8 @@ _POINTS = 80
 """Stretches of time of the plot of moves in flight: it shows the most of each."""
 
 
-def history_page(frames: Mapping[str, DataFrame], shown: Mapping[str, TableExcerpt]) -> str:
-    """The page. frames: the tables of `history_job`; shown: the first rows of each."""
-    moves = frames["moves"]
+def history_page(moves: DataFrame, shown: Mapping[str, TableExcerpt]) -> str:
+    """The page. moves: the table of `history_job`; shown: the first rows of each of its tables."""
     bounds = moves.agg(F.min("started"), F.max(F.coalesce("ended", "started")), F.count("*")).first()
     assert bounds is not None
     start, end, count = bounds

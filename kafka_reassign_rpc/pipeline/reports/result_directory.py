@@ -4,14 +4,19 @@ The driver writes all of it, row by row: what executors of a remote master write
 the files are the same with every master.
 """
 
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from types import TracebackType
 from typing import Self
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.output_directory import output_directory
-from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter
+from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter, Row
+from kafka_reassign_rpc.pipeline.reports.result_tables import EXCERPT_ROWS, TableExcerpt
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 
 REPORT = "report.html"
@@ -22,29 +27,47 @@ class ResultDirectory:
     """Writes tables and pages into a directory, which appears or replaces the old one as a whole.
 
         with ResultDirectory(Path("out")) as results:
-            frames = results.write_tables(frames)       # computes them once
+            shown = results.write_tables(frames)
             results.write_page("report.html", …)
 
-    A block that fails leaves the old directory as it was.
+    A block that fails leaves the old directory as it was. What Spark keeps of the tables is freed with the block.
     """
 
     def __init__(self, path: StorePath) -> None:
         self._directory = output_directory(path, last=REPORT)
         self._hidden = self._directory.hidden
-        self._persisted: list[DataFrame] = []
+        self._frames: list[DataFrame] = []
+        self._schemas: dict[str, pa.Schema] = {}
 
-    def write_tables(self, frames: dict[str, DataFrame]) -> dict[str, DataFrame]:
-        """The tables as Spark keeps them until the end of the block."""
-        for name, frame in frames.items():
-            self._persisted.append(frame.persist())
-            writer = DirectoryWriter(self._hidden / f"{name}.parquet", to_arrow_schema(frame.schema))
-            try:
-                writer.extend(frame.toLocalIterator(prefetchPartitions=True))
-                writer.close()
-            except BaseException:
-                writer.discard()
-                raise
-        return frames
+    def write_tables(self, frames: Mapping[str, DataFrame]) -> dict[str, TableExcerpt]:
+        """Computes each table once. Returns the first rows of each, and how many it has."""
+        self._frames += frames.values()
+        return {
+            name: self.write_rows(name, to_arrow_schema(frame.schema), frame.toLocalIterator(prefetchPartitions=True))
+            for name, frame in frames.items()
+        }
+
+    def write_rows(self, name: str, schema: pa.Schema, rows: Iterable[Row]) -> TableExcerpt:
+        """A table from rows that the driver has. Returns the first of them, and how many there are."""
+        self._schemas[name] = schema
+        writer = DirectoryWriter(self._path_of(name), schema)
+        rows = iter(rows)
+        try:
+            first = list(islice(rows, EXCERPT_ROWS))
+            writer.extend(first)
+            writer.extend(rows)
+            writer.close()
+        except BaseException:
+            writer.discard()
+            raise
+        return TableExcerpt(schema.names, [tuple(row) for row in first], writer.rows)
+
+    def read_table(self, name: str) -> pa.Table:
+        """A small table as it was written, in memory."""
+        return parquet_files.read(self._path_of(name), self._schemas[name])
+
+    def _path_of(self, name: str) -> StorePath:
+        return self._hidden / f"{name}.parquet"
 
     def write_page(self, name: str, content: str) -> None:
         write_file(self._hidden / name, content.encode())
@@ -58,5 +81,5 @@ class ResultDirectory:
                 self._directory.replace()
         finally:
             self._directory.discard()
-            for frame in self._persisted:
+            for frame in self._frames:
                 frame.unpersist()

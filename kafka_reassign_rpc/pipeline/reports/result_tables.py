@@ -33,6 +33,11 @@ def excerpt(frame: DataFrame, rows: int = EXCERPT_ROWS) -> TableExcerpt:
     return TableExcerpt(frame.columns, first[:rows], count)
 
 
+def first_rows(rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> TableExcerpt:
+    """The first rows of a table that the driver has."""
+    return TableExcerpt(columns, rows[:EXCERPT_ROWS], len(rows))
+
+
 def text_lines(name: str, table: TableExcerpt, *, empty: str) -> list[str]:
     """A table as lines: its name, the first rows, how many more there are."""
     if not table.total:
