@@ -23,6 +23,7 @@ from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
 from kafka_reassign_rpc.controller.telemetry.refusal_limit import OF_ALL_ADDRESSES, OF_AN_ADDRESS, OF_ZNODES, REPORT_MS
 from kafka_reassign_rpc.core import kafka_errors
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL
 from kafka_reassign_rpc.status_page import documents, requests
@@ -347,12 +348,40 @@ def status_schemas() -> dict[str, dict[str, Any]]:
 
 def status_schema_file() -> str:
     """The JSON schema of the status page's API."""
+    schemas = status_schemas()
+    schemas["Events"]["properties"]["events"]["items"] = {"$ref": "#/$defs/Event"}
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"API of the status page, version {documents.VERSION}",
-        "$defs": status_schemas(),
+        "$defs": {**schemas, "Event": _event_schema(), "Changes": _changes_schema(schemas["Status"])},
     }
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _event_schema() -> dict[str, Any]:
+    """The JSON schema of an event: a field that does not apply is left out."""
+    fields = {name: {"type": "integer"} for name in catalogue.EVERY_EVENT} | {"event": {"type": "string"}}
+    recorded = msgspec.json.schema_components((Event,))[1]["Event"]["properties"]
+    fields |= {name: recorded[name]["anyOf"][0] for name in catalogue.EVENT_FIELDS}
+    meanings = catalogue.EVERY_EVENT | catalogue.EVENT_FIELDS
+    return {
+        "title": "Event",
+        "description": "One event of a server.",
+        "type": "object",
+        "properties": {name: {"description": meanings[name], **type_} for name, type_ in fields.items()},
+        "required": list(catalogue.EVERY_EVENT),
+    }
+
+
+def _changes_schema(status: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON schema of what the stream sends after a whole Status."""
+    return {
+        "title": "Changes",
+        "description": "An event `changes` of `/api/v1/stream`: the fields of Status that have changed.",
+        "type": "object",
+        "properties": {name: {"$ref": f"#/$defs/Status/properties/{name}"} for name in status["properties"]},
+        "required": ["at"],
+    }
 
 
 def _json_type(schema: Mapping[str, Any]) -> str:

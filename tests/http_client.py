@@ -1,7 +1,11 @@
-"""A plain HTTP client for tests: it writes the request's bytes to a socket and reads the answer's."""
+"""A plain HTTP client for tests: it writes the request's bytes to a socket and reads the answer's. Streams are read by
+aiohttp."""
 
 import asyncio
-from typing import NamedTuple
+import json
+from typing import Any, NamedTuple
+
+import aiohttp
 
 
 class Answer(NamedTuple):
@@ -30,3 +34,17 @@ async def get(address: str, path: str, method: str = "GET") -> Answer:
     first, *lines = head.decode().split("\r\n")
     headers = dict(line.lower().split(": ", 1) for line in lines)
     return Answer(int(first.split()[1]), headers, body)
+
+
+async def streamed(url: str, number: int, **options: Any) -> list[tuple[str, Any]]:
+    """The first `number` server-sent events of a stream: their names, and their data from JSON. `options` as of
+    aiohttp's `get`."""
+    found: list[tuple[str, Any]] = []
+    async with aiohttp.ClientSession() as session, session.get(url, **options) as answer, asyncio.timeout(60):
+        assert answer.status == 200, await answer.text()
+        while len(found) < number:
+            block = (await answer.content.readuntil(b"\n\n")).decode()
+            fields = dict(line.split(": ", 1) for line in block.splitlines() if line)
+            if "event" in fields:
+                found.append((fields["event"], json.loads(fields["data"])))
+    return found

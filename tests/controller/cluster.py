@@ -72,6 +72,7 @@ class Cluster:
         self._status_page = status_page
         self._replica_lag_ms = replica_lag_ms
         self.broker_configs: Mapping[str, str] = {}
+        self.racks: Mapping[int, str] = {}
         """What brokers are started with from now on."""
         self.broker_settings: Mapping[str, Value] = {}
         """What servers are started with from now on, in place of what brokers have."""
@@ -140,6 +141,7 @@ class Cluster:
             bandwidth=BANDWIDTH,
             replica_lag_time_max_ms=self._replica_lag_ms,
             configs=self.broker_configs,
+            racks=self.racks,
         )
         self.fleets[broker] = await stack.enter_async_context(Fleet(config))
 
