@@ -25,6 +25,7 @@ from kafka_reassign_rpc.cli.settings_reader import read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import HISTOGRAM, METRICS
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
+from tests.deploy.alert_cases import CASES, HEALTHY
 from tests.docs.pages import ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -98,6 +99,24 @@ def test_sv_11_an_alert_has_severity_summary_and_its_section_in_the_runbook(rule
 def test_sv_11_the_runbook_has_a_section_for_each_alert_and_no_other() -> None:
     sections = re.findall(r"^## (.+)$", (ROOT / "docs/runbook.md").read_text(), re.MULTILINE)
     assert sections == [rule["alert"] for rule in RULES]
+
+
+@pytest.mark.parametrize("alert", [rule["alert"] for rule in RULES])
+def test_sv_11_there_is_a_case_in_which_an_alert_fires_and_one_in_which_it_does_not(alert: str) -> None:
+    cases = [case.fires.values() for case in CASES if case.alert == alert]
+    assert any(any(fired) for fired in cases)
+    assert any(not any(fired) for fired in cases)
+
+
+def test_sv_11_the_cases_of_alerts_have_series_that_servers_show_and_a_healthy_day_has_all_that_alerts_ask_for() -> (
+    None
+):
+    asked = {series for rule in RULES for series in _SERIES.findall(rule["expr"])}
+    healthy = {series for name in HEALTHY for series in _SERIES.findall(name)}
+    assert healthy == asked
+    for name in (name for case in CASES for name in case.series):
+        ((series, selector),) = _SELECTOR.findall(name)
+        assert {label for label, _ in _LABEL.findall(selector)} - OF_PROMETHEUS == {*SERIES[series].labels}
 
 
 def test_sv_11_the_dashboards_panels_do_not_overlap() -> None:

@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 import yaml
 
+from tests.deploy.alert_cases import CASES, HEALTHY, Case, unit_test
 from tests.deploy.test_deploy import DASHBOARD, DEPLOY, RULES
 from tests.faults.cluster import address_of, alter
 from tests.processes import processes
@@ -81,6 +82,25 @@ def test_sv_11_promtool_takes_the_alert_rules() -> None:
     done = subprocess.run(["promtool", "check", "rules", file], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"SUCCESS: {len(RULES)} rules found" in done.stdout
+
+
+def tried(cases: tuple[Case, ...], folder: Path) -> None:
+    """Fails with what promtool says where other alerts fire."""
+    file = folder / "alerts_test.yml"
+    rules = {rule["alert"]: rule for rule in RULES}
+    file.write_text(yaml.safe_dump(unit_test(cases, rules, str(DEPLOY / "prometheus/alerts.yml"))))
+    done = subprocess.run(["promtool", "test", "rules", file], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "SUCCESS" in done.stdout
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.alert}: {case.what}")
+def test_sv_11_an_alert_fires_when_it_should_and_at_no_other_time(case: Case, tmp_path: Path) -> None:
+    tried((case,), tmp_path)
+
+
+def test_sv_11_no_alert_fires_while_nothing_is_wrong(tmp_path: Path) -> None:
+    tried(tuple(Case(rule["alert"], "nothing is wrong", HEALTHY, {250: ()}) for rule in RULES), tmp_path)
 
 
 async def test_sv_11_prometheus_answers_each_question_of_the_dashboard_and_evaluates_each_alert(tmp_path: Path) -> None:

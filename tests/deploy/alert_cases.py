@@ -1,0 +1,335 @@
+"""When each alert of deploy/prometheus fires, and when it does not: series of two servers, minute by minute.
+
+Values are written as promtool has them: `0x5 3x20` is 0 from minute 0 to 5, then 3; `stale` is a server that is gone.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+PREFIX = "kafka_reassign_"
+KAFKA, OTHER = "kafka", "other"
+"""The jobs, one of each cluster."""
+LONG = "x2000"
+
+
+class Fired(NamedTuple):
+    """An alert that fires: its labels beside the severity, and its summary."""
+
+    summary: str
+    labels: Mapping[str, str] = {"job": KAFKA}
+
+
+class Case(NamedTuple):
+    """What happens, and which alerts of this name fire after so many minutes."""
+
+    alert: str
+    what: str
+    series: Mapping[str, str]
+    fires: Mapping[int, tuple[Fired, ...]]
+
+
+def servers(metric: str, first: str, second: str | None = None, *, job: str = KAFKA, **labels: str) -> dict[str, str]:
+    """The series of a metric on servers `a` and `b`; without `second` there is no `b`."""
+    more = "".join(f',{name}="{value}"' for name, value in labels.items())
+    given = {"a": first} if second is None else {"a": first, "b": second}
+    return {
+        f'{PREFIX}{metric}{{job="{job}",instance="{instance}"{more}}}': values for instance, values in given.items()
+    }
+
+
+def crosses(alert: str, metric: str, values: str, summary: str, *, begins: int, lasts: int) -> Case:
+    """The controller shows `values`, a standby 0: the alert fires `lasts` minutes after it `begins`, no sooner."""
+    before = begins + lasts - 1
+    return Case(alert, "it holds", servers(metric, values, f"0{LONG}"), {before: (), before + 1: (Fired(summary),)})
+
+
+def passes(alert: str, metric: str, values: str, *, at: int) -> Case:
+    """What is over in time."""
+    return Case(alert, "it is over in time", servers(metric, values, f"0{LONG}"), {at: ()})
+
+
+GONE = Fired("No server is the controller. Right while a stock broker is.")
+WAIT = Fired("Moves wait, and none is in flight.")
+PAUSED = Fired("Self-healing has been paused for a day.")
+DISABLED = Fired("Reassignments have been disabled for hours. Somebody may have forgotten it.")
+CHANGED = Fired("The controller has changed 3 times in an hour.")
+ON_A = {"job": KAFKA, "instance": "a"}
+LOST = Fired("a cannot write its event log.", ON_A)
+SLOW = Fired("ZooKeeper is away from a, or slow.", ON_A)
+LEFT = Fired("Broker 1 has a throttle (leader), and nothing moves.", {"job": KAFKA, "broker": "1", "side": "leader"})
+THROTTLED = servers("broker_throttle_bytes_per_second", f"-1x5 0{LONG}", broker="1", side="leader") | servers(
+    "broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="follower"
+)
+NOTHING_MOVES = servers("moves_in_flight", f"0{LONG}", f"0{LONG}") | servers("moves_waiting", f"0{LONG}", route="rpc")
+OTHERS_MOVE = servers("moves_in_flight", f"7{LONG}", job=OTHER) | servers(
+    "moves_waiting", f"1{LONG}", job=OTHER, route="rpc"
+)
+WAITING = servers("moves_waiting", f"0x5 2{LONG}", route="rpc") | servers("moves_waiting", f"0{LONG}", route="queue")
+
+CASES = (
+    Case(
+        "KafkaReassignNoController",
+        "no server is the controller",
+        servers("controller_active", "1x5 0x60", "0x60"),
+        {7: (), 8: (GONE,)},
+    ),
+    Case(
+        "KafkaReassignNoController",
+        "another server takes over",
+        servers("controller_active", "1x5 0x60", "0x6 1x60"),
+        {7: (), 60: ()},
+    ),
+    Case(
+        "KafkaReassignNoController",
+        "all servers of one cluster are gone",
+        servers("controller_active", "1x5 stale", "0x5 stale") | servers("controller_active", f"1{LONG}", job=OTHER),
+        {7: (), 8: (GONE,), 1000: (GONE,)},
+    ),
+    Case(
+        "KafkaReassignNoController",
+        "the controller fails, and then the standby",
+        servers("controller_active", "1x5 stale", "0x6 stale"),
+        {7: (), 8: (GONE,), 1000: (GONE,)},
+    ),
+    Case(
+        "KafkaReassignNoController",
+        "no server was ever there",
+        {},
+        {1: (), 2: (GONE._replace(labels={}),)},
+    ),
+    Case(
+        "KafkaReassignServerNotReady",
+        "one of two servers",
+        servers("ready", "1x5 0x60", "1x60"),
+        {7: (), 8: (Fired("a is neither controller nor standby.", ON_A),)},
+    ),
+    Case("KafkaReassignServerNotReady", "during an election", servers("ready", "1x5 0x1 1x60"), {8: (), 60: ()}),
+    Case(
+        "KafkaReassignControllerChangesOften",
+        "three times between two servers",
+        servers("controller_epoch", "5x10 -1x9 7x9 -1x60", "-1x10 6x9 -1x9 8x60"),
+        {30: (), 31: (CHANGED,), 60: (CHANGED,)},
+    ),
+    Case(
+        "KafkaReassignControllerChangesOften",
+        "three restarts of one server",
+        servers("controller_epoch", "5x10 stale 6x10 stale 7x10 stale 8x60"),
+        {35: (), 36: (CHANGED,)},
+    ),
+    Case(
+        "KafkaReassignControllerChangesOften",
+        "twice in an hour, and once in each of two clusters more",
+        servers("controller_epoch", "5x10 -1x9 7x200", "-1x10 6x9 -1x200")
+        | servers("controller_epoch", "1x20 2x200", job=OTHER)
+        | servers("controller_epoch", "1x20 2x200", job="third"),
+        {20: (), 59: (), 60: (), 61: ()},
+    ),
+    Case(
+        "KafkaReassignControllerChangesOften",
+        "three times in three hours",
+        servers("controller_epoch", "5x70 6x70 7x70 8x70"),
+        {72: (), 143: (), 214: (), 280: ()},
+    ),
+    Case(
+        "KafkaReassignControllerChangesOften",
+        "servers that only stand by",
+        servers("controller_epoch", "-1x200", "-1x200"),
+        {100: ()},
+    ),
+    Case(
+        "KafkaReassignZooKeeperSlow",
+        "it is away from one server",
+        servers("zookeeper_connected", "1x5 0x60", "1x60"),
+        {6: (), 7: (SLOW,)},
+    ),
+    Case(
+        "KafkaReassignZooKeeperSlow",
+        "it is slow",
+        servers("zookeeper_round_trip_seconds", "1x5 1.5x60", "0.002x60"),
+        {6: (), 7: (SLOW,)},
+    ),
+    Case(
+        "KafkaReassignZooKeeperSlow",
+        "it is away, then slow",
+        servers("zookeeper_connected", "1x5 0 1x60") | servers("zookeeper_round_trip_seconds", "0.1x6 2x60"),
+        {6: (), 7: (SLOW,)},
+    ),
+    Case(
+        "KafkaReassignZooKeeperSlow",
+        "one answer was slow",
+        servers("zookeeper_connected", "1x60") | servers("zookeeper_round_trip_seconds", "0.1x5 2 0.1x60"),
+        {6: (), 7: (), 60: ()},
+    ),
+    crosses(
+        "KafkaReassignPartitionsOffline",
+        "partitions_offline",
+        "0x5 3x60",
+        "3 partitions have no leader.",
+        begins=6,
+        lasts=1,
+    ),
+    passes("KafkaReassignPartitionsOffline", "partitions_offline", "0x5 3 0x60", at=7),
+    Case(
+        "KafkaReassignPartitionsOffline",
+        "in two clusters",
+        servers("partitions_offline", "3x60") | servers("partitions_offline", "1x60", job=OTHER),
+        {
+            1: (
+                Fired("3 partitions have no leader."),
+                Fired("1 partitions have no leader.", {"job": OTHER}),
+            )
+        },
+    ),
+    crosses("KafkaReassignMovesStalled", "moves_stalled", "0x5 2x60", "2 moves make no progress.", begins=6, lasts=5),
+    passes("KafkaReassignMovesStalled", "moves_stalled", "0x5 2x4 0x60", at=11),
+    Case(
+        "KafkaReassignMovesWaitForLong",
+        "nothing moves, whatever other clusters do",
+        WAITING | servers("moves_in_flight", f"0{LONG}", f"0{LONG}") | OTHERS_MOVE,
+        {20: (), 21: (WAIT,)},
+    ),
+    Case(
+        "KafkaReassignMovesWaitForLong",
+        "others move meanwhile",
+        WAITING | servers("moves_in_flight", f"1x10 0x9 1{LONG}", f"0{LONG}"),
+        {25: (), 100: ()},
+    ),
+    Case("KafkaReassignMovesWaitForLong", "nothing waits", NOTHING_MOVES, {100: ()}),
+    Case(
+        "KafkaReassignDisabledForLong",
+        "the controller says so",
+        servers("reassignments_enabled", f"1x5 0{LONG}", f"1{LONG}"),
+        {245: (), 246: (DISABLED,)},
+    ),
+    Case(
+        "KafkaReassignDisabledForLong",
+        "the controller changes meanwhile",
+        servers("reassignments_enabled", "0x99 stale", f"1x101 0{LONG}"),
+        {239: (), 240: (DISABLED,)},
+    ),
+    Case(
+        "KafkaReassignDisabledForLong",
+        "they are enabled in time",
+        servers("reassignments_enabled", f"0x230 1{LONG}", f"1{LONG}"),
+        {240: (), 500: ()},
+    ),
+    Case(
+        "KafkaReassignThrottleLeft",
+        "nothing moves, whatever other clusters do",
+        THROTTLED | NOTHING_MOVES | OTHERS_MOVE,
+        {65: (), 66: (LEFT,)},
+    ),
+    Case(
+        "KafkaReassignThrottleLeft",
+        "a move is in flight",
+        THROTTLED | NOTHING_MOVES | servers("moves_in_flight", f"0x30 1x9 0x40 1{LONG}", f"0{LONG}"),
+        {66: (), 99: (), 1000: ()},
+    ),
+    Case(
+        "KafkaReassignThrottleLeft",
+        "a move waits",
+        THROTTLED | NOTHING_MOVES | servers("moves_waiting", f"1{LONG}", route="rpc"),
+        {100: ()},
+    ),
+    Case(
+        "KafkaReassignThrottleLeft",
+        "there is no throttle",
+        servers("broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="leader") | NOTHING_MOVES,
+        {100: ()},
+    ),
+    crosses(
+        "KafkaReassignBrokerLost",
+        "brokers_alerted",
+        "0x5 2x60",
+        "2 brokers with replicas are gone for longer than failure.alert.interval.ms.",
+        begins=6,
+        lasts=0,
+    ),
+    passes("KafkaReassignBrokerLost", "brokers_alerted", "0x5 2x2 0x60", at=9),
+    crosses(
+        "KafkaReassignHealingHeldBack",
+        "healing_held_back",
+        "0x5 1x60",
+        "Repairs are due and do not start.",
+        begins=6,
+        lasts=5,
+    ),
+    passes("KafkaReassignHealingHeldBack", "healing_held_back", "0x5 1x4 0x60", at=11),
+    crosses("KafkaReassignHealingPaused", "healing_paused", f"0x5 1{LONG}", PAUSED.summary, begins=6, lasts=1440),
+    passes("KafkaReassignHealingPaused", "healing_paused", f"0x5 1x1430 0{LONG}", at=1450),
+    Case(
+        "KafkaReassignHealingPaused",
+        "the controller changes meanwhile",
+        servers("healing_paused", "1x99 stale", f"0x101 1{LONG}"),
+        {1439: (), 1440: (PAUSED,)},
+    ),
+    crosses(
+        "KafkaReassignRepairImpossible",
+        "repairs_impossible",
+        "0x5 4x60",
+        "4 partitions cannot be repaired.",
+        begins=6,
+        lasts=5,
+    ),
+    passes("KafkaReassignRepairImpossible", "repairs_impossible", "0x5 4x4 0x60", at=11),
+    Case(
+        "KafkaReassignEventsLost",
+        "events are lost, and then no more",
+        servers("event_log_lost_total", "0x5 7x60", "3x60"),
+        {5: (), 6: (LOST,), 15: (LOST,), 17: ()},
+    ),
+    Case(
+        "KafkaReassignEventsLost",
+        "a server starts anew",
+        servers("event_log_lost_total", "7x5 0x60", "3x60"),
+        {6: (), 15: ()},
+    ),
+)
+
+HEALTHY = {
+    **servers("controller_active", f"1{LONG}", f"0{LONG}"),
+    **servers("controller_epoch", f"5{LONG}", f"-1{LONG}"),
+    **servers("reassignments_enabled", f"1{LONG}", f"1{LONG}"),
+    **{name: f"1{LONG}" for metric in ("ready", "zookeeper_connected") for name in servers(metric, "", "")},
+    **servers("zookeeper_round_trip_seconds", f"0.003{LONG}", f"0.003{LONG}"),
+    **servers("broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="leader"),
+    **NOTHING_MOVES,
+    **{
+        name: f"0{LONG}"
+        for metric in (
+            *("partitions_offline", "moves_stalled", "brokers_alerted", "healing_held_back", "healing_paused"),
+            *("repairs_impossible", "event_log_lost_total"),
+        )
+        for name in servers(metric, "", "")
+    },
+}
+"""Two servers that control a cluster with which nothing is wrong."""
+
+
+def unit_test(cases: tuple[Case, ...], rules: Mapping[str, Mapping[str, Any]], rule_file: str) -> dict[str, Any]:
+    """The file of `promtool test rules`. `rules`: those of the file, by alert."""
+    return {
+        "rule_files": [rule_file],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "name": f"{case.alert}: {case.what}",
+                "input_series": [{"series": name, "values": values} for name, values in case.series.items()],
+                "alert_rule_test": [
+                    {
+                        "eval_time": f"{minute}m",
+                        "alertname": case.alert,
+                        "exp_alerts": [_expected(one, rules[case.alert]) for one in fired],
+                    }
+                    for minute, fired in case.fires.items()
+                ],
+            }
+            for case in cases
+        ],
+    }
+
+
+def _expected(fired: Fired, rule: Mapping[str, Any]) -> dict[str, Any]:
+    annotations = {"summary": fired.summary, "runbook": rule["annotations"]["runbook"]}
+    return {"exp_labels": {**rule["labels"], **fired.labels}, "exp_annotations": annotations}
