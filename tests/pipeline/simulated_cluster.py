@@ -12,6 +12,7 @@ from kafka_reassign_rpc.client import (
     LogDirs,
     PartitionInfo,
     PartitionReassignment,
+    ReplicaLogDir,
     TopicPartition,
     UnsupportedHere,
 )
@@ -48,6 +49,7 @@ class SimulatedCluster:
     in_flight  the most moves in flight of one broker that any list has shown
     disabled   why no move starts, and no waiting one
     silent     brokers that do not tell sizes
+    written    bytes that producers add to each partition between two looks at sizes; None: no sizes are told
     leaders    leaders that are not the first replicas
     elected    the partitions of each preferred election
     cannot_lead  partitions whose first replica is not in sync
@@ -67,6 +69,7 @@ class SimulatedCluster:
         self.checks = 0
         self.topic_id = "G0t9a_-TS8qWlG5x3Nqf1A"
         self.silent: set[int] = set()
+        self.written: int | None = None
         self.racks: dict[int, str] = {}
         self.leaders: dict[TopicPartition, int] = {}
         self.elected: list[set[TopicPartition]] = []
@@ -152,7 +155,18 @@ class SimulatedCluster:
         self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]], *, timeout_ms: int
     ) -> list[LogDirs]:
         self.asked_for_sizes.append((sorted(partitions_by_broker), timeout_ms))
-        return [LogDirs(broker, error="?" if broker in self.silent else None) for broker in partitions_by_broker]
+        return [
+            LogDirs(broker, self._sizes(broker, names), error="?" if broker in self.silent else None)
+            for broker, names in partitions_by_broker.items()
+        ]
+
+    def _sizes(self, broker: int, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, ReplicaLogDir]:
+        """A replica that a move adds has copied nothing yet."""
+        if self.written is None:
+            return {}
+        size = 1000 + self.written * len(self.asked_for_sizes)
+        names = [TopicPartition(*name) for name in partitions]
+        return {name: ReplicaLogDir(size=size if broker in self.replicas[name] else 0) for name in names}
 
     def alter_partition_reassignments(
         self, targets: Mapping[TopicPartition, Replicas | None], **options: Any

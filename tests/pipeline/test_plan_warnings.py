@@ -1,16 +1,25 @@
 """What submit warns of: racks that a move loses, and a throttle below what producers write."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from kafka_reassign_rpc.cli import submit_command
 from kafka_reassign_rpc.client import Progress, TopicPartition
 from kafka_reassign_rpc.client.rack_loss import loses_racks
+from kafka_reassign_rpc.pipeline.submission import submit_plan
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import ThrottleWatch
-from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
+from tests.pipeline.plans import write_plan
+from tests.pipeline.simulated_cluster import AT_ONCE, SimulatedCluster, moves
+from tests.pipeline.test_export import run
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: None, 5: None}
 A = TopicPartition("t", 0)
+BOTH_WAYS = pytest.mark.parametrize("way", [[], ["--by-batch"]], ids=["as_others_end", "by_batch"])
 
 
 @pytest.mark.parametrize(
@@ -29,16 +38,74 @@ def test_dp_4_a_move_loses_racks_if_its_live_replicas_are_in_fewer_afterwards(
     assert loses_racks(standing, target, RACKS) is loses
 
 
-def test_dp_4_submit_warns_of_lost_racks_and_carries_the_plan_out(tmp_path: Path) -> None:
-    cluster, said = SimulatedCluster({0: (1, 3), 1: (3, 1)}, {1, 2, 3}), list[str]()
+@contextmanager
+def given(cluster: SimulatedCluster) -> Iterator[SimulatedCluster]:
+    """Takes the place of `connected`."""
+    yield cluster
+
+
+def submit(
+    cluster: SimulatedCluster, monkeypatch: pytest.MonkeyPatch, plan: Path, *options: str
+) -> tuple[int, list[str]]:
+    """`submit --execute` as it is called, without its pauses: the exit code, and what it says that stays."""
+    monkeypatch.setattr(submit_command, "connected", lambda _: given(cluster))
+    at_once = partial(submit_plan.Submission, intervals=replace(AT_ONCE, growing=0))
+    monkeypatch.setattr(submit_plan, "Submission", at_once)
+    code, _, err = run("submit", "--bootstrap-server", "h:1", "--plan", str(plan), "--execute", *options)
+    return code, err.splitlines()
+
+
+@BOTH_WAYS
+def test_dp_4_submit_warns_of_lost_racks_and_carries_the_plan_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: list[str]
+) -> None:
+    cluster = SimulatedCluster({0: (1, 3), 1: (3, 1), 2: (1, 2), 3: (1, 3)}, {1, 2, 3})
     cluster.racks = {1: "a", 2: "b", 3: "b"}
-    batch = moves(p0=((2, 3), (1, 3)), p1=((3, 2, 1)[:2], (3, 1)))
-    assert submission(cluster, tmp_path / "p", batch, said=said).execute() == 2
-    assert "warning: 2 moves leave their partitions on fewer racks: t-0, t-1" in said
+    cluster.replicas[TopicPartition("t", 3)] = (2, 3)  # an earlier run has moved it
+    batch = moves(p0=((2, 3), (1, 3)), p1=((3, 2), (3, 1)), p2=((1, 3), (1, 2)), p3=((2, 3), (1, 3)))
+    plan = write_plan(tmp_path / "p", "c1", batch)
+    code, said = submit(cluster, monkeypatch, plan, *way)
+    assert [line for line in said if line.startswith("warning")] == [
+        "warning: 2 moves leave their partitions on fewer racks: t-0, t-1"
+    ]
+    assert code == 0
+    assert cluster.replicas == {TopicPartition(*name): tuple(target) for name, (target, _) in batch.items()}
+
+
+@BOTH_WAYS
+def test_dp_4_submit_names_moves_to_which_producers_write_faster_than_its_throttle_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: list[str]
+) -> None:
+    cluster = SimulatedCluster({0: (1, 3), 1: (3, 1)}, {1, 2, 3}, lists_to_end=6)
+    cluster.written = 500
+    plan = write_plan(tmp_path / "p", "c1", moves(p0=((2, 3), (1, 3)), p1=((3, 2), (3, 1))))
+    code, said = submit(cluster, monkeypatch, plan, "--throttle", "20kB", *way)
+    assert [line for line in said if line.startswith("warning")] == [
+        "warning: producers write faster than the throttle of 20.0 kB/s lets replicas copy: t-0, t-1; run the same "
+        "command again with a higher --throttle"
+    ]
+    assert code == 0, "it goes on"
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize(
+    ("written", "throttle"),
+    [(0, ["--throttle", "20kB"]), (500, []), (500, ["--throttle", "0"]), (None, ["--throttle", "20kB"])],
+    ids=["nothing_is_written", "submit_sets_no_throttle", "submit_takes_throttles_off", "no_sizes_are_told"],
+)
+def test_dp_4_submit_does_not_warn_of_a_throttle_that_it_has_not_set_or_that_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: list[str], written: int | None, throttle: list[str]
+) -> None:
+    cluster = SimulatedCluster({0: (1, 3)}, {1, 2, 3}, lists_to_end=6)
+    cluster.written = written
+    plan = write_plan(tmp_path / "p", "c1", moves(p0=((2, 3), (1, 3))))
+    code, said = submit(cluster, monkeypatch, plan, *throttle, *way)
+    assert (code, [line for line in said if "warning" in line]) == (0, [])
+    assert len(cluster.asked_for_sizes) > 2, "it looked at them while the move went on"
 
 
 def test_dp_4_a_move_of_which_more_and_more_is_left_is_named_once() -> None:
-    watch = ThrottleWatch(20_000)
+    watch = ThrottleWatch(20_000, 60)
 
     def left(count: int) -> dict[TopicPartition, Progress]:
         return {A: Progress(1000, 1000 + count), TopicPartition("t", 1): Progress(5, None)}
@@ -48,7 +115,7 @@ def test_dp_4_a_move_of_which_more_and_more_is_left_is_named_once() -> None:
     assert watch.growing(60, left(501)) == [A]
     assert watch.growing(120, left(900)) == [], "it was named"
     assert watch.growing(121, {}) == []
-    assert ThrottleWatch(1).growing(0, left(1)) == []
+    assert ThrottleWatch(1, 60).growing(0, left(1)) == []
     assert watch.warning([A]) == (
         "warning: producers write faster than the throttle of 20.0 kB/s lets replicas copy: t-0; run the same command "
         "again with a higher --throttle"
@@ -56,6 +123,6 @@ def test_dp_4_a_move_of_which_more_and_more_is_left_is_named_once() -> None:
 
 
 def test_dp_4_a_move_that_gets_on_is_not_named() -> None:
-    watch = ThrottleWatch(20_000)
+    watch = ThrottleWatch(20_000, 60)
     for now, left in ((0, 500), (60, 500), (120, 400), (180, 400)):
         assert watch.growing(now, {A: Progress(0, left)}) == []

@@ -1,8 +1,8 @@
 """`submit --by-batch`: one batch after the other. A batch begins only if the cluster is as the plan expects it."""
 
+import time
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
-from time import sleep
 
 from kafka_reassign_rpc.client import LogDirProgressTracker, ProgressSnapshot, TopicPartition
 from kafka_reassign_rpc.client.text_format import amounts, bar, first_lines
@@ -11,6 +11,7 @@ from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, mismatch_lines, missing_broker
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
+from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
 from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH, PlanDoesNotFit, UnderWay
 
 Batch = Mapping[TopicPartition, PlanEntry]
@@ -26,6 +27,7 @@ class BatchRun:
     live: frozenset[int]
     changes: Callable[[str], BatchChanges]
     under_way: UnderWay
+    warnings: PlanWarnings
 
     def run(self) -> int:
         """Carry out the rest of the plan; returns the number of moves that this run began.
@@ -48,6 +50,7 @@ class BatchRun:
                 raise PlanDoesNotFit("\n".join([text, *first_lines(refused)]))
             if found.moving and changes.throttle is not None:
                 changes.change_throttle(file.stem, {name: batch[name] for name in sorted(found.moving)})
+            self.warnings.of_racks(batch, found.not_begun, self.cluster.racks)
             if found.not_begun:
                 self._see(batch, found.moving | found.not_begun)
                 changes.begin(file.stem, {name: batch[name] for name in sorted(found.not_begun)}, found.reordered)
@@ -64,13 +67,14 @@ class BatchRun:
         tracker = LogDirProgressTracker()
         while True:
             listed, snapshot = self.cluster.progress(tracker, batch.keys())
+            self.warnings.of_throttle(time.monotonic(), snapshot.moves)
             self._see(batch, listed.keys())
             self.cluster.output.status(_progress(title, len(batch), len(listed), snapshot))
             if not listed:
                 self._require_done(changes, name, batch)
                 return
             self.watch.is_healthy(targets(batch))
-            sleep(self.cluster.intervals.poll)
+            time.sleep(self.cluster.intervals.poll)
 
     def _require_done(self, changes: BatchChanges, name: str, batch: Batch) -> None:
         """Let the first replicas lead. Raises PlanDoesNotFit for partitions that did not reach their targets."""

@@ -1,33 +1,42 @@
-"""What submit warns of while a plan is carried out, and never refuses: a throttle below what producers write. Pure."""
+"""What submit warns of while a plan is carried out, and never refuses. Both ways to carry a plan out share it.
 
-from collections.abc import Mapping
+moves that leave their partitions on fewer racks
+a throttle below what producers write
+"""
+
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client import Progress, TopicPartition
+from kafka_reassign_rpc.client.rack_loss import loses_racks, rack_warning
 from kafka_reassign_rpc.client.text_format import named, size
-
-LONG_ENOUGH_S = 60.0
-"""After this long a move whose remaining bytes grow will not end by itself."""
+from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
+from kafka_reassign_rpc.pipeline.submission.submit_settings import ProgressOutput
 
 
 @dataclass
 class ThrottleWatch:
-    """Finds moves to which producers write faster than the throttle lets them copy."""
+    """Finds moves to which producers write faster than the throttle lets them copy. Pure.
+
+    throttle  bytes/s
+    long      seconds after which a move whose remaining bytes grow will not end by itself
+    """
 
     throttle: int
+    long: float
     _first: dict[TopicPartition, tuple[float, int]] = field(default_factory=dict)
     """The time when a move was first seen, and the bytes that it then had left."""
     _warned: set[TopicPartition] = field(default_factory=set)
 
     def growing(self, now: float, moves: Mapping[TopicPartition, Progress]) -> list[TopicPartition]:
-        """The moves that have more left to copy than a minute ago, or longer ago; each is named once."""
+        """The moves that have more left to copy than `long` ago, or longer ago; each is named once."""
         found = []
         for name, progress in moves.items():
             if progress.total is None:
                 continue
             left = progress.total - progress.done
             since, before = self._first.setdefault(name, (now, left))
-            if now - since < LONG_ENOUGH_S:
+            if now - since < self.long:
                 continue
             if left > before and name not in self._warned:
                 found.append(name)
@@ -42,3 +51,32 @@ class ThrottleWatch:
             f"warning: producers write faster than the throttle of {size(self.throttle)}/s lets replicas copy: "
             f"{named(growing)}; run the same command again with a higher --throttle"
         )
+
+
+class PlanWarnings:
+    """Says the warnings of one run. `throttle`: bytes/s that submit was given; None or 0: none; `growing`: seconds."""
+
+    def __init__(self, output: ProgressOutput, throttle: int | None, growing: float) -> None:
+        self._output = output
+        self._throttle = ThrottleWatch(throttle, growing) if throttle else None
+
+    def of_racks(
+        self,
+        plan: Mapping[TopicPartition, PlanEntry],
+        begins: Collection[TopicPartition],
+        racks: Mapping[int, str | None],
+    ) -> None:
+        """Of the moves that are to begin. `racks`: of live brokers."""
+        losing = [
+            name
+            for name, entry in plan.items()
+            if name in begins and loses_racks(entry.expected_replicas, entry.replicas, racks)
+        ]
+        if losing:
+            self._output.line(rack_warning(losing))
+
+    def of_throttle(self, now: float, moves: Mapping[TopicPartition, Progress]) -> None:
+        """Of all moves in flight. `now`: seconds of one clock."""
+        growing = [] if self._throttle is None else self._throttle.growing(now, moves)
+        if self._throttle is not None and growing:
+            self._output.line(self._throttle.warning(growing))

@@ -22,6 +22,7 @@ from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowCaps, with_queue
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
+from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, StopConditions
 from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     PlanDoesNotFit,
@@ -125,11 +126,14 @@ class Submission:
                 caps.per_broker if queues else None,
             )
 
+        warnings = PlanWarnings(self.output, self.throttle, self.intervals.growing)
         if self.by_batch:
-            return BatchRun(self._cluster, self.plan, watch, health.live, changes, self.under_way).run()
+            return BatchRun(self._cluster, self.plan, watch, health.live, changes, self.under_way, warnings).run()
         window, progress = MoveWindow(caps if not queues else with_queue(caps)), PlanProgress(self.plan.info)
         name = self.path.resolve().name
-        return WindowRun(self._cluster, self.plan, name, watch, changes(), window, self.under_way, progress).run()
+        return WindowRun(
+            self._cluster, self.plan, name, watch, changes(), window, self.under_way, progress, warnings
+        ).run()
 
     def _check_cluster(self) -> ClusterHealth:
         """The cluster's health. Raises BadInput for another cluster, UnsupportedHere."""

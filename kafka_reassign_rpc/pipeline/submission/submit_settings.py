@@ -44,6 +44,7 @@ class PollIntervals:
                 broker tells of it, and may be late
     confirm     between two looks at partitions whose moves have ended
     adapt       between two looks at which brokers are slow
+    growing     a move that has more left to copy than so long ago does not end by itself
     patience    for this long the cluster may not answer, or answer with errors that pass
     slow        after this long without an answer submit says so
     sizes       for this long brokers may take to tell sizes; they are only shown
@@ -57,6 +58,7 @@ class PollIntervals:
     arrival: float = 30.0
     confirm: float = 5.0
     adapt: float = 30.0
+    growing: float = 60.0
     patience: float = 120.0
     slow: float = 3.0
     sizes: float = 2.0

@@ -19,7 +19,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client import KafkaError, LogDirProgressTracker, ProgressSnapshot, TopicPartition
-from kafka_reassign_rpc.client.rack_loss import loses_racks, rack_warning
 from kafka_reassign_rpc.client.text_format import first_lines
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, SubmittablePlan, batch_number, read_batch
@@ -30,7 +29,7 @@ from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowMove
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
-from kafka_reassign_rpc.pipeline.submission.plan_warnings import ThrottleWatch
+from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, UnderWay
 from kafka_reassign_rpc.pipeline.submission.withdrawal import withdraw, withdraw_in_time
@@ -62,6 +61,7 @@ class WindowRun:
 
     name         of the plan, for messages
     changes      begins moves
+    warnings     what is said of moves that begin or do not get on
     under_way    what is in flight; others may read it at any time
     """
 
@@ -73,6 +73,7 @@ class WindowRun:
     window: MoveWindow
     under_way: UnderWay
     progress: PlanProgress
+    warnings: PlanWarnings
     _unread: deque[StorePath] = field(init=False)
     _open: dict[int, _OpenBatch] = field(default_factory=dict)
     _batches: dict[TopicPartition, int] = field(default_factory=dict)
@@ -87,14 +88,11 @@ class WindowRun:
     _targets: set[int] = field(default_factory=set)
     _tracker: LogDirProgressTracker = field(default_factory=LogDirProgressTracker)
     _snapshot: ProgressSnapshot | None = None
-    _throttle: ThrottleWatch | None = None
     _confirm_at: float = 0.0
     _adapt_at: float = 0.0
 
     def __post_init__(self) -> None:
         self._unread = deque(self.plan.batches)
-        if self.changes.throttle:
-            self._throttle = ThrottleWatch(self.changes.throttle)
 
     def run(self) -> int:
         """Carry out the rest of the plan; returns the number of moves that this run began.
@@ -157,7 +155,7 @@ class WindowRun:
                 self._open[number] = _OpenBatch(file, len(batch), len(batch))
                 read |= batch
             self._place(read)
-            self._warn_of_racks(read)
+            self.warnings.of_racks(read, self.window.waiting, self.cluster.racks)
 
     def _place(self, read: Mapping[TopicPartition, PlanEntry]) -> None:
         """Find out where these moves of the plan are."""
@@ -181,15 +179,6 @@ class WindowRun:
         if found.moving and self.changes.throttle is not None:
             self.changes.change_throttle(self.name, {name: read[name] for name in sorted(found.moving)})
 
-    def _warn_of_racks(self, read: Mapping[TopicPartition, PlanEntry]) -> None:
-        losing = [
-            name
-            for name, entry in read.items()
-            if name in self.window.waiting and loses_racks(entry.expected_replicas, entry.replicas, self.cluster.racks)
-        ]
-        if losing:
-            self.cluster.output.line(rack_warning(losing))
-
     # What has ended
 
     def _look(self) -> None:
@@ -199,9 +188,7 @@ class WindowRun:
             listed, self._snapshot = self.cluster.progress(self._tracker, self.window.moving.keys())
             for name in self.window.moving.keys() - listed.keys():
                 self._arriving[name] = self.window.end(name), now + self.cluster.intervals.arrival
-            growing = self._throttle.growing(now, self._snapshot.moves) if self._throttle is not None else []
-            if self._throttle is not None and growing:
-                self.cluster.output.line(self._throttle.warning(growing))
+            self.warnings.of_throttle(now, self._snapshot.moves)
         if now >= self._adapt_at:
             self.window.adapt()
             self._adapt_at = now + self.cluster.intervals.adapt
