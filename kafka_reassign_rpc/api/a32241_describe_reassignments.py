@@ -8,7 +8,8 @@ Behaviour   All moves where the topics are null, else the named ones. The answer
 Tags        Tagged fields name topic and partition (the proposal leaves both to the client's memory), and give the
             progress as of the last sample of the brokers' log dirs (see core.reassignment.progress), the route and
             the reason. A move of the same partition that waits in the queue is told with the one in flight: its target,
-            route and reason. The answer to an empty list says why reassignments are disabled (KIP-236), if they are.
+            route and reason. The answer to an empty list says why reassignments are disabled (KIP-236), if they are,
+            and has the figures of the last hour and the last day where the request asks for them.
 Speed       A topic's descriptions are cached until one of its partitions, a throttle or the sample changes; a
             single description until one of its own values changes. A topic with such a waiting move is put together
             each time. So clients can watch ten thousand moves once a
@@ -32,6 +33,7 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.large_requests import Steps, in_pieces, paced
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -67,7 +69,7 @@ async def handle(
     asked: Asked | None = None
     if request.topic_reassignments is not None:
         if not request.topic_reassignments:
-            return await _disabled_reassignments(controller)
+            return await _state(controller, include_history=request.include_history)
         asked = await in_turns(_asked(request.topic_reassignments))
     parts: dict[str, Described] = {}
     missing: list[Missing] = []
@@ -131,7 +133,8 @@ def _describe(controller: ControllerPort, missing: "Sequence[Missing]", asked: A
         one.found.append(_FRAGMENTS.description(one.topic, index, partition, one.cache_key.throttles, figures, waiting))
 
 
-async def _disabled_reassignments(controller: ControllerPort) -> DescribeReassignmentsResponse:
+async def _state(controller: ControllerPort, *, include_history: bool) -> DescribeReassignmentsResponse:
+    """No moves, only what holds for all of them."""
     disabled = await controller.reassignments_disabled()
     return DescribeReassignmentsResponse(
         version=0,
@@ -140,7 +143,38 @@ async def _disabled_reassignments(controller: ControllerPort) -> DescribeReassig
         error_message=None,
         descriptions=[],
         disabled_reason=None if disabled is None else disabled.message,
+        history=await in_turns(_spans(controller.history())) if include_history else [],
     )
+
+
+def _spans(history: Sequence[PastFigures]) -> Steps[list[DescribeReassignmentsResponse.HistorySpan]]:
+    found = []
+    for past in history:
+        found.append(_span(past))
+        yield
+    return found
+
+
+def _span(past: PastFigures) -> DescribeReassignmentsResponse.HistorySpan:
+    cls = DescribeReassignmentsResponse.HistorySpan
+    points = [
+        cls.HistoryPoint(
+            version=0,
+            at=one.at,
+            in_flight=one.in_flight,
+            waiting=one.waiting,
+            rate=_known(one.rate),
+            bytes_left=_known(one.bytes_left),
+            under_replicated=_known(one.under_replicated),
+            offline=_known(one.offline),
+        )
+        for one in past.points
+    ]
+    return cls(version=0, at=past.at, step_ms=past.step_ms, span_ms=past.span_ms, points=points)
+
+
+def _known(figure: int | None) -> int:
+    return -1 if figure is None else figure
 
 
 class CacheKey(NamedTuple):

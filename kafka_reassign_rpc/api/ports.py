@@ -25,6 +25,7 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
+from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -160,6 +161,9 @@ class ControllerPort(Protocol):
 
     def progress(self, topic: str, partition: int) -> MoveProgress | None:
         """The progress of the move in flight; None before the first sample of it. The same object until it changes."""
+
+    def history(self) -> Sequence[PastFigures]:
+        """Figures of all moves in the past, by span, as far as this process was the controller then."""
 
     def samples(self) -> int:
         """The number of the last sample: every sample has another number."""

@@ -12,6 +12,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     election_calls                     elect leaders
     enable_disable_calls               whether new moves may start
     event_calls, self_healing_calls    recorded events; failed brokers and their repairs
+    history_calls                      figures of the past
     running_servers                    a client of each server that runs
     metadata_calls                     nodes and topics
     config_calls, throttle_configs     dynamic configs; those that throttle moves
@@ -51,6 +52,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     RepairMove,
 )
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 
 __all__ = [
@@ -69,6 +71,8 @@ __all__ = [
     "LogDirs",
     "PartitionInfo",
     "PartitionReassignment",
+    "PastFigures",
+    "Point",
     "Progress",
     "ProgressSnapshot",
     "Reassignment",

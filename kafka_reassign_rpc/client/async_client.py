@@ -12,6 +12,7 @@ from kafka_reassign_rpc.client import (
     election_calls,
     enable_disable_calls,
     event_calls,
+    history_calls,
     log_dir_calls,
     metadata_calls,
     reassignment_calls,
@@ -36,6 +37,7 @@ from kafka_reassign_rpc.client.result_values import (
 )
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 
 T = TypeVar("T")
@@ -180,6 +182,10 @@ class AsyncReassignmentClient:
     async def healing_status(self) -> HealingStatus:
         """See ReassignmentClient.healing_status."""
         return await self._run(self_healing_calls.healing_status)
+
+    async def history(self) -> list[PastFigures]:
+        """See ReassignmentClient.history."""
+        return await self._run(history_calls.history, self._timeout_ms)
 
     async def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
         """See ReassignmentClient.heal_broker."""

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.client import (
     election_calls,
     enable_disable_calls,
     event_calls,
+    history_calls,
     log_dir_calls,
     metadata_calls,
     reassignment_calls,
@@ -36,6 +37,7 @@ from kafka_reassign_rpc.client.result_values import (
 )
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 
 T = TypeVar("T")
@@ -223,6 +225,13 @@ class ReassignmentClient:
         Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
         """
         return self._run(self_healing_calls.healing_status)
+
+    def history(self) -> list[PastFigures]:
+        """Figures of all moves in the last hour and in the last day, as far as the server was the controller then.
+
+        Empty if the server keeps none. Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
+        """
+        return self._run(history_calls.history, self._timeout_ms)
 
     def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
         """Move the replicas of a failed broker to other brokers now, without waiting for failure.interval.ms.

@@ -79,6 +79,7 @@ class ProgressSnapshot:
     unknown_brokers  brokers that did not answer, with the error
     waiting          how many moves wait in the queue
     waiting_beside   those of them whose partitions have a move in flight too
+    described        the server's own descriptions; none by a stock controller
     """
 
     moves: Mapping[TopicPartition, Progress]
@@ -87,6 +88,7 @@ class ProgressSnapshot:
     unknown_brokers: Mapping[int, str]
     waiting: int = 0
     waiting_beside: Mapping[TopicPartition, PartitionReassignment] = field(default_factory=dict)
+    described: Described = field(default_factory=dict)
 
     @property
     def stalled(self) -> int:
@@ -185,7 +187,8 @@ def read_progress(
     }
     snapshot = tracker.update(now, in_flight, client.describe_log_dirs(brokers_to_ask(without_figures)), described)
     beside = _waiting_beside(in_flight, described)
-    return listed, replace(snapshot, waiting=len(listed) - len(in_flight) + len(beside), waiting_beside=beside)
+    waiting = len(listed) - len(in_flight) + len(beside)
+    return listed, replace(snapshot, waiting=waiting, waiting_beside=beside, described=described)
 
 
 def read_waiting_beside(client: ProgressSource, listed: Listed) -> dict[TopicPartition, PartitionReassignment]:

@@ -15,6 +15,11 @@ MOVING, WAITING = "moving", "waiting"
 """The states of a listed move: in flight, or in the queue."""
 
 
+def known(value: int) -> int | None:
+    """What messages give as -1 where it is not known."""
+    return None if value < 0 else value
+
+
 class Reassignment:
     """The identity of one move of one partition (KIP-240).
 

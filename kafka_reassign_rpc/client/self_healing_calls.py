@@ -7,6 +7,7 @@ from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.config_calls import set_cluster_config
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.client.result_values import known
 from kafka_reassign_rpc.core.healing.healing_settings import PAUSED
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     BrokerRepair,
@@ -32,11 +33,11 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
     raise_for(answer.error_code, answer.error_message)
     returned = set(answer.returned_brokers)
     return HealingStatus(
-        interval_ms=_or_none(answer.interval_ms),
+        interval_ms=known(answer.interval_ms),
         paused=answer.paused,
         held_back=answer.held_back,
         failed=tuple(
-            FailedBroker(one.broker_id, one.since, _or_none(one.heal_at), one.replicas) for one in answer.failed_brokers
+            FailedBroker(one.broker_id, one.since, known(one.heal_at), one.replicas) for one in answer.failed_brokers
         ),
         waiting=answer.waiting_moves,
         moving=answer.moving_moves,
@@ -60,14 +61,10 @@ async def heal_broker(router: RequestRouter, broker: int, dry_run: bool) -> Repa
             for one in topic.partitions
         ),
         left_out={TopicPartition(one.topic, one.partition_index): one.reason for one in answer.left_out},
-        bytes=_or_none(answer.bytes_to_copy),
+        bytes=known(answer.bytes_to_copy),
     )
 
 
 async def set_paused(router: RequestRouter, paused: bool) -> None:
     await require(router, DescribeSelfHealingRequest, NO_HEALING)
     await set_cluster_config(router, PAUSED, "true" if paused else None)
-
-
-def _or_none(value: int) -> int | None:
-    return None if value < 0 else value

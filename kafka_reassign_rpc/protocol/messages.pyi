@@ -1780,11 +1780,13 @@ class DescribeReassignmentsRequest(Message, RequestFor[DescribeReassignmentsResp
 
     topic_reassignments: list[DescribeReassignmentsTopic] | None
     timeout_ms: int
+    include_history: bool
     def __init__(
         self,
         *,
         topic_reassignments: Sequence[DescribeReassignmentsTopic | tuple[object, ...]] | None = ...,
         timeout_ms: int = ...,
+        include_history: bool = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -1841,11 +1843,48 @@ class DescribeReassignmentsResponse(Message):
             version: int | None = ...,
         ) -> None: ...
 
+    class HistorySpan(Structure):
+        class HistoryPoint(Structure):
+            at: int
+            in_flight: int
+            waiting: int
+            rate: int
+            bytes_left: int
+            under_replicated: int
+            offline: int
+            def __init__(
+                self,
+                *,
+                at: int = ...,
+                in_flight: int = ...,
+                waiting: int = ...,
+                rate: int = ...,
+                bytes_left: int = ...,
+                under_replicated: int = ...,
+                offline: int = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        at: int
+        step_ms: int
+        span_ms: int
+        points: list[HistoryPoint]
+        def __init__(
+            self,
+            *,
+            at: int = ...,
+            step_ms: int = ...,
+            span_ms: int = ...,
+            points: Sequence[HistoryPoint | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
     throttle_time_ms: int
     error_code: int
     error_message: str | None
     descriptions: list[ReassignmentDescription]
     disabled_reason: str | None
+    history: list[HistorySpan]
     def __init__(
         self,
         *,
@@ -1854,6 +1893,7 @@ class DescribeReassignmentsResponse(Message):
         error_message: str | None = ...,
         descriptions: Sequence[ReassignmentDescription | tuple[object, ...]] = ...,
         disabled_reason: str | None = ...,
+        history: Sequence[HistorySpan | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
 

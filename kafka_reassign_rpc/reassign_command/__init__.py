@@ -12,6 +12,7 @@
     log_dir_moves            moves between the log dirs of a broker
     watch_screen             the progress bars of --watch on a terminal
     status_figures           what --status tells, reckoned from the answers of nodes
+    history_plots            the figures of the past as --status plots them
     output, java_set_order   text or JSON on standard output; the order in which Java prints sets
     merged_events            the events of all running servers as one stream
     command_errors           the errors that end the command

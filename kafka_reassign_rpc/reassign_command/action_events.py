@@ -36,7 +36,7 @@ Filter = Callable[[Event], bool]
 def run(context: ActionContext) -> None:
     wanted = event_filter(context.options, time.time())
     follow = context.options.has("follow")
-    events = MergedEvents(context.client, context.client_of, _say)
+    events = MergedEvents(context.client, context.client_of, say)
     with closing(events):
         try:
             while True:
@@ -48,7 +48,7 @@ def run(context: ActionContext) -> None:
             raise TerseFailure(error.message) from None
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from kafka_reassign_rpc.client import HealingStatus, Repair, UnsupportedHere, text_format
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
@@ -134,24 +135,29 @@ def _switch(context: ActionContext, *, paused: bool) -> None:
 
 def _status(context: ActionContext) -> None:
     status = context.client.healing_status()
-    context.output.note(
-        intervalMs=status.interval_ms,
-        paused=status.paused,
-        heldBack=status.held_back,
-        waitingMoves=status.waiting,
-        activeMoves=status.moving,
-        failedBrokers=[
+    context.output.note(**status_document(status))
+    for line in status_lines(status):
+        context.output.line(line)
+
+
+def status_document(status: HealingStatus) -> dict[str, Any]:
+    """Failed brokers and self-healing, for programs."""
+    return {
+        "intervalMs": status.interval_ms,
+        "paused": status.paused,
+        "heldBack": status.held_back,
+        "waitingMoves": status.waiting,
+        "activeMoves": status.moving,
+        "failedBrokers": [
             {"broker": one.broker, "since": one.since, "healAt": one.heal_at, "replicas": one.replicas}
             for one in status.failed
         ],
-        problems=list(status.problems),
-        repairs=[
+        "problems": list(status.problems),
+        "repairs": [
             {"broker": one.broker, "activeMoves": one.moving, "waitingMoves": one.waiting, "isBack": one.is_back}
             for one in status.repairs
         ],
-    )
-    for line in status_lines(status):
-        context.output.line(line)
+    }
 
 
 def status_lines(status: HealingStatus) -> list[str]:

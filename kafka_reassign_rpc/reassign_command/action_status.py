@@ -16,6 +16,7 @@ from kafka_reassign_rpc.client import (
     KafkaError,
     LogDirProgressTracker,
     PartitionReassignment,
+    PastFigures,
     Progress,
     TopicPartition,
     UnsupportedHere,
@@ -25,8 +26,9 @@ from kafka_reassign_rpc.client.config_calls import BROKER, Configs
 from kafka_reassign_rpc.client.move_progress import Listed, ProgressSnapshot, brokers_to_ask, read_progress
 from kafka_reassign_rpc.core.events.move_requesters import MoveRequesters
 from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
-from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_list, action_watch
+from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_list, action_watch, history_plots
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.merged_events import newest_events
 from kafka_reassign_rpc.reassign_command.output import partition_fields
@@ -60,25 +62,33 @@ CAPS = (MAX_PER_BROKER, MAX_PER_CLUSTER, MAX_BYTES_IN_FLIGHT)
 
 
 class Seen(NamedTuple):
-    """What was read. `configs`: those of all brokers under "", and of each broker; `events`: None where there are none;
-    `disabled`, `healing`: None where the controller does not tell."""
+    """What was read.
+
+    leaders                      of the partitions that move
+    configs                      those of all brokers under "", and of each broker
+    events                       None where there are none
+    disabled, healing, history   None where the controller does not tell
+    """
 
     cluster_id: str
     controller: int
     racks: Mapping[int, str | None]
     listed: Listed
     progress: ProgressSnapshot
+    leaders: Mapping[TopicPartition, int]
     counts: PartitionCounts
     rates: CopyRates
     configs: Mapping[str, Configs | KafkaError]
     events: Sequence[Event] | None
     disabled: str | None
     healing: HealingStatus | None
+    history: Sequence[PastFigures] | None
 
 
 def run(context: ActionContext, *, sleep: Callable[[float], None] = time.sleep) -> None:
     seen = _read(context, sleep)
-    for line in lines(seen):
+    blocks = history_plots.BLOCKS if context.output.can_write(history_plots.BLOCKS) else history_plots.ASCII
+    for line in lines(seen, blocks):
         context.output.line(line)
     context.output.note(**document(seen))
 
@@ -98,13 +108,14 @@ def _read(context: ActionContext, sleep: Callable[[float], None]) -> Seen:
 
     counts = count_partitions(topics(), listed)
     rates = _rates(context, listed, leaders, sleep)
-    events, healing, disabled = None, None, None
+    events, healing, disabled, history = None, None, None, None
     with suppress(UnsupportedHere):
         healing = client.healing_status()
         disabled = client.why_disabled()
+        history = client.history() or None
     if healing is not None:
         with suppress(KafkaError):  # a server may keep no event log
-            events = newest_events(client, context.client_of, EVENTS_READ)
+            events = newest_events(client, context.client_of, action_events.say, EVENTS_READ)
     brokers = {node.id: node.rack for node in everything.nodes}
     of_all = client.describe_configs([(BROKER, "")])[BROKER, ""]
     configs = {"": of_all} | {str(one): found for one, found in client.describe_broker_configs(brokers).items()}
@@ -114,12 +125,14 @@ def _read(context: ActionContext, sleep: Callable[[float], None]) -> Seen:
         brokers,
         listed,
         progress,
+        leaders,
         counts,
         rates,
         configs,
         events,
         disabled,
         healing,
+        history,
     )
 
 
@@ -138,8 +151,8 @@ def _rates(
 # ------------------------------------------------------------------------------------------------------ as text
 
 
-def lines(seen: Seen) -> Iterator[str]:
-    """For people."""
+def lines(seen: Seen, blocks: str = history_plots.BLOCKS) -> Iterator[str]:
+    """For people. `blocks`: the characters of plots."""
     epoch, since = elected(seen.events or (), seen.controller)
     role = f"controller {seen.controller}" + ("" if seen.healing else " (not a kafka-reassign-rpc server)")
     role += ("" if epoch is None else f", epoch {epoch}") + ("" if since is None else f", since {_time(since)}")
@@ -159,6 +172,11 @@ def lines(seen: Seen) -> Iterator[str]:
     else:
         yield "Self-healing: the controller does not know it."
     yield ""
+    if seen.history is None:
+        yield "History: the controller keeps none."
+    else:
+        yield from history_plots.lines(seen.history, blocks)
+    yield ""
     if seen.events is None:
         yield "Events: the controller keeps none."
     else:
@@ -167,22 +185,24 @@ def lines(seen: Seen) -> Iterator[str]:
 
 def _move_lines(seen: Seen) -> Iterator[str]:
     who, told = requesters(seen.events or ()), originals(seen.events or ())
-    rows = [("PARTITION", "FROM", "TO", "COPIED", "ASKED BY", "WHY")]
+    rows = [("PARTITION", "LEADER", "FROM", "TO", "COPIED", "SINCE", "ASKED BY", "WHY")]
     moves = sorted(
         ((partition, move, _progress(seen, partition, move)) for partition, move in rows_of(seen)),
         key=lambda row: (-_left(row[2]), row[0]),
     )
     for partition, move, found in moves[:MOVES_SHOWN]:
         copied = "waits" if move.is_waiting else UNKNOWN if found is None else text_format.amounts(found)
-        origin = origin_of(move, told.get(partition))
+        leader, since = seen.leaders.get(partition, NO_LEADER), _since(seen, partition, move)
         rows.append(
             (
                 _plain(str(partition)),
-                str(origin),
+                "none" if leader == NO_LEADER else str(leader),
+                str(origin_of(move, told.get(partition))),
                 str(list(move.target)),
                 _plain(copied),
+                "" if move.is_waiting else UNKNOWN if since is None else _time(since),
                 _plain(_asked_by(who, partition, move) or UNKNOWN),
-                _plain(move.reason),
+                _plain(_why(seen, move)),
             )
         )
     if moves:
@@ -227,6 +247,17 @@ def _progress(seen: Seen, partition: TopicPartition, move: PartitionReassignment
 
 def _asked_by(who: MoveRequesters, partition: TopicPartition, move: PartitionReassignment) -> str | None:
     return who.of_waiting(*partition) if move.is_waiting else who.of(*partition)
+
+
+def _since(seen: Seen, partition: TopicPartition, move: PartitionReassignment) -> int | None:
+    """When a move in flight started, ms since 1970; None: the controller does not tell, or the move waits."""
+    description = None if move.is_waiting else seen.progress.described.get(partition)
+    return None if description is None else description.start_time
+
+
+def _why(seen: Seen, move: PartitionReassignment) -> str:
+    """The reason and the route. A stock controller tells neither."""
+    return ", ".join(filter(None, (move.reason, "" if seen.healing is None else f"by {move.route}")))
 
 
 def _left(progress: Progress | None) -> int:
@@ -296,6 +327,8 @@ def document(seen: Seen) -> dict[str, Any]:
         "under_replicated": seen.counts.under_replicated,
         "offline": seen.counts.offline,
         "disabled": seen.disabled,
+        "healing": None if seen.healing is None else action_heal.status_document(seen.healing),
+        "history": None if seen.history is None else [history_plots.document(past) for past in seen.history],
         "caps": {name: _cap(seen, name) for name in CAPS},
         **progress,
         "moves": [
@@ -307,6 +340,8 @@ def document(seen: Seen) -> dict[str, Any]:
                 "removing": list(move.removing_replicas),
                 "route": move.route,
                 "reason": move.reason or None,
+                "leader": None if seen.leaders.get(partition, NO_LEADER) == NO_LEADER else seen.leaders[partition],
+                "since": _since(seen, partition, move),
                 "who": _asked_by(who, partition, move),
                 **({} if move.is_waiting else figures.get(partition, {})),
             }

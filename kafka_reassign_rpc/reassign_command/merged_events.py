@@ -50,24 +50,29 @@ class MergedEvents:
                 raise
             if server not in self._silent:
                 self._silent.add(server)
-                at = "" if node is None else f" at {node.host}:{node.port}"
-                self._say(f"Events of server {server}{at} are missing: {error.message}")
+                self._say(_missing(server, node, error))
         else:
             self._silent.discard(server)
 
 
-def newest_events(client: ReassignmentClient, connect: Connect, most: int) -> list[Event]:
-    """The newest events of all running servers that answer, at most so many of each, by time. Raises KafkaError where
-    the controller does not tell."""
+def _missing(server: int, node: ClusterNode | None, error: KafkaError) -> str:
+    at = "" if node is None else f" at {node.host}:{node.port}"
+    return f"Events of server {server}{at} are missing: {error.message}"
+
+
+def newest_events(client: ReassignmentClient, connect: Connect, say: Say, most: int) -> list[Event]:
+    """The newest events of all running servers that answer, at most so many of each, by time. Others are named. Raises
+    KafkaError where the controller does not tell."""
     controller, nodes = running_servers(client)
     found: list[list[Event]] = []
     with closing(ServerClients(client, connect)) as clients:
         for server, node in nodes.items():
             try:
                 found.append(_last(clients.of(None if server == controller else node), server, most))
-            except KafkaError:
+            except KafkaError as error:
                 if server == controller:
                     raise
+                say(_missing(server, node, error))
     return sorted((event for events in found for event in events), key=_time)
 
 

@@ -100,8 +100,8 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "status",
         "Show the whole cluster once: its controller, all moves in flight and waiting with their progress, who asked "
-        "and why, brokers with rates and throttles, caps, self-healing and the newest events. What a stock controller "
-        "does not tell is left out.",
+        "and why, brokers with rates and throttles, caps, self-healing, plots of the last hour and day, and the newest "
+        "events. What a stock controller does not tell is left out.",
         ours=True,
     ),
     Option(

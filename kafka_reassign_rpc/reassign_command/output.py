@@ -20,6 +20,14 @@ class Output:
         """Whether a drawing can be changed in place."""
         return self.stream.isatty() and not self.as_json and os.environ.get("TERM") != "dumb"
 
+    def can_write(self, text: str) -> bool:
+        """Whether the stream's encoding has all of these characters."""
+        try:
+            text.encode(self.stream.encoding or "ascii")
+        except UnicodeEncodeError:
+            return False
+        return True
+
     def line(self, text: str = "") -> None:
         self.write(text + "\n")
 

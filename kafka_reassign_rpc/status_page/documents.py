@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from kafka_reassign_rpc.core.reassignment import figure_history
+
 VERSION = 1
 """Of the API: fields may be added under it, and none changes its meaning or goes."""
 
@@ -209,16 +211,8 @@ class Events(msgspec.Struct, frozen=True):
     missing: Annotated[Sequence[SilentServer], _about("servers whose events could not be read")]
 
 
-class Point(msgspec.Struct, frozen=True):
-    """One point of the plots."""
-
-    at: int
-    in_flight: int
-    waiting: int
-    rate: int | None
-    bytes_left: int | None
-    under_replicated: int | None
-    offline: int | None
+Point = figure_history.Point
+"""The history keeps these as they are."""
 
 
 class History(msgspec.Struct, frozen=True):

@@ -1,7 +1,6 @@
 """The paths of the status page and its API. Each answers from memory, within bounds, and changes nothing."""
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Mapping
 
@@ -10,13 +9,13 @@ import msgspec
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.events.move_requesters import MoveRequesters
+from kafka_reassign_rpc.core.reassignment.figure_history import SPANS
 from kafka_reassign_rpc.server.http_server import HttpPage, Page, QueryPage, StreamPage
 from kafka_reassign_rpc.status_page import brokers, moves
 from kafka_reassign_rpc.status_page.brokers import ReplicaCounts
-from kafka_reassign_rpc.status_page.copy_rates import CopyRateTracker
-from kafka_reassign_rpc.status_page.documents import Problem, Status, known
+from kafka_reassign_rpc.status_page.documents import History, Problem, Status, known
 from kafka_reassign_rpc.status_page.events import EventFeed, Readers
-from kafka_reassign_rpc.status_page.history import SPANS, FigureHistory
+from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.moves import MoveFilter, Selection
 from kafka_reassign_rpc.status_page.paced_views import PacedViews
 from kafka_reassign_rpc.status_page.page import assets, page
@@ -32,10 +31,6 @@ from kafka_reassign_rpc.status_page.status_stream import StatusStream
 from kafka_reassign_rpc.status_page.summary import status_of
 from kafka_reassign_rpc.support.slice_timer import in_turns
 
-log = logging.getLogger(__name__)
-
-RECORD_S = 5.0
-"""How often figures are noted for rates and plots."""
 API = "/api/v1/"
 HIDDEN = (
     "without authentication only counts are told: give metrics.listener users or client certificates, or set"
@@ -48,15 +43,17 @@ class StatusApi:
 
     look     the server now
     readers  of the event logs of all servers
+    figures  of this server's moves, now and in the past
     full     whether names, reasons, principals and addresses are told
     """
 
-    def __init__(self, look: Callable[[], ServerView], readers: Readers, version: str, *, full: bool) -> None:
+    def __init__(
+        self, look: Callable[[], ServerView], readers: Readers, figures: FigureKeeper, version: str, *, full: bool
+    ) -> None:
         self._look = look
         self._version = version
         self._full = full
-        self._rates = CopyRateTracker()
-        self._history = FigureHistory()
+        self._figures = figures
         self._requesters = MoveRequesters()
         self._feed = EventFeed(readers)
         self._selections: PacedViews[MoveFilter, Selection] = PacedViews(self._select, moves.free)
@@ -88,26 +85,13 @@ class StatusApi:
         if event.topic is not None and event.partition is not None:
             self._requesters.note(event.event, event.topic, event.partition, event.who, event.principal)
 
-    async def keep(self) -> None:
-        """Note figures for rates and plots, until it is cancelled."""
-        while True:
-            try:
-                status = self.status()
-                self._history.record(time.monotonic(), status)
-            except Exception:  # the next look may succeed
-                log.exception("figures of the status page cannot be noted")
-            await asyncio.sleep(RECORD_S)
-
     async def close(self) -> None:
         await self._stream.close()
 
     def status(self) -> Status:
         """The status now."""
         view = self._look()
-        term = view.term
-        self._rates.observe(None if term is None else term.progress)
-        rate = None if term is None else self._rates.of_all(moves=bool(term.cluster.moving))
-        return status_of(view, at=_now_ms(), version=self._version, rate=rate, full=self._full)
+        return status_of(view, at=_now_ms(), version=self._version, rate=self._figures.rate(view.term), full=self._full)
 
     # ------------------------------------------------------------------------------------------------ answers
 
@@ -150,7 +134,7 @@ class StatusApi:
             return self._elsewhere()
         at = _now_ms()
         counted_at = at - _age_ms(kept.at)
-        made = brokers.brokers_of(term.cluster, kept.value, self._rates, at=at, counted_at=counted_at)
+        made = brokers.brokers_of(term.cluster, kept.value, self._figures.rates, at=at, counted_at=counted_at)
         return _document(await in_turns(made))
 
     async def _events_page(self, query: str) -> HttpPage:
@@ -165,7 +149,8 @@ class StatusApi:
             span = Parameters(query, tuple(PARAMETERS[f"{API}history"])).one_of("span", tuple(SPANS)) or "hour"
         except BadParameter as error:
             return _problem(400, str(error))
-        return _document(self._history.document(span, time.monotonic(), _now_ms()))
+        past = self._figures.history.past(span, time.monotonic(), _now_ms())
+        return _document(History(past.at, past.step_ms, past.points))
 
     # ------------------------------------------------------------------------------------------------- parts
 

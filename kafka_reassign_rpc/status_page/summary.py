@@ -41,7 +41,7 @@ def status_of(view: ServerView, *, at: int, version: str, rate: int | None, full
         enabled=None if term is None else disabled is None,
         disabled_by=disabled,
         caps=None if term is None else _caps(term),
-        totals=None if term is None else _totals(term, rate),
+        totals=None if term is None else totals_of(term, rate),
         healing=None if term is None else _healing(term, full=full),
     )
 
@@ -51,7 +51,8 @@ def _caps(term: TermView) -> Caps:
     return Caps(known(caps.per_broker), known(caps.per_cluster), known(caps.bytes_in_flight))
 
 
-def _totals(term: TermView, rate: int | None) -> Totals:
+def totals_of(term: TermView, rate: int | None) -> Totals:
+    """All moves together. `rate`: their bytes per second."""
     cluster, sampled = term.cluster, term.progress.totals
     in_flight = sum(map(len, cluster.moving.values()))
     waiting = {route: count for route, count in cluster.queue.routes.items() if count}

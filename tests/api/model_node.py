@@ -37,6 +37,7 @@ from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
+from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -116,6 +117,7 @@ class ModelController:
         self.hold: asyncio.Event | None = None
         self.raises: Exception | None = None
         self.disabled: KafkaError | None = None
+        self.past: list[PastFigures] = []
         self.refuses_topics = False
         self.health = HealingStatus(None, False, None, (), 0, 0)
         self.repair = Repair((), {}, 0)
@@ -192,6 +194,9 @@ class ModelController:
 
     def progress(self, topic: str, partition: int) -> MoveProgress | None:
         return self.figures.get((topic, partition))
+
+    def history(self) -> Sequence[PastFigures]:
+        return self.past
 
     def samples(self) -> int:
         return self.sampled

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.api.a32241_describe_reassignments import (
     encode_description,
 )
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.round.replay import put_partition
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, Cluster, MoveRecord, Partition
@@ -107,6 +108,21 @@ async def test_236_6_asked_for_no_moves_it_says_why_none_may_start() -> None:
     asked.controller.disabled = PolicyViolation("Not today.")
     answer = await ask(asked, nothing, 0)
     assert (answer.error_code, answer.descriptions, answer.disabled_reason) == (0, [], "Not today.")
+
+
+async def test_sv_11_asked_for_no_moves_it_tells_figures_of_the_past_where_they_are_asked_for() -> None:
+    asked = node()
+    points = [Point(5, 1, 2, 3, 4, 5, 6), Point(15, 1, 2, None, None, None, None)]
+    asked.controller.past = [PastFigures(20, 10, 3600, points), PastFigures(20, 300, 86400, [])]
+    request = DescribeReassignmentsRequest(version=0, timeout_ms=1, topic_reassignments=[], include_history=True)
+    hour, day = (await ask(asked, request, 0)).history
+    assert (hour.at, hour.step_ms, hour.span_ms, day.span_ms, day.points) == (20, 10, 3600, 86400, [])
+    assert [
+        (one.at, one.in_flight, one.waiting, one.rate, one.bytes_left, one.under_replicated, one.offline)
+        for one in hour.points
+    ] == [(5, 1, 2, 3, 4, 5, 6), (15, 1, 2, -1, -1, -1, -1)]
+    request.include_history = False
+    assert not (await ask(asked, request, 0)).history
 
 
 async def test_240_2_a_rate_counts_only_for_replicas_that_the_topic_names_and_a_broker_has_or_inherits() -> None:

@@ -1,9 +1,11 @@
 """--status: the whole cluster in a terminal."""
 
+import io
 import json
 from collections import Counter
 from pathlib import Path
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +14,8 @@ from kafka_reassign_rpc.client import (
     LogDirs,
     PartitionInfo,
     PartitionReassignment,
+    PastFigures,
+    Point,
     Progress,
     ProgressSnapshot,
     ReassignmentClient,
@@ -23,8 +27,10 @@ from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
+from kafka_reassign_rpc.reassign_command import action_status
 from kafka_reassign_rpc.reassign_command.action_status import Seen, lines
 from kafka_reassign_rpc.reassign_command.merged_events import newest_events
+from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.status_figures import (
     CopyRates,
     PartitionCounts,
@@ -102,23 +108,45 @@ def test_sv_11_of_a_broker_that_tells_nothing_rack_and_throttle_are_unknown_not_
     counts = PartitionCounts(Counter({1: 1, 2: 1, 9: 1}), Counter(), 0, 0)
     configs: dict[str, Configs | KafkaError] = {"": [], "1": [], "2": PolicyViolation("no")}
     nothing = ProgressSnapshot({}, Progress(0, 0), 0, {})
-    seen = Seen("c", 7, {1: None, 2: "r2"}, {}, nothing, counts, CopyRates({}, {}), configs, None, None, None)
+    rates = CopyRates({}, {})
+    seen = Seen("c", 7, {1: None, 2: "r2"}, {}, nothing, {}, counts, rates, configs, None, None, None, None)
     found = [line.split() for line in lines(seen)]
     assert ["1", "none", "0", "B/s", "0", "B/s", "none", "none", "1", "0"] in found
     assert ["2", "r2", "0", "B/s", "0", "B/s", "unknown", "unknown", "1", "0"] in found
     assert ["9", "dead", "unknown", "0", "B/s", "0", "B/s", "unknown", "unknown", "1", "0"] in found
+    assert "History: the controller keeps none." in lines(seen), "a stock controller does not tell it"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "plot"), [("utf-8", f"▁{' ' * 34}█"), ("ascii", f"_{' ' * 34}#")], ids=["utf_8", "ascii"]
+)
+def test_sv_11_a_terminal_without_blocks_gets_plots_of_other_characters(
+    monkeypatch: pytest.MonkeyPatch, encoding: str, plot: str
+) -> None:
+    points = [Point(0, 0, 0, None, None, None, None), Point(3_600_000, 5, 0, None, None, None, None)]
+    history = [PastFigures(3_600_000, 10_000, 3_600_000, points)]
+    nothing, counts = ProgressSnapshot({}, Progress(0, 0), 0, {}), PartitionCounts(Counter(), Counter(), 0, 0)
+    seen = Seen("c", 7, {}, {}, nothing, {}, counts, CopyRates({}, {}), {"": []}, None, None, None, history)
+    monkeypatch.setattr(action_status, "_read", lambda *_: seen)
+    stream = io.BytesIO()
+    context: Any = SimpleNamespace(output=Output(io.TextIOWrapper(stream, encoding=encoding), as_json=False))
+    action_status.run(context)
+    assert f"In flight         {plot}  0 to 5" in stream.getvalue().decode(encoding).splitlines()
 
 
 def test_sv_11_the_newest_events_are_those_of_all_servers_that_answer() -> None:
     servers = Servers({1: [event(1, n, 10 * n) for n in range(5)], 2: [event(2, n, 10 * n + 5) for n in range(3)]})
     client = cast("ReassignmentClient", servers)
-    assert [one["at"] for one in newest_events(client, servers.connect, 3)] == [5, 15, 20, 25, 30, 40]
+    said = list[str]()
+    assert [one["at"] for one in newest_events(client, servers.connect, said.append, 3)] == [5, 15, 20, 25, 30, 40]
+    assert not said
     servers.down.add(2)
-    assert [one["at"] for one in newest_events(client, servers.connect, 9)] == [0, 10, 20, 30, 40]
+    assert [one["at"] for one in newest_events(client, servers.connect, said.append, 9)] == [0, 10, 20, 30, 40]
+    assert said == ["Events of server 2 at h:2 are missing: no answer"]
     assert servers.closed == len(servers.connected) == 2
     servers.keeps_no_log = True
     with pytest.raises(PolicyViolation):
-        newest_events(client, servers.connect, 3)
+        newest_events(client, servers.connect, said.append, 3)
 
 
 async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: str, tmp_path: Path) -> None:
@@ -137,13 +165,30 @@ async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: st
             return bool(totals["bytes_total"] == 3 * SIZE and totals["waiting"] == {"rpc": 1})
 
         await eventually(told)
+
+        async def points(span: str) -> list[dict[str, Any]]:
+            history = json.loads((await get(world.metrics_address, f"/api/v1/history?span={span}")).body)
+            return [{**one, "at": 0} for one in history["points"]]
+
+        async def are_noted() -> bool:
+            return any(one["in_flight"] == 2 for one in await points("hour"))
+
+        await eventually(are_noted)
         found = await command.json("--status")
+        on_page = [await points("hour"), await points("day")]
+        told_here = [[{**one, "at": 0} for one in past["points"]] for past in found["history"]]
+        assert all(here and here == page[: len(here)] for here, page in zip(told_here, on_page, strict=True))
+        assert [past["span_ms"] for past in found["history"]] == [3_600_000, 86_400_000]
+        assert (told_here[0][-1]["in_flight"], told_here[0][-1]["waiting"]) == (2, 1)
+        assert (found["healing"]["intervalMs"], found["healing"]["failedBrokers"]) == (None, [])
         assert found["controller"]["id"] == 1000
         assert found["controller"]["epoch"] > 0
         assert found["controller"]["since"] > 0
         assert found["caps"] == {MAX_PER_BROKER: None, MAX_PER_CLUSTER: "2", MAX_BYTES_IN_FLIGHT: None}
         first, second, waiting = found["moves"]
         assert (first["state"], first["adding"], first["total_bytes"]) == ("moving", [3, 4], 2 * SIZE)
+        assert (first["leader"], second["leader"], waiting["since"]) == (2, 1, None)
+        assert first["since"] >= found["controller"]["since"]
         assert (second["total_bytes"], waiting["state"], waiting["reason"]) == (SIZE, "waiting", "later")
         assert all(one["who"].startswith("User:ANONYMOUS as test") for one in found["moves"])
         brokers = {one["broker"]: one for one in found["brokers"]}
@@ -163,7 +208,10 @@ async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: st
             "New moves may start.",
             f"{MAX_PER_CLUSTER}=2",
             "2 moves in flight, 1 waiting",
-            "TICKET-7 \\x1b[31m",
+            "TICKET-7 \\x1b[31m, by rpc",
+            "The last hour, 20",
+            "In flight         ",
+            "The last day, 20",
             "waits",
             "THROTTLE IN",
             "1 B/s",

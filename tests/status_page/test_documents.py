@@ -10,12 +10,13 @@ import pytest
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.move_requesters import MoveRequesters
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus
+from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.status_page import brokers, moves
 from kafka_reassign_rpc.status_page.copy_rates import CopyRateTracker
 from kafka_reassign_rpc.status_page.documents import Moves, Status
-from kafka_reassign_rpc.status_page.history import SPANS, FigureHistory
+from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.moves import MoveFilter, Sort
 from kafka_reassign_rpc.status_page.requests import BadParameter, EventsRequest, MovesRequest
 from kafka_reassign_rpc.status_page.server_view import TermView
@@ -203,16 +204,19 @@ def test_sv_11_healing_is_shown_with_its_countdown_and_its_problems_only_in_full
 
 
 def test_sv_11_history_keeps_so_many_points_and_a_clock_that_jumps_does_not_bend_it() -> None:
-    history, term = FigureHistory(), term_of(cluster_of({}))
+    term: TermView | None = term_of(cluster_of({}))
+    history = FigureHistory()
+    keeper = FigureKeeper(lambda: term, history)
     for number in range(500):
-        history.record(10.0 * number, shown(term, at=(500 - number) * 1_000_000))  # the clock goes back
-    hour = history.document("hour", 5000.0, 9_000_000).points
+        keeper.note(10.0 * number, (500 - number) * 1_000_000)  # the clock goes back
+    hour = history.past("hour", 5000.0, 9_000_000).points
     assert len(hour) == SPANS["hour"].points
     assert [one.at for one in hour[-2:]] == [8_980_000, 8_990_000]
     assert all(one.at < other.at for one, other in pairwise(hour))
-    assert len(history.document("day", 5000.0, 9_000_000).points) == 17
-    history.record(5100.0, shown(None))
-    assert len(history.document("hour", 5100.0, 9_100_000).points) == len(hour), "a standby knows no figures"
+    assert len(history.past("day", 5000.0, 9_000_000).points) == 17
+    term = None
+    keeper.note(5100.0, 9_100_000)
+    assert history.past("hour", 5100.0, 9_100_000).points[-1].at == 9_100_000 - 110_000, "a standby knows no figures"
 
 
 def test_sv_11_the_requester_of_a_move_is_who_asked_for_it_also_after_it_has_waited() -> None:

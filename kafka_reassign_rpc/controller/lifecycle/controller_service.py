@@ -1,6 +1,7 @@
 """The controller as the APIs call it: each call becomes a command, and waits until the command is durable."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from random import SystemRandom
@@ -27,6 +28,7 @@ from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCou
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, StaleBrokerEpoch
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory, PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import NO_TOTALS, MoveProgress, ProgressTracker, Totals
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state import requesters
@@ -72,7 +74,9 @@ class TermServices(NamedTuple):
 class ControllerService:
     """The `ControllerPort`: passes calls to the loop of the present term, if this process has one."""
 
-    def __init__(self) -> None:
+    def __init__(self, history: FigureHistory) -> None:
+        """history: figures of this process's terms."""
+        self._history = history
         self._random = SystemRandom()
         self._term: TermServices | None = None
         self._lease_left: Callable[[], float] = lambda: 0
@@ -164,6 +168,10 @@ class ControllerService:
 
     def samples(self) -> int:
         return 0 if self._term is None else self._term.progress.samples
+
+    def history(self) -> Sequence[PastFigures]:
+        now, at = time.monotonic(), time.time_ns() // 1_000_000
+        return [self._history.past(name, now, at) for name in SPANS]
 
     @property
     def totals(self) -> Totals:

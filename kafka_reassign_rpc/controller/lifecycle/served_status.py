@@ -20,6 +20,7 @@ from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest
 from kafka_reassign_rpc.server.http_server import Page
 from kafka_reassign_rpc.status_page.events import ANSWER_S, EventReader, EventsUnknown, LogPage
+from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.server_view import ServerView
 from kafka_reassign_rpc.status_page.status_api import StatusApi
 from kafka_reassign_rpc.support.tasks import end
@@ -51,7 +52,8 @@ def page_address(bound: tuple[str, int], clients: str, *, tls: bool) -> str:
 class ServedStatus:
     """Puts the page together. `begin` is called once the server knows its cluster; `pages` may be served before.
 
-    role  of this server now
+    figures  of this server's moves, now and in the past
+    role     of this server now
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class ServedStatus:
         standby: Standby,
         links: BrokerLinks,
         settings: ReassignmentSettings,
+        figures: FigureKeeper,
         role: Callable[[], Role],
         *,
         full: bool,
@@ -77,7 +80,7 @@ class ServedStatus:
         self._pages: Mapping[int, str] = {}
         self._logs: dict[tuple[int, tuple[Endpoint, ...]], _ServerLog] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self._api = StatusApi(self._look, self._readers, build_version(), full=full)
+        self._api = StatusApi(self._look, self._readers, figures, build_version(), full=full)
 
     @property
     def pages(self) -> Mapping[str, Page]:
@@ -90,7 +93,6 @@ class ServedStatus:
     def begin(self, registration: ServerRegistration, cluster_id: str, recorder: EventRecorder) -> None:
         self._registration, self._cluster_id, self._recorder = registration, cluster_id, recorder
         self._tasks = [
-            asyncio.create_task(self._api.keep(), name="status-figures"),
             asyncio.create_task(self._find_pages(registration), name="status-pages"),
         ]
 

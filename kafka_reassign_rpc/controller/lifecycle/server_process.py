@@ -47,6 +47,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
 from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, Endpoint
 from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
@@ -56,6 +57,7 @@ from kafka_reassign_rpc.server.listener_security import ListenerSecurity
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -135,7 +137,9 @@ class ControllerProcess:
         self._zk = ZooKeeper(
             config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms, access=config.zookeeper_access
         )
-        self._service = ControllerService()
+        history = FigureHistory()
+        self._service = ControllerService(history)
+        self._figures = FigureKeeper(lambda: self._service.view(config.settings), history)
         self._standby = Standby(self._zk)
         self._survey = BrokerSurvey(
             str(config.server_id),
@@ -152,7 +156,7 @@ class ControllerProcess:
         self._acls = _acl_keeper(config.authorizer, self._acl_zk or self._zk)
         self._http: HttpServer | None = None
         self._background: list[asyncio.Task[None]] = []
-        """What looks for new certificates, and measures how late the event loop is."""
+        """What looks for new certificates, notes figures, and measures how late the event loop is."""
         self._quotas = QuotaTable()
         self._client_configs = ClientConfigs(self._zk, self._quotas, _credentials(config.sasl))
         self._server: Server
@@ -265,6 +269,7 @@ class ControllerProcess:
             survey=self._survey,
             registration=registration,
         )
+        self._background.append(asyncio.create_task(self._figures.keep(), name="figures"))
         self._task = asyncio.create_task(self._supervisor.run(), name="supervisor")
 
     async def _load_acls(self) -> None:
@@ -341,7 +346,14 @@ class ControllerProcess:
         config = self._config
         full = config.status_page == FULL
         return ServedStatus(
-            config.server_id, self._service, self._standby, config.links, config.settings, self._role, full=full
+            config.server_id,
+            self._service,
+            self._standby,
+            config.links,
+            config.settings,
+            self._figures,
+            self._role,
+            full=full,
         )
 
     def _page_address(self) -> str | None:
