@@ -34,9 +34,10 @@ Filter = Callable[[Event], bool]
 
 
 def run(context: ActionContext) -> None:
-    wanted = event_filter(context.options, time.time())
+    since = since_ms(context.options, time.time())
+    wanted = event_filter(context.options)
     follow = context.options.has("follow")
-    events = MergedEvents(context.client, context.client_of, say)
+    events = MergedEvents(context.client, context.client_of, say, since=since)
     with closing(events):
         try:
             while True:
@@ -58,20 +59,21 @@ def _print(context: ActionContext, events: Iterator[Event]) -> None:
         context.output.document({"time": _iso(event["at"]), **event})
 
 
-def event_filter(options: ParsedOptions, now_s: float) -> Filter:
-    """What --since, --topic and --broker leave. `now_s`: seconds since 1970. Raises CommandFailed."""
-    since, topic, text = options.value("since"), options.value("topic"), options.value("broker")
-    since_ms = 0 if since is None else _since(since, now_s)
+def since_ms(options: ParsedOptions, now_s: float) -> int | None:
+    """The time of --since, ms since 1970; None without it. `now_s`: seconds since 1970. Raises CommandFailed."""
+    since = options.value("since")
+    return None if since is None else _since(since, now_s)
+
+
+def event_filter(options: ParsedOptions) -> Filter:
+    """What --topic and --broker leave. Raises CommandFailed."""
+    topic, text = options.value("topic"), options.value("broker")
     broker = None if text is None else whole_number(text, 0, 2**31 - 1)
     if text is not None and broker is None:
         raise CommandFailed(f"--broker: expected the id of a broker, got {shown(text)}")
 
     def wanted(event: Event) -> bool:
-        return (
-            event["at"] >= since_ms
-            and (topic is None or event.get("topic") == topic)
-            and (broker is None or _is_about(event, broker))
-        )
+        return (topic is None or event.get("topic") == topic) and (broker is None or _is_about(event, broker))
 
     return wanted
 

@@ -1,28 +1,51 @@
 """The events of all running servers as one stream, by time.
 
 Each server records what it decides, so after a failover the history is in two places. The controller names the servers
-that run; each is asked for its own events.
+that run; each is asked for its own events. The events of one server come in the order of its log, whatever its clock
+did meanwhile: see `core.events.log_clock`.
 """
 
 import heapq
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 
 from kafka_reassign_rpc.client import ClusterNode, Event, KafkaError, ReassignmentClient, Unreachable
 from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON, EventCursor
 from kafka_reassign_rpc.client.running_servers import Connect, ServerClients, running_servers
+from kafka_reassign_rpc.core.events.log_clock import LogClock
 
 Say = Callable[[str], None]
+Recorded = tuple[int, Event]
+"""An event, and when it was recorded (ms since 1970)."""
 
 
 class MergedEvents:
     """Reads all running servers. Each call of `new` gives what they have recorded since the call before.
 
     A server that does not answer is named once, and asked again in the next call.
+
+    since  ms since 1970: older events are left out. What a server records after its log was read to its end is new,
+           whatever its clock says
+    clock  ms since 1970
     """
 
-    def __init__(self, client: ReassignmentClient, connect: Connect, say: Say) -> None:
+    def __init__(
+        self,
+        client: ReassignmentClient,
+        connect: Connect,
+        say: Say,
+        *,
+        since: int | None = None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
         self._client = client
+        self._since = since
+        self._clock = clock
+        self._is_past = since is None or since <= clock()
+        self._clocks: dict[int, LogClock] = {}
+        self._read: set[int] = set()
+        """Servers whose logs were read to their ends."""
         self._say = say
         self._cursors: dict[int, EventCursor] = {}
         self._clients = ServerClients(client, connect)
@@ -31,10 +54,19 @@ class MergedEvents:
     def new(self) -> Iterator[Event]:
         """New events, by time. Raises the errors of `event_page`; an answer that does not come raises nothing."""
         controller, nodes = running_servers(self._client)
-        yield from heapq.merge(*(self._events(server, nodes[server], controller) for server in nodes), key=_time)
+        now = self._clock()
+        logs = (self._wanted(server, self._events(server, nodes[server], controller), now) for server in nodes)
+        for _, event in heapq.merge(*logs, key=_time):
+            yield event
 
     def close(self) -> None:
         self._clients.close()
+
+    def _wanted(self, server: int, events: Iterable[Event], now: int) -> Iterator[Recorded]:
+        since, is_new = self._since, self._is_past and server in self._read
+        for recorded, event in _recorded(self._clocks.setdefault(server, LogClock()), events, now):
+            if since is None or is_new or max(recorded, event["at"]) >= since:
+                yield recorded, event
 
     def _events(self, server: int, node: ClusterNode | None, controller: int) -> Iterator[Event]:
         """The events of a server after those that were read. `node`: where it is; None: the controller does not tell
@@ -53,6 +85,7 @@ class MergedEvents:
                 self._say(_missing(server, node, error))
         else:
             self._silent.discard(server)
+            self._read.add(server)
 
 
 def _missing(server: int, node: ClusterNode | None, error: KafkaError) -> str:
@@ -73,7 +106,8 @@ def newest_events(client: ReassignmentClient, connect: Connect, say: Say, most: 
                 if server == controller:
                     raise
                 say(_missing(server, node, error))
-    return sorted((event for events in found for event in events), key=_time)
+    now = time.time_ns() // 1_000_000
+    return [event for _, event in heapq.merge(*(_recorded(LogClock(), log, now) for log in found), key=_time)]
 
 
 def _last(client: ReassignmentClient, server: int, most: int) -> list[Event]:
@@ -89,5 +123,12 @@ def _last(client: ReassignmentClient, server: int, most: int) -> list[Event]:
     return found
 
 
-def _time(event: Event) -> tuple[int, int, int]:
-    return event["at"], event["server"], event["seq"]
+def _recorded(clock: LogClock, log: Iterable[Event], now: int) -> Iterator[Recorded]:
+    """The events of a log with the times at which they were recorded; of such that nothing tells, the earliest time."""
+    for event in log:
+        yield clock.recorded_at(event["at"], now) or 0, event
+
+
+def _time(recorded: Recorded) -> tuple[int, int, int, int]:
+    at, event = recorded
+    return at, event["at"], event["server"], event["seq"]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from kafka_reassign_rpc.core.events.log_clock import LogClock
 from kafka_reassign_rpc.status_page.documents import Events, SilentServer
 from kafka_reassign_rpc.status_page.requests import EventsRequest
 from kafka_reassign_rpc.support.error_text import error_text
@@ -35,6 +36,8 @@ SLICE = 200
 FROM_NOW_ON = -1
 
 Event = dict[str, Any]
+Recorded = tuple[int, Event]
+"""An event, and when it was recorded as far as its log tells: ms since 1970."""
 _BROKER_LISTS = ("target", "original", "replicas")
 _WHO = ("principal", "who")
 
@@ -65,7 +68,8 @@ class _Log:
     """What is known of the log of one server."""
 
     def __init__(self, most: int) -> None:
-        self.events: deque[Event] = deque(maxlen=most)
+        self.events: deque[Recorded] = deque(maxlen=most)
+        self.clock = LogClock()
         self.next_seq = -1
         self.why: str | None = None
         self.ask_at = 0.0
@@ -81,22 +85,22 @@ class EventFeed:
         self._turn = asyncio.Lock()
 
     async def newest(self, wanted: EventsRequest, at: int) -> Events:
-        await self._read()
+        await self._read(at)
         newest_first = [list(one.events)[::-1] for one in self._logs.values()]
         merged = heapq.merge(*newest_first, key=_time, reverse=True)
         found: list[Event] = []
         pace = SliceTimer()
-        for event, pause in in_slices(merged, SLICE):
+        for (recorded, event), pause in in_slices(merged, SLICE):
             if pause:
                 await pace.rest()
-            if _is_wanted(event, wanted):
+            if max(recorded, event["at"]) >= wanted.since and _is_wanted(event, wanted):
                 found.append(event)
                 if len(found) == wanted.limit:
                     break
         missing = [SilentServer(server, one.why) for server, one in sorted(self._logs.items()) if one.why is not None]
         return Events(at, found, missing)
 
-    async def _read(self) -> None:
+    async def _read(self, at: int) -> None:
         async with self._turn:
             now = asyncio.get_running_loop().time()
             if now - self._read_at < EVERY_S:
@@ -105,10 +109,10 @@ class EventFeed:
             for gone in self._logs.keys() - readers.keys():
                 del self._logs[gone]
             most = KEPT // max(1, len(readers))
-            await asyncio.gather(*(self._read_log(server, reader, most, now) for server, reader in readers.items()))
+            await asyncio.gather(*(self._read_log(server, reader, most, now, at) for server, reader in readers.items()))
             self._read_at = asyncio.get_running_loop().time()
 
-    async def _read_log(self, server: int, reader: EventReader, most: int, now: float) -> None:
+    async def _read_log(self, server: int, reader: EventReader, most: int, now: float, at: int) -> None:
         known = self._logs.get(server)
         if known is None or known.events.maxlen != most:
             known = self._logs[server] = _Log(most)
@@ -116,7 +120,7 @@ class EventFeed:
             return
         try:
             async with asyncio.timeout(ANSWER_S):
-                await _take_new(known, reader, most)
+                await _take_new(known, reader, most, at)
         except (EventsUnknown, OSError, TimeoutError) as error:
             known.why = error_text(error) if isinstance(error, OSError) and str(error) else str(error) or "no answer"
             known.ask_at = now + SILENT_S
@@ -127,11 +131,12 @@ class EventFeed:
             known.why = None
 
 
-async def _take_new(known: _Log, reader: EventReader, most: int) -> None:
-    """Read what is new in a log, the newest `most` events at the most."""
+async def _take_new(known: _Log, reader: EventReader, most: int, at: int) -> None:
+    """Read what is new in a log, the newest `most` events at the most. `at`: now, ms since 1970."""
     end = (await reader.page(FROM_NOW_ON, 0)).next_seq
     if end < known.next_seq:  # another log: that of a server that was set up anew
         known.events.clear()
+        known.clock = LogClock()
         known.next_seq = -1
     first = max(known.next_seq, end - most, 0)
     pace = SliceTimer()
@@ -142,7 +147,8 @@ async def _take_new(known: _Log, reader: EventReader, most: int) -> None:
         for text, pause in in_slices(page.events, SLICE):
             event = _decoded(text)
             if event is not None:
-                known.events.append(event)
+                recorded = known.clock.recorded_at(event["at"], at)
+                known.events.append((at if recorded is None else recorded, event))
             if pause:
                 await pace.rest()
         if page.next_seq <= first:
@@ -161,15 +167,14 @@ def _decoded(text: str) -> Event | None:
     return event if isinstance(event.get("at"), int) and isinstance(event.get("event"), str) else None
 
 
-def _time(event: Event) -> int:
-    at: int = event["at"]
-    return at
+def _time(recorded: Recorded) -> tuple[int, int]:
+    at, event = recorded
+    return at, event["at"]
 
 
 def _is_wanted(event: Event, wanted: EventsRequest) -> bool:
     return (
-        event["at"] >= wanted.since
-        and (wanted.topic is None or wanted.topic in str(event.get("topic", "")))
+        (wanted.topic is None or wanted.topic in str(event.get("topic", "")))
         and (wanted.broker is None or _is_about(event, wanted.broker))
         and (wanted.principal is None or any(wanted.principal in str(event.get(name, "")) for name in _WHO))
     )

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerPro
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
-from kafka_reassign_rpc.reassign_command.action_events import event_filter, line
+from kafka_reassign_rpc.reassign_command.action_events import event_filter, line, since_ms
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
 from kafka_reassign_rpc.reassign_command.options import parse
@@ -23,6 +23,7 @@ from tests.waiting import eventually
 
 NODES = (ClusterNode(1, "h", 1, None), ClusterNode(2, "h", 2, None))
 NOW_S = 1_795_257_000.0
+NOW = int(NOW_S * 1000)
 
 
 def event(server: int, seq: int, at: int, **more: Any) -> Event:
@@ -90,10 +91,6 @@ def test_sv_7_a_server_that_does_not_answer_is_named_once_and_asked_again() -> N
     ("options", "seqs"),
     [
         ((), [0, 1, 2, 3]),
-        (("--since", "90s"), [2, 3]),
-        (("--since", "1min"), [3]),
-        (("--since", "2026-11-21T10:28:59"), [2, 3]),
-        (("--since", "2026-11-21T11:28:59+01:00"), [2, 3]),
         (("--topic", "t"), [0, 3]),
         (("--broker", "4"), [1, 2, 3]),
         (("--broker", "4", "--topic", "t"), [3]),
@@ -101,14 +98,94 @@ def test_sv_7_a_server_that_does_not_answer_is_named_once_and_asked_again() -> N
     ],
 )
 def test_sv_7_options_leave_events_out(options: Sequence[str], seqs: list[int]) -> None:
-    now_ms = int(NOW_S * 1000)
     found = [
-        event(1, 0, now_ms - 200_000, topic="t", target=[1, 2]),
-        event(1, 1, now_ms - 100_000, broker=4),
-        event(1, 2, now_ms - 60_001, topic="u", target=[4, 2]),
-        event(1, 3, now_ms, topic="t", target=[1, 2], original=[4, 2]),
+        event(1, 0, 0, topic="t", target=[1, 2]),
+        event(1, 1, 0, broker=4),
+        event(1, 2, 0, topic="u", target=[4, 2]),
+        event(1, 3, 0, topic="t", target=[1, 2], original=[4, 2]),
     ]
-    assert [one["seq"] for one in found if event_filter(parse(options), NOW_S)(one)] == seqs
+    assert [one["seq"] for one in found if event_filter(parse(options))(one)] == seqs
+
+
+@pytest.mark.parametrize(
+    ("options", "ago_ms"),
+    [
+        (("--since", "90s"), 90_000),
+        (("--since", "1min"), 60_000),
+        (("--since", "2026-11-21T10:28:59"), 61_000),
+        (("--since", "2026-11-21T11:28:59+01:00"), 61_000),
+    ],
+)
+def test_sv_7_since_is_a_time_or_so_long_ago(options: Sequence[str], ago_ms: int) -> None:
+    assert since_ms(parse(options), NOW_S) == NOW - ago_ms
+    assert since_ms(parse(()), NOW_S) is None
+
+
+def read(logs: dict[int, list[Event]], since: int | None = None) -> list[tuple[int, int]]:
+    """Server and number of what a first look shows at the time NOW."""
+    servers = Servers(logs)
+    merged = MergedEvents(servers, servers.connect, print, since=since, clock=lambda: NOW)  # type: ignore[arg-type]
+    return [(one["server"], one["seq"]) for one in merged.new()]
+
+
+def ago(server: int, *seconds: int) -> list[Event]:
+    """A log with events so long ago, in this order."""
+    return [event(server, seq, NOW - 1000 * one) for seq, one in enumerate(seconds)]
+
+
+A_YEAR = 365 * 86_400
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "merged"),
+    [
+        ((50, 30, 10), (40, 20), [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2)]),
+        ((50, A_YEAR, 10), (40, 20), [(1, 0), (1, 1), (2, 0), (2, 1), (1, 2)]),
+        ((50, -A_YEAR, 30, 10), (40, 20), [(1, 0), (1, 1), (2, 0), (1, 2), (2, 1), (1, 3)]),
+        ((-A_YEAR, 30, 10), (40, 20), [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2)]),
+        ((50, 45, -A_YEAR, -A_YEAR - 1), (40, 20), [(1, 0), (1, 1), (1, 2), (1, 3), (2, 0), (2, 1)]),
+        ((A_YEAR, A_YEAR - 1, 10), (40, 20), [(1, 0), (1, 1), (2, 0), (2, 1), (1, 2)]),
+        ((-1, -2), (40, -3), [(2, 0), (1, 0), (1, 1), (2, 1)]),
+    ],
+    ids=["none", "back", "ahead_and_back", "ahead_at_first", "ahead", "behind_at_first", "ahead_as_far_as_is_believed"],
+)
+def test_sv_7_a_clock_that_jumps_moves_no_event_before_those_that_its_server_recorded_earlier(
+    first: Sequence[int], second: Sequence[int], merged: list[tuple[int, int]]
+) -> None:
+    assert read({1: ago(1, *first), 2: ago(2, *second)}) == merged
+    one_log = [(server, seq) for server, seq in read({1: ago(1, *first), 2: []})]
+    assert one_log == [(1, seq) for seq in range(len(first))]
+
+
+def test_sv_7_since_hides_no_event_that_was_recorded_later_by_a_clock_that_went_back_or_is_ahead() -> None:
+    log = ago(1, 500, 400, -A_YEAR, 300, 90, A_YEAR, 200, 10)
+    assert read({1: log, 2: []}, since=NOW - 100_000) == [(1, seq) for seq in (2, 4, 5, 6, 7)]
+
+
+def test_sv_7_what_is_recorded_while_events_are_followed_is_shown_once_whatever_its_time() -> None:
+    servers = Servers({1: ago(1, 500, 50), 2: ago(2, 500)})
+    servers.down.add(2)
+    merged = MergedEvents(servers, servers.connect, print, since=NOW - 100_000, clock=lambda: NOW)  # type: ignore[arg-type]
+
+    def new() -> list[tuple[int, int]]:
+        return [(one["server"], one["seq"]) for one in merged.new()]
+
+    assert new() == [(1, 1)]
+    servers.logs[1] += [event(1, 2, NOW - 1000 * A_YEAR), event(1, 3, NOW + 1000 * A_YEAR), event(1, 4, NOW - 400_000)]
+    servers.down.clear()
+    assert new() == [(1, 2), (1, 3), (1, 4)], "the old event of a server that answers only now is old"
+    servers.logs[2].append(event(2, 1, NOW - 400_000))
+    assert new() == [(2, 1)], "its clock is behind"
+    assert new() == []
+
+
+def test_sv_7_since_a_time_to_come_shows_what_is_recorded_from_then_on() -> None:
+    servers, now = Servers({1: ago(1, 10), 2: []}), NOW
+    merged = MergedEvents(servers, servers.connect, print, since=NOW + 60_000, clock=lambda: now)  # type: ignore[arg-type]
+    assert list(merged.new()) == []
+    servers.logs[1] += [event(1, 1, NOW + 59_999), event(1, 2, NOW + 60_000)]
+    now += 60_000
+    assert [one["seq"] for one in merged.new()] == [2]
 
 
 @pytest.mark.parametrize(
@@ -121,8 +198,9 @@ def test_sv_7_options_leave_events_out(options: Sequence[str], seqs: list[int]) 
     ],
 )
 def test_sv_7_a_filter_that_makes_no_sense_is_refused_with_the_reason(options: Sequence[str], why: str) -> None:
+    read_option = since_ms if "--since" in options else lambda found, _: event_filter(found)
     with pytest.raises(CommandFailed) as refused:
-        event_filter(parse(options), NOW_S)
+        read_option(parse(options), NOW_S)
     assert str(refused.value).startswith(why)
 
 

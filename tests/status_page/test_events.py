@@ -60,6 +60,41 @@ async def test_sv_11_events_of_all_servers_are_merged_the_newest_first_and_only_
     assert first.asked == [-1], "nothing is new there"
 
 
+NOW, A_YEAR = 1_767_225_600_000, 31_536_000_000
+
+
+@pytest.mark.parametrize(
+    "jump",
+    [(), (-A_YEAR,), (A_YEAR,), (A_YEAR, -A_YEAR), (A_YEAR,) * 20],
+    ids=["none", "back", "ahead", "both", "long"],
+)
+async def test_sv_11_a_server_whose_clock_jumped_hides_no_events_of_others_and_none_of_its_own(
+    jump: tuple[int, ...],
+) -> None:
+    jumped = Log(*[event(NOW - one) for one in (90, 80)], *[event(NOW + one) for one in jump], event(NOW - 30))
+    feed = feed_of({1: jumped, 2: Log(*[event(NOW - one) for one in (70, 60, 20)])})
+
+    async def newest(query: str) -> list[int]:
+        return [one["at"] - NOW for one in (await feed.newest(EventsRequest(query), NOW)).events]
+
+    assert await newest("limit=4") == [-20, -30, -60, -70]
+    assert await newest("limit=500") == [-20, -30, -60, -70, *reversed(jump), -80, -90]
+    assert await newest(f"limit=500&since={NOW - 65}") == [-20, -30, -60, *[one for one in reversed(jump) if one > 0]]
+    jumped.recorded.append(json.dumps(event(NOW - A_YEAR)))
+    assert await newest(f"limit=3&since={NOW - 65}") == [-20, -A_YEAR, -30], "it was recorded after one of then"
+    assert await newest("limit=4") == [-20, -A_YEAR, -30, -60]
+
+
+async def test_sv_11_events_of_a_server_whose_clock_was_never_right_are_shown_until_there_are_newer_ones() -> None:
+    ahead, right = Log(event(NOW + A_YEAR), event(NOW + A_YEAR + 1)), Log(event(NOW - 5))
+    feed = feed_of({1: ahead, 2: right})
+    found = (await feed.newest(EventsRequest("limit=2"), NOW)).events
+    assert [one["at"] for one in found] == [NOW + A_YEAR + 1, NOW + A_YEAR]
+    right.recorded.append(json.dumps(event(NOW + 5000)))
+    found = (await feed.newest(EventsRequest("limit=2"), NOW + 6000)).events
+    assert [one["at"] for one in found] == [NOW + 5000, NOW + A_YEAR + 1]
+
+
 async def test_sv_11_no_more_events_are_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "KEPT", 4)
     log = Log(*[event(n) for n in range(100)])
