@@ -74,6 +74,8 @@ class Cluster:
         self.broker_configs: Mapping[str, str] = {}
         self.racks: Mapping[int, str] = {}
         """What brokers are started with from now on."""
+        self.racks: Mapping[int, str] = {}
+        """Of brokers that are started from now on."""
         self.broker_settings: Mapping[str, Value] = {}
         """What servers are started with from now on, in place of what brokers have."""
         self.refuses_by_policy = True
@@ -138,6 +140,7 @@ class Cluster:
         config = FleetConfig(
             zookeeper_connect=self.connect,
             broker_ids=(broker,),
+            racks=self.racks,
             bandwidth=BANDWIDTH,
             replica_lag_time_max_ms=self._replica_lag_ms,
             configs=self.broker_configs,
@@ -165,7 +168,10 @@ class Cluster:
     async def ask(self, request: Any, version: int) -> Any:
         return await self._wire.call(type(request), request, version)
 
-    async def create_topic(self, name: str, assignment: Mapping[int, Sequence[int]], *, held: bool = False) -> None:
+    async def create_topic(
+        self, name: str, assignment: Mapping[int, Sequence[int]], *, held: bool = False, size: int = SIZE
+    ) -> None:
+        """`size`: bytes of each replica of a held topic; others are empty."""
         topic = CreateTopicsRequest.CreatableTopic
         wanted = topic(
             name=name,
@@ -179,7 +185,7 @@ class Cluster:
         )
         if held:
             await self.zk.ensure_path("/simulated_fleet")
-            await self.zk.create(f"/simulated_fleet/{name}", b"%d" % SIZE)
+            await self.zk.create(f"/simulated_fleet/{name}", b"%d" % size)
         answer = await self.ask(CreateTopicsRequest(topics=[wanted], timeout_ms=10_000, validate_only=False), 5)
         assert [one.error_code for one in answer.topics] == [0], answer
         if held:  # all replicas, as those of a cancelled move would be taken out of a list (236-11)
@@ -382,6 +388,7 @@ async def cluster(
     replica_lag_ms: int = REPLICA_LAG_MS,
     broker_configs: Mapping[str, str] | None = None,
     broker_settings: Mapping[str, Value] | None = None,
+    racks: Mapping[int, str] | None = None,
 ) -> AsyncIterator[Cluster]:
     """A cluster whose server is the controller and whose brokers are all registered."""
     async with ZooKeeper(connect) as zk:
@@ -396,6 +403,7 @@ async def cluster(
             replica_lag_ms=replica_lag_ms,
         )
         made.broker_configs, made.broker_settings = broker_configs or {}, broker_settings or {}
+        made.racks = racks or {}
         try:
             await made.start_server()
             await made.configure("brokers", "<default>", {RATE: "1"})

@@ -6,6 +6,7 @@ It has a profile of its own, and no network but the machine's: what a page loads
 import asyncio
 import base64
 import json
+import os
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,10 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
 from tests.waiting import eventually
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+IN_BROWSER = [
+    pytest.mark.in_ci,
+    pytest.mark.skipif(PROGRAM is None, reason="no Chromium: install Debian's package chromium"),
+]
+"""Marks of the tests that need it."""
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -32,6 +39,15 @@ FLAGS = (
     "--remote-allow-origins=*",
 )
 ANSWER_S = 60.0
+STICKS_OUT = """[...document.querySelectorAll("body *")].filter((one) => {
+  if (one.closest(".hidden, svg, thead") || !one.getClientRects().length) return false;
+  const { left, right } = one.getBoundingClientRect();
+  const isCut = one.matches("td, dd, dt, p, li, h1, h2, label, button") && one.scrollWidth > one.clientWidth + 1;
+  return left < -1 || right > document.documentElement.clientWidth + 1 || (one.clientWidth > 0 && isCut);
+}).map((one) => `${one.tagName} ${one.id} ${one.textContent.slice(0, 80)}`)"""
+"""The elements that reach beyond the screen, and those whose content is wider than they are."""
+PICTURES = os.environ.get("STATUS_PAGE_PICTURES")
+"""A directory for pictures of the page, for people to look at."""
 
 
 class Tab:
@@ -85,16 +101,36 @@ class Tab:
     async def text(self, selector: str) -> str:
         return str(await self.value(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
 
+    async def shows(self, selector: str, *texts: str) -> bool:
+        """Whether the reader sees all of these texts there."""
+        found = await self.text(selector)
+        return all(text in found for text in texts)
+
+    async def fits(self) -> bool:
+        """Whether nothing is wider than the screen or its own place."""
+        out = await self.value(STICKS_OUT)
+        assert out == [], out
+        return not await self.value("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+
+    async def rows(self, selector: str) -> list[list[str]]:
+        """The cells of a table's body, without the row that says that there is nothing."""
+        table = f"document.querySelectorAll({json.dumps(selector + ' tbody tr:not(:has(.empty))')})"
+        found: list[list[str]] = await self.value(
+            f"[...{table}].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"
+        )
+        return found
+
     async def looks(self, *, width: int, height: int, scheme: str, phone: bool = False) -> None:
         await self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         await self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone
         )
 
-    async def picture(self, path: Path) -> None:
-        """The whole page as PNG."""
-        answer = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(answer["data"]))
+    async def picture(self, name: str, *, whole: bool = True) -> None:
+        """The whole page as PNG, or what the window shows of it, where somebody wants pictures."""
+        if PICTURES is not None:
+            answer = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+            (Path(PICTURES) / f"{name}.png").write_bytes(base64.b64decode(answer["data"]))
 
 
 @asynccontextmanager

@@ -1,59 +1,22 @@
 """The status page in a real browser: what people see, whatever others have written into topics and reasons."""
 
 import json
-import os
-from collections.abc import AsyncIterator
-from pathlib import Path
 
-import pytest
-import pytest_asyncio
-
-from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.state.requesters import LONGEST_PART
 from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import BROKERS, RATE, Cluster, cluster
-from tests.status_page.browser import PROGRAM, Tab, browser
+from tests.status_page.browser import IN_BROWSER, Tab
 from tests.waiting import eventually
 
 HOSTILE = '"><img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
-PICTURES = os.environ.get("STATUS_PAGE_PICTURES")
-"""A directory for pictures of the page, for people to look at."""
 
-pytestmark = [
-    pytest.mark.in_ci,
-    pytest.mark.skipif(PROGRAM is None, reason="no Chromium: install Debian's package chromium"),
-]
-
-
-@pytest_asyncio.fixture
-async def world(zk_connect: str, tmp_path: Path) -> AsyncIterator[Cluster]:
-    sampling = Sampling(interval_s=0.2, stall_s=2.0)
-    async with cluster(
-        zk_connect, metrics=True, status_page="full", sampling=sampling, event_log=tmp_path / "events"
-    ) as made:
-        yield made
-
-
-@pytest_asyncio.fixture
-async def tab(tmp_path: Path) -> AsyncIterator[Tab]:
-    async with browser(tmp_path / "profile") as made:
-        yield made
-
-
-async def shows(tab: Tab, selector: str, *texts: str) -> bool:
-    found = await tab.text(selector)
-    return all(text in found for text in texts)
-
-
-async def picture(tab: Tab, name: str) -> None:
-    if PICTURES is not None:
-        await tab.picture(Path(PICTURES) / f"{name}.png")
+pytestmark = IN_BROWSER
 
 
 async def test_sv_11_the_page_shows_everything_and_follows_and_what_others_wrote_stays_text(
-    world: Cluster, tab: Tab, tmp_path: Path
+    world: Cluster, tab: Tab
 ) -> None:
     at = f"http://{world.metrics_address}"
     replicas = {number: (1 + number % 5, 1 + (number + 1) % 5) for number in range(4)}
@@ -67,37 +30,37 @@ async def test_sv_11_the_page_shows_everything_and_follows_and_what_others_wrote
     await world.kill_broker(5)
     await tab.looks(width=1280, height=900, scheme="light")
     await tab.open(f"{at}/")
-    await eventually(lambda: shows(tab, "#role", "server 1000: controller"))
-    await eventually(lambda: shows(tab, "#moves", "payments-0", "[1, 2] → [3, 4]", HOSTILE, "User:ANONYMOUS as test"))
+    await eventually(lambda: tab.shows("#role", "server 1000: controller"))
+    await eventually(lambda: tab.shows("#moves", "payments-0", "[1, 2] → [3, 4]", HOSTILE, "User:ANONYMOUS as test"))
     await eventually(
-        lambda: shows(tab, "#moves", "stalled: ", "audit-log-0", "waits", "OPS-77", f"as {word(HOSTILE, LONGEST_PART)}")
+        lambda: tab.shows("#moves", "stalled: ", "audit-log-0", "waits", "OPS-77", f"as {word(HOSTILE, LONGEST_PART)}")
     )
-    await eventually(lambda: shows(tab, "#moves-sums", "4 moves in flight, 1 waiting, 2 stalled", " copied"))
-    await eventually(lambda: shows(tab, "#brokers", "5\ndead", "by a config", "1 B/s"))
-    await eventually(lambda: shows(tab, "#events", "move.started", "broker.lost", "payments-3", HOSTILE))
-    await eventually(lambda: shows(tab, "#failed", "never"))
-    await eventually(lambda: shows(tab, "#tiles", "In flight", "Stalled"))
-    await eventually(lambda: shows(tab, "#caps", "in the cluster: 4;"))
-    await eventually(lambda: shows(tab, "#plots", "Left to copy"))
+    await eventually(lambda: tab.shows("#moves-sums", "4 moves in flight, 1 waiting, 2 stalled", " copied"))
+    await eventually(lambda: tab.shows("#brokers", "5\ndead", "by a config", "1 B/s"))
+    await eventually(lambda: tab.shows("#events", "move.started", "broker.lost", "payments-3", HOSTILE))
+    await eventually(lambda: tab.shows("#failed", "never"))
+    await eventually(lambda: tab.shows("#tiles", "In flight", "Stalled"))
+    await eventually(lambda: tab.shows("#caps", "in the cluster: 4;"))
+    await eventually(lambda: tab.shows("#plots", "Left to copy"))
     bars = await tab.value("[...document.querySelectorAll('#moves progress')].map((one) => one.ariaLabel)")
     assert "payments-0: copied" in bars
-    await picture(tab, "light")
+    await tab.picture("light")
     await tab.looks(width=1280, height=900, scheme="dark")
     dark = await tab.value("getComputedStyle(document.body).backgroundColor")
-    await picture(tab, "dark")
+    await tab.picture("dark")
     await tab.looks(width=390, height=844, scheme="light", phone=True)
     assert await tab.value("getComputedStyle(document.body).backgroundColor") != dark
     wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
     assert await tab.value(wide) is False, "a phone need not scroll to the side"
-    await picture(tab, "phone")
+    await tab.picture("phone")
     await tab.looks(width=1280, height=900, scheme="light")
 
     await tab.enter("#moves-filter [name=topic]", "audit")
-    await eventually(lambda: shows(tab, "#moves-page", "of 1"))
+    await eventually(lambda: tab.shows("#moves-page", "of 1"))
     assert "payments" not in await tab.text("#moves")
 
     await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
-    await eventually(lambda: shows(tab, "#notices", "disabled", "/admin/reassign_cancel exists"))
+    await eventually(lambda: tab.shows("#notices", "disabled", "/admin/reassign_cancel exists"))
     assert await tab.value("window.hacked ?? null") is None
     assert await tab.value("document.querySelectorAll('main img, main script').length") == 0
     assert {url.split("/")[2] for url in tab.asked} == {world.metrics_address}, "nothing from elsewhere"
@@ -121,10 +84,10 @@ async def test_sv_11_the_address_of_the_page_has_what_was_chosen_and_back_return
 
     at = f"http://{world.metrics_address}/"
     await tab.open(f"{at}?moves.topic=pay&moves.sort=nonsense&moves.page=-1&span=day&events.principal={HOSTILE[:20]}")
-    await eventually(lambda: shows(tab, "#moves-page", "of 1"))
+    await eventually(lambda: tab.shows("#moves-page", "of 1"))
     first = await tab.value("document.querySelector('#moves-filter [name=sort]').options[0].value")
     assert await chooses(topic="pay", state="", sort=first, principal=HOSTILE[:20], span="day")
-    assert await shows(tab, "#moves", "payments-0")
+    assert await tab.shows("#moves", "payments-0")
 
     await tab.enter(fields["topic"], "")
     await tab.enter(fields["principal"], "")
@@ -133,13 +96,13 @@ async def test_sv_11_the_address_of_the_page_has_what_was_chosen_and_back_return
     assert await tab.value("location.search") == "?moves.state=moving&span=day"
     await tab.enter(fields["topic"], "audit & é")
     assert await tab.value("new URLSearchParams(location.search).get('moves.topic')") == "audit & é"
-    await eventually(lambda: shows(tab, "#moves", "No move"))
+    await eventually(lambda: tab.shows("#moves", "No move"))
     await tab.value("history.back(); 1")
     await eventually(lambda: chooses(topic="", state="", span="day"))
-    await eventually(lambda: shows(tab, "#moves", "payments-0", "audit-log-0"))
+    await eventually(lambda: tab.shows("#moves", "payments-0", "audit-log-0"))
 
     await tab.open(f"{at}?moves.page=7")
-    await eventually(lambda: shows(tab, "#moves", "No move is on this page."))
+    await eventually(lambda: tab.shows("#moves", "No move is on this page."))
     assert await tab.value("window.hacked ?? null") is None
     assert tab.problems == []
 
@@ -147,7 +110,7 @@ async def test_sv_11_the_address_of_the_page_has_what_was_chosen_and_back_return
 async def test_sv_11_a_plot_stands_for_all_of_its_time_and_says_which(world: Cluster, tab: Tab) -> None:
     """A server that has known the cluster for 12 minutes has a fifth of an hour to show, not an hour."""
     await tab.open(f"http://{world.metrics_address}/")
-    await eventually(lambda: shows(tab, "#plots", "In flight"))
+    await eventually(lambda: tab.shows("#plots", "In flight"))
     to = 1_767_225_600_000
     points = [{"at": to - 60_000 * ago, "value": 5} for ago in (61, 12, 6, 0)]
     span = {"from": to - 3_600_000, "to": to, "stepMs": 360_000}
@@ -166,17 +129,15 @@ async def test_sv_11_a_figure_and_its_unit_stay_on_one_line(world: Cluster, tab:
     await world.create_topic("payments", {0: (1, 2)}, held=True)
     await world.alter({("payments", 0): (3, 4)})
     await tab.open(f"http://{world.metrics_address}/")
-    await eventually(lambda: shows(tab, "#moves", "payments-0"))
+    await eventually(lambda: tab.shows("#moves", "payments-0"))
     for selector in ("#moves td.number", "#brokers td.number", "#tiles dd:not(.more)"):
         assert await tab.value(f"getComputedStyle(document.querySelector({selector!r})).whiteSpace") == "nowrap"
 
 
-async def test_sv_11_without_names_the_page_shows_counts_and_says_why(
-    zk_connect: str, tab: Tab, tmp_path: Path
-) -> None:
+async def test_sv_11_without_names_the_page_shows_counts_and_says_why(zk_connect: str, tab: Tab) -> None:
     async with cluster(zk_connect, metrics=True, brokers=BROKERS[:3]) as world:
         await tab.open(f"http://{world.metrics_address}/")
-        await eventually(lambda: shows(tab, "#notices", "Only counts are shown", "status.page"))
-        await eventually(lambda: shows(tab, "#tiles", "3"))
+        await eventually(lambda: tab.shows("#notices", "Only counts are shown", "status.page"))
+        await eventually(lambda: tab.shows("#tiles", "3"))
         assert await tab.value("document.querySelector('#moves')") is None
         assert tab.problems == []

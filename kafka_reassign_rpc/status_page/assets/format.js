@@ -35,3 +35,17 @@ export function time(ms) {
 }
 
 export const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
+
+// What others have written, with escapes for characters that show nothing, or turn the text around.
+export const visible = (text) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (one) => `\\u{${one.codePointAt(0).toString(16)}}`);
+
+const LONG = 150;
+const START = 90;
+const END = 40;
+
+// The start and the end of a long text: names often differ in their ends alone. null: the text is not long.
+export function shortened(text) {
+  if (text.length <= LONG) return null;
+  const letters = [...text];
+  return `${letters.slice(0, START).join("")} … ${letters.slice(-END).join("")}`;
+}

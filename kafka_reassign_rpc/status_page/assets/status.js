@@ -1,7 +1,7 @@
 // The status page: server-sent events bring the summary; tables are fetched while the page is seen.
 
 import { readAddress, writeAddress } from "./address.js";
-import { UNKNOWN, count, duration, plural, rate, size, time } from "./format.js";
+import { UNKNOWN, count, duration, plural, rate, size, time, visible } from "./format.js";
 import { plot } from "./plots.js";
 import { fill } from "./tables.js";
 
@@ -79,7 +79,7 @@ function notices() {
 function notice(text, tone) {
   const made = document.createElement("p");
   made.className = `notice ${tone}`;
-  made.textContent = text;
+  made.textContent = visible(text);
   return made;
 }
 
@@ -141,7 +141,7 @@ function showHealing() {
   const healing = status.healing;
   const table = byId("failed");
   table.hidden = !healing || healing.failed.length === 0;
-  byId("problems").replaceChildren(...(healing?.problems ?? []).map((text) => Object.assign(document.createElement("li"), { textContent: text })));
+  byId("problems").replaceChildren(...(healing?.problems ?? []).map((text) => Object.assign(document.createElement("li"), { textContent: visible(text) })));
   if (!healing) {
     byId("healing").textContent = status.role === "controller" ? "Not diagnosed yet." : "The controller knows.";
     return;
@@ -236,7 +236,7 @@ function brokerRow(broker) {
   const throttle = (one) => (one === null ? "none" : { text: rate(one.rate), quiet: one.by === "lease" ? "by a lease of moves" : "by a config" });
   return [
     { text: `${broker.id}`, quiet: state, tone: broker.alive ? "" : "wrong" },
-    broker.rack ?? "none",
+    broker.rack ?? (broker.alive ? "none" : UNKNOWN),
     rate(broker.rate_in),
     rate(broker.rate_out),
     throttle(broker.throttle_in),

@@ -1,5 +1,7 @@
 // Fills tables: texts go in as text, never as markup, and a cell that has not changed stays as it is.
 
+import { shortened, visible } from "./format.js";
+
 // A cell: a text, or {text, quiet, bar, label, tone, quietTone}. quiet: a second line; bar: from 0 to 1, with `label` for
 // screen readers; tone, quietTone: how the lines look.
 export function fill(table, rows, empty) {
@@ -55,9 +57,22 @@ function show(cell, { text, quiet, bar, label, tone, quietTone }) {
   cell.replaceChildren(box);
 }
 
+// A long text shows its start and its end, until the reader opens it.
 function line(kind, text, tone) {
+  const whole = visible(text);
+  const short = shortened(whole);
   const made = document.createElement(kind);
-  made.textContent = text;
+  if (short === null) made.textContent = whole;
+  else made.append(folded(short, whole));
   if (tone) made.className = tone;
+  return made;
+}
+
+function folded(short, whole) {
+  const made = document.createElement("details");
+  const summary = document.createElement("summary");
+  const texts = { short, whole };
+  summary.append(...Object.keys(texts).map((name) => Object.assign(document.createElement("span"), { className: name, textContent: texts[name] })));
+  made.append(summary);
   return made;
 }
