@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import socket
 import sys
 from pathlib import Path
 
@@ -225,6 +226,20 @@ async def test_sv_1_a_port_that_is_taken_is_one_line_and_exit_code_1(commands: P
     where = first.ready_value("bootstrap")
     why = f"listeners={taken}: cannot listen on {where}: address already in use"
     assert ended == (1, f"kafka-reassign-rpc: {why}\n")
+
+
+async def test_sv_1_a_port_of_metrics_that_is_taken_is_one_line_and_exit_code_1_and_zookeeper_stays_as_it_is(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+        arguments = ("--zookeeper-connect", zk_connect, *PORT_0, "--metrics-listener", where, "--event-log-dir", "")
+
+        ended = await end_of("serve", *arguments)
+
+    why = f"metrics.listener={where}: cannot listen on {where}: address already in use"
+    assert ended == (1, f"kafka-reassign-rpc: {why}\n")
+    assert await zk.children("/") == []
 
 
 async def test_sv_1_an_id_that_is_a_brokers_is_one_line_and_exit_code_1(zk: ZooKeeper, zk_connect: str) -> None:

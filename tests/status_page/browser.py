@@ -51,25 +51,37 @@ PICTURES = os.environ.get("STATUS_PAGE_PICTURES")
 
 
 class Tab:
-    """One tab. `problems`: errors of scripts, and what the page's policy has refused."""
+    """One tab.
+
+    problems    errors of scripts, and what the page's policy has refused
+    login       user and password for servers that ask for them; None: the dialog is closed without
+    challenges  how often a server has asked
+    """
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
         self._numbers = count(1)
         self.problems: list[str] = []
         self.asked: list[str] = []
+        self.login: tuple[str, str] | None = None
+        self.challenges = 0
 
     async def call(self, method: str, **parameters: Any) -> Any:
         """The answer to a DevTools command."""
-        number = next(self._numbers)
-        await self._socket.send_json({"id": number, "method": method, "params": parameters})
+        number = await self._send(method, **parameters)
         async with asyncio.timeout(ANSWER_S):
             while True:
                 message = await self._socket.receive_json()
                 self._note(message)
+                await self._let_go_on(message)
                 if message.get("id") == number:
                     assert "error" not in message, message
                     return message["result"]
+
+    async def _send(self, method: str, **parameters: Any) -> int:
+        number = next(self._numbers)
+        await self._socket.send_json({"id": number, "method": method, "params": parameters})
+        return number
 
     def _note(self, message: dict[str, Any]) -> None:
         match message.get("method"):
@@ -79,6 +91,24 @@ class Tab:
                 self.problems.append(message["params"]["entry"]["text"])
             case "Network.requestWillBeSent":
                 self.asked.append(message["params"]["request"]["url"])
+
+    async def answer_challenges(self) -> None:
+        """Answer what a server asks for by `login`, as a reader does in the browser's dialog."""
+        await self.call("Fetch.enable", handleAuthRequests=True)
+
+    async def _let_go_on(self, message: dict[str, Any]) -> None:
+        """Requests stand still since `answer_challenges`."""
+        match message.get("method"):
+            case "Fetch.requestPaused":
+                await self._send("Fetch.continueRequest", requestId=message["params"]["requestId"])
+            case "Fetch.authRequired":
+                self.challenges += 1
+                answer: dict[str, str] = {"response": "CancelAuth"}
+                if self.login is not None:
+                    user, password = self.login
+                    answer = {"response": "ProvideCredentials", "username": user, "password": password}
+                request = message["params"]["requestId"]
+                await self._send("Fetch.continueWithAuth", requestId=request, authChallengeResponse=answer)
 
     async def open(self, url: str) -> None:
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -134,13 +164,14 @@ class Tab:
 
 
 @asynccontextmanager
-async def browser(profile: Path) -> AsyncIterator[Tab]:
-    """A browser with one empty tab. `profile`: a new directory."""
+async def browser(profile: Path, *flags: str) -> AsyncIterator[Tab]:
+    """A browser with one empty tab. `profile`: a new directory; `flags`: further ones."""
     assert PROGRAM is not None
     profile.mkdir()
     process = await asyncio.create_subprocess_exec(
         PROGRAM,
         *FLAGS,
+        *flags,
         f"--user-data-dir={profile}",
         "about:blank",
         stdout=asyncio.subprocess.DEVNULL,
