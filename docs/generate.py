@@ -251,6 +251,8 @@ def errors_page() -> str:
         table(["error", "code", "retriable", "meaning in Kafka", "what to know or do"], rows),
         "## Exit codes",
         "Every command ends with 0 on success, 1 when it failed, 2 for wrong flags, settings or input, 130 on Ctrl-C."
+        " Where the disk is full, or its standard output cannot be written, it has failed: one line on standard error"
+        " says so, and nothing half-written is left."
         " `serve`, `fleet` and `zookeeper` end with 0 after SIGTERM and Ctrl-C.",
         "`kafka-reassign` ends like the stock tool: 0, or 1 for whatever went wrong, and 1 after `--help`. Beyond that"
         " `--verify-queue` ends with 2 where moves wait or are in flight, and `--enable` with 1 where something else"

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kafka_reassign_rpc.support.standard_output import write_out
+
 PROGRAM = "kafka-reassign-rpc"
 FUNCTION = "_kafka_reassign_rpc"
 SHELLS = ("bash", "zsh")
@@ -22,7 +24,7 @@ class CompletionAction(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
-        sys.stdout.write(script(parser, str(values)))
+        write_out(sys.stdout, script(parser, str(values)))
         parser.exit()
 
 

@@ -10,6 +10,7 @@ from typing import Protocol, cast
 from kafka_reassign_rpc.cli.completion import SHELLS, CompletionAction
 from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, missing_extra
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.support.standard_output import written_out
 
 COMMANDS = tuple(EXTRA_OF_COMMAND)
 
@@ -30,7 +31,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0: success; 1: failure; 2: wrong flags or settings, or a missing extra.
     """
-    argv = sys.argv[1:] if argv is None else argv
+    arguments = sys.argv[1:] if argv is None else argv
+    return written_out("kafka-reassign-rpc", lambda: _run(arguments))
+
+
+def _run(argv: Sequence[str]) -> int:
     missing = {name: advice for name in COMMANDS if (advice := missing_extra(name)) is not None}
     wanted = next((argument for argument in argv if not argument.startswith("-")), None)
     known = (wanted,) if wanted in COMMANDS else COMMANDS  # the modules of other commands cost seconds to import

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_reassign_rpc.cli.status_line import clear_status_lines
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.slow_word import word_if_slow
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def run_job(name: str, job: Callable[[], int]) -> int:
     except BadInput as error:
         raise UsageError(str(error)) from None
     except (JobFailed, KafkaError, RemoteProtocolError, OSError) as error:
-        sys.stderr.write(f"kafka-reassign-rpc {name}: {error}\n")
+        sys.stderr.write(f"kafka-reassign-rpc {name}: {error_text(error)}\n")
         return 1
 
 

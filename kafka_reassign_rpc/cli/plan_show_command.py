@@ -1,7 +1,6 @@
 """`kafka-reassign-rpc plan show`: the moves of a plan, to review them. It reads files and starts no Spark."""
 
 import argparse
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
+from kafka_reassign_rpc.support.standard_output import forget_output
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.plans.move_list import ListedMove, MoveFilter
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         return _show(arguments, wanted, limit)
     except BrokenPipeError:  # as `| head` does: no more is wanted
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_output()
         return 0
 
 

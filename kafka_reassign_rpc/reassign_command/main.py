@@ -37,6 +37,7 @@ from kafka_reassign_rpc.reassign_command.command_errors import (
 )
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions, parse
 from kafka_reassign_rpc.reassign_command.output import Output
+from kafka_reassign_rpc.support.standard_output import written_out
 
 DISTRIBUTION = "kafka-reassign-rpc"
 
@@ -62,6 +63,10 @@ ACTIONS: dict[str, Callable[[ActionContext], int | None]] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, by default those of the process. Returns the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
+    return written_out("kafka-reassign", lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
@@ -86,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _print(text: str) -> int:
-    sys.stdout.write(text)
+    Output(sys.stdout, as_json=False).write(text)
     return 0
 
 
@@ -108,8 +113,6 @@ def _run_action(action: Callable[[ActionContext], int | None], options: ParsedOp
         problem = f"Error: {error}"
     except KafkaError as error:
         problem = f"Error: {from_server(error)}"
-    except BrokenPipeError:
-        return 1
     except KeyboardInterrupt:
         return 130
     if problem:

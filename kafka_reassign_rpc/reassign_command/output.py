@@ -5,10 +5,14 @@ from typing import Any, TextIO
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
+from kafka_reassign_rpc.support.standard_output import write_out
 
 
 class Output:
-    """Prints each line at once, and collects the values of the JSON document."""
+    """Prints each line at once, and collects the values of the JSON document.
+
+    What prints raises OutputFailed, and BrokenPipeError where the reader has gone.
+    """
 
     def __init__(self, stream: TextIO, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -33,8 +37,7 @@ class Output:
 
     def write(self, text: str) -> None:
         if not self.as_json:
-            self.stream.write(text)
-            self.stream.flush()
+            write_out(self.stream, text)
 
     def note(self, **values: Any) -> None:
         """Add values to the document, by their names."""
@@ -43,8 +46,7 @@ class Output:
     def document(self, document: Any) -> None:
         """Print a whole document now, as one line."""
         if self.as_json:
-            self.stream.write(compact(document) + "\n")
-            self.stream.flush()
+            write_out(self.stream, compact(document) + "\n")
 
     def finish(self) -> None:
         """Print the document that was collected."""

@@ -13,6 +13,7 @@ error_text     errors for people
 counted        numbers with their nouns and verbs
 human_units    sizes and durations with units
 text_table     tables of plain text
+standard_output  the end of a command that cannot print
 slow_word      a word while something takes long
 tasks          the end of background tasks
 """

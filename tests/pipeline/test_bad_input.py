@@ -3,7 +3,9 @@
 `test_submit` has plans that no longer fit the cluster, and topics that were deleted meanwhile.
 """
 
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -145,3 +147,25 @@ def test_dp_5_snapshots_that_cannot_be_read_to_their_end_are_named_by_an_audit_a
     assert (code, out) == (1, "")
     assert "one/partitions/part-00000.parquet" in err.splitlines()[-1]
     assert [file.name for file in tmp_path.iterdir()] == ["snaps"]
+
+
+@contextmanager
+def limited(size: int) -> Iterator[None]:
+    """No file of this process grows further than `size` bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("limit", [10, 1500], ids=["first_file", "later_file"])
+def test_dp_5_an_audit_onto_a_full_disk_says_so_and_leaves_nothing(tmp_path: Path, limit: int) -> None:
+    snapshot = write_snapshot(tmp_path / "snapshot", 5, [("t", 0, [1, 2, 3], [1, 2, 3])])
+    with limited(limit):
+        code, _, err = run("audit", "--snapshot", str(snapshot), "--out", str(tmp_path / "audit"))
+    assert code == 1
+    assert err.splitlines()[-1].startswith("kafka-reassign-rpc audit: ")
+    assert err.lower().endswith("file too large\n")
+    assert list(tmp_path.iterdir()) == [snapshot]

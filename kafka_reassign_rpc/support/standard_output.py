@@ -1,0 +1,68 @@
+"""The end of a command whose standard output cannot be written: its disk is full, or its reader has gone."""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from kafka_reassign_rpc.support.error_text import error_text
+
+FAILED = 1
+
+
+class OutputFailed(Exception):
+    """Standard output cannot be written; the text says why."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"standard output: {error_text(error)}")
+
+
+def write_out(stream: TextIO, text: str) -> None:
+    """Write to standard output at once. Raises OutputFailed, and BrokenPipeError where the reader has gone."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputFailed(error) from None
+
+
+def written_out(name: str, run: Callable[[], int]) -> int:
+    """Run a command, and write out what it has printed. Returns its exit code.
+
+    Where that cannot be written the code is 1, and one line on standard error says why, unless the command has failed
+    and said so. Of a reader that has gone, as `head` goes, nothing is said.
+    """
+    try:
+        code = run()
+    except OutputFailed as error:
+        forget_output()
+        sys.stderr.write(f"{name}: {error}\n")
+        return FAILED
+    except BrokenPipeError:
+        forget_output()
+        return FAILED
+    except SystemExit as ended:  # of argparse, or of a signal
+        if _is_written(name, quiet=ended.code == FAILED):
+            raise
+        raise SystemExit(FAILED) from None
+    return code if _is_written(name, quiet=code == FAILED) else FAILED
+
+
+def _is_written(name: str, *, quiet: bool) -> bool:
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        forget_output()
+        if not quiet and not isinstance(error, BrokenPipeError):
+            sys.stderr.write(f"{name}: {OutputFailed(error)}\n")
+        return False
+    return True
+
+
+def forget_output() -> None:
+    """Nothing more is written to standard output: the interpreter, too, would fail to, at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -1,0 +1,97 @@
+"""A disk that is full: one line that says so, exit code 1, and nothing half-written.
+
+A limit on the size of files stands for a full disk, and `/dev/full` for standard output on one. `test_bad_input` has
+`audit`.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka_reassign_rpc.client import ReassignmentClient
+from tests.fork_server import CLI, KAFKA_REASSIGN
+from tests.pipeline.test_plan_room import write_snapshot as write_lost_broker
+
+_LIMITED = """
+import resource, sys
+from importlib import import_module
+_, module, limit, *arguments = sys.argv
+if limit != "none":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+raise SystemExit(import_module(module).main(arguments))
+"""
+
+
+def ended(module: str, *arguments: str, limit: int | None = None, full: bool = False) -> tuple[int, list[str]]:
+    """Run a command as a process: its exit code, and what it says on standard error.
+
+    limit  bytes of any file that it writes
+    full   its standard output is on a full disk
+    """
+    command = [sys.executable, "-c", _LIMITED, module, "none" if limit is None else str(limit), *arguments]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with open("/dev/full" if full else os.devnull, "wb") as output:
+        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False, env=buffered)
+    return done.returncode, done.stderr.splitlines()
+
+
+@pytest.mark.parametrize("limit", [10, 2500], ids=["first_file", "later_file"])
+def test_dp_1_an_export_onto_a_full_disk_says_so_and_leaves_nothing(bootstrap: str, tmp_path: Path, limit: int) -> None:
+    export = ("export", "--bootstrap-server", bootstrap, "--out", str(tmp_path / "out"))
+    code, said = ended(CLI, *export, limit=limit)
+    assert code == 1
+    assert said[-1].startswith("kafka-reassign-rpc export: ")
+    assert said[-1].lower().endswith("file too large")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("limit", [10, 9000], ids=["first_file", "report"])
+def test_dp_2_a_plan_onto_a_full_disk_says_so_and_leaves_nothing(tmp_path: Path, limit: int) -> None:
+    snapshot = write_lost_broker(tmp_path / "snapshot")
+    code, said = ended(CLI, "plan", "heal", "--snapshot", str(snapshot), "--out", str(tmp_path / "plan"), limit=limit)
+    assert code == 1
+    assert said[-1].startswith("kafka-reassign-rpc plan: ")
+    assert said[-1].lower().endswith("file too large")
+    assert list(tmp_path.iterdir()) == [snapshot]
+
+
+FULL = "standard output: no space left on device"
+
+
+def test_dp_2_a_plan_whose_summary_cannot_be_printed_has_failed_and_is_there_as_a_whole(tmp_path: Path) -> None:
+    snapshot, plan = write_lost_broker(tmp_path / "snapshot"), tmp_path / "plan"
+    code, said = ended(CLI, "plan", "heal", "--snapshot", str(snapshot), "--out", str(plan), full=True)
+    assert (code, said[-1]) == (1, f"kafka-reassign-rpc: {FULL}")
+    assert sorted(tmp_path.iterdir()) == [plan, snapshot]
+    assert (plan / "report.html").is_file(), "what is written last"
+
+
+@pytest.mark.parametrize("arguments", [("plan", "--help"), ("--completion", "bash")])
+def test_dp_2_what_argparse_prints_is_not_lost_without_a_word(arguments: tuple[str, ...]) -> None:
+    assert ended(CLI, *arguments, full=True) == (1, [f"kafka-reassign-rpc: {FULL}"])
+
+
+def test_236_12_kafka_reassign_that_cannot_print_says_so_once(
+    client: ReassignmentClient, bootstrap: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "topics.json"
+    file.write_text('{"version":1,"topics":[{"topic":"payments"}]}')
+    generate = ("--generate", "--topics-to-move-json-file", str(file), "--broker-list", "1,2,3")
+    client.elect_preferred_leaders([("payments", 0)])
+    for action in (generate, (*generate, "--json"), ("--events",), ("--events", "--json")):
+        found = ended(KAFKA_REASSIGN, "--bootstrap-server", bootstrap, *action, full=True)
+        assert found == (1, [f"kafka-reassign: {FULL}"]), action
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("module", [CLI, KAFKA_REASSIGN])
+def test_236_12_a_reader_that_has_gone_ends_a_command_without_a_word(module: str) -> None:
+    command = [sys.executable, "-c", _LIMITED, module, "none", "--completion", "bash"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as output:
+        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (1, b"")
