@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,15 +11,18 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.client import BrokerRepair, FailedBroker, HealingStatus, Repair, RepairMove, TopicPartition
+from kafka_reassign_rpc.core.healing.healing_settings import INTERVAL
+from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.reassign_command import help_text
 from kafka_reassign_rpc.reassign_command.action_heal import MOVES_SHOWN, HealCommand, arguments_of
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.output import Output
-from tests.controller.cluster import cluster
+from tests.controller.cluster import RATE, cluster
 from tests.reassign_command.run_command import kafka_reassign
 from tests.stock.tools import Output as Printed
 from tests.waiting import eventually
 
+HOUR_MS = 3_600_000
 SERVER = ("--bootstrap-server", "h:1")
 OFF = HealingStatus(None, False, None, (), 0, 0)
 LOST = HealingStatus(
@@ -277,3 +281,76 @@ async def test_46_6_an_operator_sees_a_lost_broker_holds_its_repair_back_and_ord
         told = await kafka_reassign("--bootstrap-server", world.bootstrap, "--events")
         assert "heal.scheduled" in told.out
         assert "heal.impossible" in told.out
+
+
+async def test_46_6_the_status_follows_a_repair_from_the_countdown_over_its_moves_to_its_end(
+    zk_connect: str, tmp_path: Path
+) -> None:
+    async with cluster(zk_connect, brokers=(1, 2, 3, 4), event_log=tmp_path) as world:
+
+        async def heal_after(interval_ms: int, most: str) -> None:
+            configs = {RATE: "1", MAX_PER_CLUSTER: most, INTERVAL: str(interval_ms)}
+            await world.configure("brokers", "<default>", configs)
+
+        await heal_after(HOUR_MS, "1")
+        await world.create_topic("held", {0: (3, 1), 1: (1, 3), 2: (3, 2)}, held=True)
+        await world.create_topic("wide", {0: (3, 1, 2, 4)})
+        await world.kill_broker(3)
+
+        async def status() -> Any:
+            return await heal_json(world.bootstrap, "--status")
+
+        async def is_counted_down() -> Any:
+            found = await status()
+            return found if found["failedBrokers"] and found["intervalMs"] == HOUR_MS else None
+
+        before = await eventually(is_counted_down)
+        [failed] = before["failedBrokers"]
+        assert (failed["broker"], failed["replicas"]) == (3, 4)
+        assert failed["healAt"] == failed["since"] + HOUR_MS
+        assert (before["repairs"], before["activeMoves"], before["waitingMoves"]) == ([], 0, 0)
+        since, due = (
+            f"{datetime.fromtimestamp(failed[at] / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC" for at in ("since", "healAt")
+        )
+        assert (await heal(world.bootstrap)).lines == [
+            "A broker that is gone for 3600 s is healed (failure.interval.ms).",
+            f"Broker 3: gone since {since}, 4 replicas, healed at {due}",
+        ]
+
+        await heal_after(1, "1")
+
+        async def is_under_way() -> bool:
+            return bool((await status())["activeMoves"])
+
+        await eventually(is_under_way)
+        stays = "replication factor 4 is larger than the 3 brokers that can hold a replica"
+        lines = (await heal(world.bootstrap)).lines
+        assert lines[0] == "A broker that is gone for 0.001 s is healed (failure.interval.ms)."
+        assert lines[1].startswith(f"Broker 3: gone since {since}, 1 replica, healed at ")
+        assert lines[2:] == [
+            "Broker 3: lost, its repair is under way: 1 move in flight, 2 waiting",
+            f"Problem: 1 partition stays as it is (wide-0): {stays}.",
+            "Repairs: 1 move in flight, 2 waiting.",
+        ]
+        during = await status()
+        assert during["repairs"] == [{"broker": 3, "activeMoves": 1, "waitingMoves": 2, "isBack": False}]
+        assert (during["activeMoves"], during["waitingMoves"], during["heldBack"]) == (1, 2, None)
+        assert sorted((await world.states()).values()) == ["moving", "waiting", "waiting"]
+
+        await heal_after(1, "3")
+        await world.release("held")
+
+        async def is_over() -> bool:
+            return not (await status())["repairs"]
+
+        await eventually(is_over)
+        lines = (await heal(world.bootstrap)).lines
+        assert lines[1].startswith(f"Broker 3: gone since {since}, 1 replica, healed at ")
+        assert lines[2:] == [f"Problem: 1 partition stays as it is (wide-0): {stays}."]
+        assert not await world.moving()
+        await world.start_broker(3)
+
+        async def is_well() -> bool:
+            return (await heal(world.bootstrap)).lines[1:] == ["No broker that holds replicas is lost."]
+
+        await eventually(is_well)
