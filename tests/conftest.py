@@ -51,6 +51,7 @@ ON_SPARK = (
     "tests/pipeline/test_snapshot_files",
     "tests/pipeline/test_waiting_moves",
     "tests/pipeline/test_history_figures_by_hand",
+    "tests/pipeline/test_status_of_jobs",
     "tests/pipeline/test_stores",
     "tests/pipeline/test_same_results",
 )

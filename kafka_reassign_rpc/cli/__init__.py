@@ -13,6 +13,7 @@ settings_reader, value_parsers            settings from flags and a TOML file; t
 long_running                              the ready line, logging and signals of serve, fleet and zookeeper
 fleet_subprocess                          the simulated brokers that serve starts
 pipeline_jobs, status_line                shared by export, plan, submit, audit and history
+status_drawing                            the status line on a terminal
 spark_arguments                           flags for Spark, shared by plan, audit and history
 usage_error                               the error for wrong flags and settings
 """

@@ -5,6 +5,7 @@ import argparse
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
+from kafka_reassign_rpc.support.counted import counted
 
 HELP = "find skew, rack violations and changed replication factors in snapshots"
 DESCRIPTION = """\
@@ -67,20 +68,21 @@ def _audit(arguments: argparse.Namespace) -> int:
     rows = sum(snapshot_files.count_partitions(one.path) for one in taken)
     drawing = None if arguments.out is None else "kafka_reassign_rpc.pipeline.reports.audit_report"
     with spark_session("audit", arguments, rows, imports=drawing) as spark:
-        status.show(f"reading {len(taken)} snapshots")
+        status.show(f"reading {counted(len(taken), 'snapshot')}")
         require_executors(spark, *(one.path for one in taken), *([] if events is None else [events]))
         frames = audit_job.audit_tables(spark, taken, events)
         if arguments.out is None:
-            shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY if name in frames}
+            shown = result_tables.excerpts(frames, [name for name in EMPTY if name in frames], status.show)
             shown["spread"] = result_tables.first_rows(spread_of_loads(frames["brokers"].collect()), Spread._fields)
         else:
             from kafka_reassign_rpc.pipeline.reports import audit_report
 
             with result_directory.ResultDirectory(store_path(arguments.out)) as writer:
-                shown = writer.write_tables(frames)
+                shown = writer.write_tables(frames, status.show)
                 brokers = writer.read_table("brokers").to_pylist()
                 spread = spread_of_loads(brokers)
                 shown["spread"] = writer.write_rows("spread", SPREAD_SCHEMA, spread)
+                status.show("drawing the report")
                 rows_of_spread = [one._asdict() for one in spread]
                 page = audit_report.audit_page([one.meta for one in taken], rows_of_spread, brokers, shown)
                 writer.write_page(result_directory.REPORT, page)

@@ -129,7 +129,12 @@ def _all(
         from kafka_reassign_rpc.pipeline.event_logs.export_events import export_new_events
         from kafka_reassign_rpc.pipeline.store_paths import store_path
 
-        followed = export_new_events(client, partial(client_of, arguments), store_path(arguments.events))
+        status = Status()
+        try:
+            connect = partial(client_of, arguments)
+            followed = export_new_events(client, connect, store_path(arguments.events), status.show)
+        finally:
+            status.clear()
         for warning in followed.warnings:
             say(f"warning: {warning}")
         events = counted(followed.events, "new event")

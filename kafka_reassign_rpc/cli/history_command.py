@@ -3,6 +3,7 @@
 import argparse
 import signal
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job
@@ -85,7 +86,7 @@ def _history(arguments: argparse.Namespace) -> int:
         require_executors(spark, events, *snapshots)
         if not arguments.follow:
             status.show("reading the events")
-            shown = _tables(spark, arguments, out)
+            shown = _tables(spark, arguments, out, status.show)
             status.clear()
             _print(arguments, shown)
             return 0
@@ -106,8 +107,13 @@ def _history(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _tables(spark: "SparkSession", arguments: argparse.Namespace, out: "StorePath | None") -> "dict[str, TableExcerpt]":
-    """Make the tables, and put them in place."""
+def _tables(
+    spark: "SparkSession",
+    arguments: argparse.Namespace,
+    out: "StorePath | None",
+    show_status: Callable[[str], None] = lambda _: None,
+) -> "dict[str, TableExcerpt]":
+    """Make the tables, and put them in place. `show_status` gets each step in words."""
     from kafka_reassign_rpc.pipeline.event_logs import event_files
     from kafka_reassign_rpc.pipeline.move_history import history_job
     from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables
@@ -116,11 +122,12 @@ def _tables(spark: "SparkSession", arguments: argparse.Namespace, out: "StorePat
     sizes = None if arguments.snapshot is None else history_job.partition_sizes(spark, store_path(arguments.snapshot))
     frames = history_job.history_tables(event_files.data_frame(spark, store_path(arguments.events)), sizes)
     if out is None:
-        return {name: result_tables.excerpt(frames[name]) for name in EMPTY}
+        return result_tables.excerpts(frames, EMPTY, show_status)
     from kafka_reassign_rpc.pipeline.reports import history_report
 
     with result_directory.ResultDirectory(out) as writer:
-        shown = writer.write_tables(frames)
+        shown = writer.write_tables(frames, show_status)
+        show_status("drawing the report")
         writer.write_page(result_directory.REPORT, history_report.history_page(frames["moves"], shown))
     return {name: shown[name] for name in EMPTY}
 

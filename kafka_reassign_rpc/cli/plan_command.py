@@ -362,9 +362,14 @@ def _verify(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 
+    status = Status()
+    status.show("starting Spark")
     with spark_session("verify", arguments, snapshot_files.count_partitions(path)) as spark:
         require_executors(spark, path, plan)
+        batches = counted(len(summary.batches), "batch")
+        status.show(f"verifying {counted(summary.moves, 'move')} in {batches}")
         broken = verify(spark, path, plan)
+    status.clear()
     for one in broken:
         say(str(one))
     rows = "1 row breaks a rule" if len(broken) == 1 else f"{len(broken)} rows break rules"

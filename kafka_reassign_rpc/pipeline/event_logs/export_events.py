@@ -7,7 +7,7 @@ export that is killed repeats nothing and misses nothing. Where the server no lo
 started its log anew; the files of the new log get the next generation number.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
+from kafka_reassign_rpc.support.counted import counted
 
 
 class ExportedEvents(NamedTuple):
@@ -32,11 +33,17 @@ class ExportedEvents(NamedTuple):
     warnings: list[str]
 
 
-def export_new_events(client: ReassignmentClient, connect: Connect, directory: StorePath) -> ExportedEvents:
+def export_new_events(
+    client: ReassignmentClient,
+    connect: Connect,
+    directory: StorePath,
+    show_status: Callable[[str], None] = lambda _: None,
+) -> ExportedEvents:
     """Add the events that the running servers have recorded since the last export. One that does not answer is named
     in a warning, and asked again by the next export.
 
-    connect    makes a client of a server that is not the controller
+    connect      makes a client of a server that is not the controller
+    show_status  gets each step in words
 
     Raises UnsupportedHere where the controller is not a kafka-reassign-rpc server, BadInput for unreadable files or
     events, KafkaError where the controller does not tell its events.
@@ -50,10 +57,12 @@ def export_new_events(client: ReassignmentClient, connect: Connect, directory: S
     count = servers = 0
     with closing(ServerClients(client, connect)) as clients:
         for server in sorted(nodes):
+            show_status(f"reading the events of server {server}")
             try:
                 its_client = clients.of(None if server == controller else nodes[server])
                 for events in _ServerLog(its_client, directory, server, known.get(server), warnings).run():
                     count += events
+                    show_status(f"reading the events of server {server}: {counted(count, 'new event')} so far")
             except KafkaError as error:
                 if server == controller:
                     raise

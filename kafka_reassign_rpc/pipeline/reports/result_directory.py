@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.output_directory import output_directory
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter, Row
-from kafka_reassign_rpc.pipeline.reports.result_tables import EXCERPT_ROWS, TableExcerpt
+from kafka_reassign_rpc.pipeline.reports.result_tables import EXCERPT_ROWS, ShowStatus, TableExcerpt, quiet
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 
 REPORT = "report.html"
@@ -39,13 +39,15 @@ class ResultDirectory:
         self._frames: list[DataFrame] = []
         self._schemas: dict[str, pa.Schema] = {}
 
-    def write_tables(self, frames: Mapping[str, DataFrame]) -> dict[str, TableExcerpt]:
+    def write_tables(self, frames: Mapping[str, DataFrame], show_status: ShowStatus = quiet) -> dict[str, TableExcerpt]:
         """Computes each table once. Returns the first rows of each, and how many it has."""
         self._frames += frames.values()
-        return {
-            name: self.write_rows(name, to_arrow_schema(frame.schema), frame.toLocalIterator(prefetchPartitions=True))
-            for name, frame in frames.items()
-        }
+        shown = {}
+        for number, (name, frame) in enumerate(frames.items(), 1):
+            show_status(f"writing table {number} of {len(frames)}: {name.replace('_', ' ')}")
+            rows = frame.toLocalIterator(prefetchPartitions=True)
+            shown[name] = self.write_rows(name, to_arrow_schema(frame.schema), rows)
+        return shown
 
     def write_rows(self, name: str, schema: pa.Schema, rows: Iterable[Row]) -> TableExcerpt:
         """A table from rows that the driver has. Returns the first of them, and how many there are."""

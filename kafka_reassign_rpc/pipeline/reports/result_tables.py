@@ -1,6 +1,6 @@
 """The result tables of a job as text and as JSON, and how texts and pages write their cells."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -16,6 +16,14 @@ EXCERPT_ROWS = 20
 
 LONGEST_CELL = 40
 """Characters of a cell in text."""
+
+
+ShowStatus = Callable[[str], None]
+"""Gets each step of a job in words."""
+
+
+def quiet(_: str) -> None:
+    """The steps of a job that nobody follows."""
 
 
 class TableExcerpt(NamedTuple):
@@ -36,6 +44,17 @@ def excerpt(frame: DataFrame, rows: int = EXCERPT_ROWS) -> TableExcerpt:
 def first_rows(rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> TableExcerpt:
     """The first rows of a table that the driver has."""
     return TableExcerpt(columns, rows[:EXCERPT_ROWS], len(rows))
+
+
+def excerpts(
+    frames: Mapping[str, DataFrame], names: Collection[str], show_status: ShowStatus = quiet
+) -> dict[str, TableExcerpt]:
+    """Those of these tables."""
+    found = {}
+    for number, name in enumerate(names, 1):
+        show_status(f"reading table {number} of {len(names)}: {name.replace('_', ' ')}")
+        found[name] = excerpt(frames[name])
+    return found
 
 
 def text_lines(name: str, table: TableExcerpt, *, empty: str) -> list[str]:
