@@ -74,8 +74,6 @@ class Cluster:
         self.broker_configs: Mapping[str, str] = {}
         self.racks: Mapping[int, str] = {}
         """What brokers are started with from now on."""
-        self.racks: Mapping[int, str] = {}
-        """Of brokers that are started from now on."""
         self.broker_settings: Mapping[str, Value] = {}
         """What servers are started with from now on, in place of what brokers have."""
         self.refuses_by_policy = True
@@ -144,7 +142,6 @@ class Cluster:
             bandwidth=BANDWIDTH,
             replica_lag_time_max_ms=self._replica_lag_ms,
             configs=self.broker_configs,
-            racks=self.racks,
         )
         self.fleets[broker] = await stack.enter_async_context(Fleet(config))
 

@@ -106,3 +106,10 @@ def test_dp_3_the_verifier_finds_brokers_whose_volumes_cannot_hold_what_comes(
 def test_dp_3_the_verifier_counts_what_is_on_its_way(tmp_path: Path, spark: SparkSession) -> None:
     spaces = broker_spaces(write_snapshot(tmp_path / "s"), 0.0)
     assert dict(overfull_brokers(spaces, {2: [21]})) == {2: "gets 21 bytes, has room for 20"}
+
+
+def test_dp_3_a_broker_that_is_too_full_already_breaks_no_rule_if_nothing_comes(tmp_path: Path) -> None:
+    spaces = broker_spaces(write_snapshot(tmp_path / "s"), 0.1)
+    assert spaces[2].total < 0
+    assert list(overfull_brokers(spaces, {3: [1]})) == []
+    assert [broker for broker, _ in overfull_brokers(spaces, {2: [1]})] == [2]

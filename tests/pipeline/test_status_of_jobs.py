@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.cli import status_line
-from kafka_reassign_rpc.cli.audit_command import EMPTY
 from kafka_reassign_rpc.cli.main import main
 from tests.pipeline.test_audit import event, write_event_file, write_snapshot
 from tests.pipeline.test_export import run
@@ -28,12 +27,9 @@ def test_dp_5_an_audit_says_which_table_it_is_at(tmp_path: Path) -> None:
     code, _, err = run("audit", "--snapshot", str(tmp_path / "s"), "--out", str(tmp_path / "audit"))
     steps = err.splitlines()
     assert code in (0, 3)
-    assert steps[:3] == ["starting Spark", "reading 1 snapshot", "writing table 1 of 6: spread"]
+    assert steps[:3] == ["starting Spark", "reading 1 snapshot", "writing table 1 of 5: brokers"]
     assert steps[-1] == "drawing the report"
-    assert sum(one.startswith("writing table ") for one in steps) == 6
-    assert [one for one in steps if one.startswith("reading table ")] == [
-        f"reading table {number} of {len(EMPTY)}: {name.replace('_', ' ')}" for number, name in enumerate(EMPTY, 1)
-    ]
+    assert [one[:18] for one in steps[2:-1]] == [f"writing table {number} of" for number in range(1, 6)]
 
 
 @pytest.mark.usefixtures("shared", "every_step")

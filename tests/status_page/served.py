@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
 from kafka_reassign_rpc.server.http_server import HttpServer
 from kafka_reassign_rpc.status_page.events import EventReader, LogPage
+from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.server_view import ServerView
 from kafka_reassign_rpc.status_page.status_api import StatusApi
 
@@ -25,18 +27,19 @@ class KeptEvents:
 @asynccontextmanager
 async def served(
     look: Callable[[], ServerView], events: Sequence[Mapping[str, Any]] = ()
-) -> AsyncIterator[tuple[str, StatusApi]]:
-    """The address of the page, and what answers there."""
+) -> AsyncIterator[tuple[str, FigureHistory]]:
+    """The address of the page, and the figures that it plots."""
 
     async def readers() -> Mapping[int, EventReader]:
         return {1000: KeptEvents(events)}
 
-    api = StatusApi(look, readers, "1.0", full=True)
+    history = FigureHistory()
+    api = StatusApi(look, readers, FigureKeeper(lambda: look().term, history), "1.0", full=True)
     server = HttpServer("127.0.0.1", 0, api.pages)
     await server.start()
     host, port = server.address
     try:
-        yield f"http://{host}:{port}/", api
+        yield f"http://{host}:{port}/", history
     finally:
         await api.close()
         await server.close()

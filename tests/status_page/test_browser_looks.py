@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus
+from kafka_reassign_rpc.core.reassignment.figure_history import Point
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.status_page.server_view import TermView
 from tests.status_page.browser import IN_BROWSER, Tab
@@ -55,9 +56,10 @@ async def page() -> AsyncIterator[str]:
     failed = [FailedBroker(9, NOW_MS, 0, 1), FailedBroker(8, NOW_MS, None, 2)]
     healing = HealingStatus(1000, False, "too many brokers are gone", failed, 3, 1, ["rack r9 is unknown"])
     view = server_of(TermView(*term_of(cluster, tracker)[:4], healing))
-    async with served(lambda: view) as (at, api):
+    async with served(lambda: view) as (at, history):
         for ago in (20.0, 10.0, 0.0):
-            api._history.record(time.monotonic() - ago, api.status())
+            figures = Point(NOW_MS, in_flight=3, waiting=0, rate=1000, bytes_left=5000, under_replicated=2, offline=1)
+            history.record(time.monotonic() - ago, figures)
         yield at
 
 

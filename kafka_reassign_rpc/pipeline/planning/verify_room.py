@@ -28,8 +28,10 @@ def overfull_brokers(
 
     arriving: by broker, the bytes of each replica that comes to it
     """
-    for broker, space in sorted(spaces.items()):
-        sizes = arriving.get(broker, ())
+    for broker, sizes in sorted(arriving.items()):
+        if broker not in spaces:
+            continue
+        space = spaces[broker]
         if sum(sizes) > space.total:
             yield broker, f"gets {sum(sizes)} bytes, has room for {space.total}"
         elif crowded := _without_places(sizes, space.volumes):
