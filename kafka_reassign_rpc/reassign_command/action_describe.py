@@ -25,6 +25,7 @@ from kafka_reassign_rpc.reassign_command import action_list
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, from_server
 from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.support.bounded_text import printable
 from kafka_reassign_rpc.support.counted import plural
 
 Sizes = Mapping[TopicPartition, Progress]
@@ -93,7 +94,9 @@ def _group_lines(group: Sequence[ReassignmentDescription], listed: Listed, sizes
     started = datetime.fromtimestamp(min(one.start_time for one in group) / 1000, UTC)
     count = f"{len(group)} move{plural(len(group))}"
     reason = f": {group[0].reason}" if group[0].reason else ""
-    yield from _wrapped(f"{count} by {group[0].route}, started {started:%Y-%m-%d %H:%M:%S} UTC{reason}", "")
+    yield from _wrapped(
+        f"{count} by {group[0].route}, started {started:%Y-%m-%d %H:%M:%S} UTC{reason}", "", breaks=True
+    )
     for one in group:
         name = one.reassignment.topic_partition
         yield from _move_lines(one, listed[name], sizes.get(name))
@@ -126,19 +129,19 @@ def _waiting_lines(waiting: Listed) -> Iterator[str]:
     ):
         listed = list(moves)
         why = f": {reason}" if reason else ""
-        yield from _wrapped(f"{len(listed)} waiting move{plural(len(listed))} by {route}{why}", "")
+        yield from _wrapped(f"{len(listed)} waiting move{plural(len(listed))} by {route}{why}", "", breaks=True)
         for partition, move in listed:
             yield from _wrapped(f"{partition}, adds {', '.join(map(str, move.adding_replicas)) or 'none'}", "  ")
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
-    """Lines of `WIDTH` columns; words stay whole, and what comes from others has no line ends in it."""
+def _wrapped(text: str, indent: str, *, breaks: bool = False) -> list[str]:
+    """Lines of `WIDTH` columns. Words stay whole, such as names of topics, unless longer ones may break."""
     return textwrap.wrap(
-        text,
+        printable(text),
         WIDTH,
         initial_indent=indent,
         subsequent_indent=f"{indent}  ",
-        break_long_words=False,
+        break_long_words=breaks,
         break_on_hyphens=False,
     )
 

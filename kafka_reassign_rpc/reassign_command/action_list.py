@@ -8,6 +8,7 @@ from kafka_reassign_rpc.core.state.cluster import RPC
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.java_set_order import joined
 from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.support.bounded_text import printable
 
 NOTHING = "No partition reassignments found."
 NO_MOVES: Listed = {}
@@ -53,5 +54,5 @@ def _line(partition: TopicPartition, move: PartitionReassignment) -> str:
     removing = f" removing: {joined(move.removing_replicas)}." if move.removing_replicas else ""
     waiting = " waiting." if move.is_waiting else ""
     route = f" route: {move.route}." if move.route != RPC else ""
-    reason = f" reason: {move.reason}" if move.reason else ""
+    reason = f" reason: {printable(move.reason)}" if move.reason else ""
     return f"{partition}: replicas: {joined(move.replicas)}.{adding}{removing}{waiting}{route}{reason}"

@@ -43,7 +43,7 @@ from kafka_reassign_rpc.reassign_command.status_figures import (
     requesters,
     set_value,
 )
-from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.support.bounded_text import abridged, printable
 from kafka_reassign_rpc.support.counted import agreeing, counted
 
 SAMPLE_S = 2.0
@@ -52,8 +52,8 @@ MOVES_SHOWN = 50
 EVENTS_SHOWN = 10
 EVENTS_READ = 2_000
 """Of each server: they tell who asked for moves."""
-LONGEST = 120
-"""Characters of a reason or a requester in the table."""
+LONGEST, LONGEST_NAME, LONGEST_REASON, LONGEST_EVENT = 120, 50, 60, 400
+"""Characters: of a text; in the table of a partition, a requester or a rack, and of a reason; of an event's line."""
 UNKNOWN = "unknown"
 NO_CAP = "none"
 """Of a cap that is not set, for people; JSON has null, as the API of the status page."""
@@ -180,7 +180,7 @@ def lines(seen: Seen, blocks: str = history_plots.BLOCKS) -> Iterator[str]:
     if seen.events is None:
         yield "Events: the controller keeps none."
     else:
-        yield from (action_events.line(event) for event in seen.events[-EVENTS_SHOWN:])
+        yield from (_plain(action_events.line(event), LONGEST_EVENT) for event in seen.events[-EVENTS_SHOWN:])
 
 
 def _move_lines(seen: Seen) -> Iterator[str]:
@@ -195,14 +195,14 @@ def _move_lines(seen: Seen) -> Iterator[str]:
         leader, since = seen.leaders.get(partition, NO_LEADER), _since(seen, partition, move)
         rows.append(
             (
-                _plain(str(partition)),
+                _plain(str(partition), LONGEST_NAME),
                 "none" if leader == NO_LEADER else str(leader),
                 str(origin_of(move, told.get(partition))),
                 str(list(move.target)),
                 _plain(copied),
                 "" if move.is_waiting else UNKNOWN if since is None else _time(since),
-                _plain(_asked_by(who, partition, move) or UNKNOWN),
-                _plain(_why(seen, move)),
+                _plain(_asked_by(who, partition, move) or UNKNOWN, LONGEST_NAME),
+                _why(seen, move),
             )
         )
     if moves:
@@ -218,7 +218,7 @@ def _broker_lines(seen: Seen) -> list[str]:
         rows.append(
             (
                 f"{broker['broker']}{'' if alive else ' dead'}",
-                _plain(broker["rack"] or ("none" if alive else UNKNOWN)),
+                _plain(broker["rack"] or ("none" if alive else UNKNOWN), LONGEST_NAME),
                 _rate(broker["bytes_in_per_second"]),
                 _rate(broker["bytes_out_per_second"]),
                 _throttle(seen, broker["broker"], broker["throttle_in"]),
@@ -230,10 +230,9 @@ def _broker_lines(seen: Seen) -> list[str]:
     return text_format.table(rows)
 
 
-def _plain(text: str) -> str:
+def _plain(text: str, limit: int = LONGEST) -> str:
     """What others have written as one short line of visible characters."""
-    short = shortened(text, LONGEST)
-    return short if short.isprintable() else ascii(short)[1:-1]
+    return abridged(printable(text), limit)
 
 
 def rows_of(seen: Seen) -> list[tuple[TopicPartition, PartitionReassignment]]:
@@ -257,7 +256,9 @@ def _since(seen: Seen, partition: TopicPartition, move: PartitionReassignment) -
 
 def _why(seen: Seen, move: PartitionReassignment) -> str:
     """The reason and the route. A stock controller tells neither."""
-    return ", ".join(filter(None, (move.reason, "" if seen.healing is None else f"by {move.route}")))
+    return ", ".join(
+        filter(None, (_plain(move.reason, LONGEST_REASON), "" if seen.healing is None else f"by {move.route}"))
+    )
 
 
 def _left(progress: Progress | None) -> int:

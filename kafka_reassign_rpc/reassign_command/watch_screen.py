@@ -14,10 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from kafka_reassign_rpc.client import Progress, ProgressSnapshot, TopicPartition, text_format
+from kafka_reassign_rpc.support.bounded_text import abridged
 
 BAR_WIDTH = 24
 LEAST_BAR_WIDTH = 8
 """On a narrow screen the bar gives way to the words: rate and remaining time are what people look for."""
+LEAST_NAME = 12
 _GAP = 2
 _OTHER_LINES = 4
 """The line about all moves, the table's heading, the line about moves not shown, and the cursor's line."""
@@ -73,21 +75,32 @@ def _share(progress: Progress) -> float:
 
 
 def _table(rows: Sequence[Row], width: int) -> Table:
-    bar = bar_width(rows, width)
+    names = names_that_fit(rows, width)
+    bar = bar_width(names, rows, width)
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     table.add_column(_PARTITION, no_wrap=True)
     table.add_column("Progress", width=bar, no_wrap=True)
     table.add_column("Copied")  # this column shrinks first where the screen is narrow
-    for partition, progress in rows:
-        table.add_row(Text(str(partition)), _bar(progress, bar), _line(text_format.amounts(progress)))
+    for name, (_, progress) in zip(names, rows, strict=True):
+        table.add_row(Text(name), _bar(progress, bar), _line(text_format.amounts(progress)))
     return table
 
 
-def bar_width(rows: Sequence[Row], width: int) -> int:
-    """What names and words leave of the screen. The reason of a stall may be long: it is cut off."""
-    names = max([len(_PARTITION), *(len(str(partition)) for partition, _ in rows)])
-    words = max(len(text_format.amounts(replace(progress, stalled=None))) for _, progress in rows)
-    return min(BAR_WIDTH, max(LEAST_BAR_WIDTH, width - names - words - 2 * _GAP - 1))
+def names_that_fit(rows: Sequence[Row], width: int) -> list[str]:
+    """The partitions' names; the start and the end of those for which words and the shortest bar leave no room."""
+    room = max(LEAST_NAME, width - _words(rows) - LEAST_BAR_WIDTH - 2 * _GAP - 1)
+    return [abridged(str(partition), room) for partition, _ in rows]
+
+
+def bar_width(names: Sequence[str], rows: Sequence[Row], width: int) -> int:
+    """What names and words leave of the screen."""
+    longest = max(len(_PARTITION), *map(len, names))
+    return min(BAR_WIDTH, max(LEAST_BAR_WIDTH, width - longest - _words(rows) - 2 * _GAP - 1))
+
+
+def _words(rows: Sequence[Row]) -> int:
+    """The width of the words. The reason of a stall may be long: it is cut off."""
+    return max(len(text_format.amounts(replace(progress, stalled=None))) for _, progress in rows)
 
 
 def _bar(progress: Progress, width: int) -> ProgressBar | Text:

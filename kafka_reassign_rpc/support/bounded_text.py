@@ -32,6 +32,21 @@ def shortened(text: str, limit: int = SHOWN) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
+def abridged(text: str, limit: int) -> str:
+    """The text itself, or its start and its end in `limit` characters: names often differ in their ends alone."""
+    if len(text) <= limit:
+        return text
+    end = limit // 3
+    return f"{text[: limit - end - 1]}…{text[len(text) - end :]}"
+
+
+def printable(text: str) -> str:
+    """The text on one line: what a terminal would not print, or would obey, is written as escapes."""
+    if text.isprintable():
+        return text
+    return "".join([one if one.isprintable() else ascii(one)[1:-1] for one in text])
+
+
 def word(text: str, limit: int) -> str:
     """The text where it is one plain word; else in quotes, within the limit, with escapes as JSON has them.
 

@@ -23,7 +23,7 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
     text_format,
 )
-from kafka_reassign_rpc.reassign_command import action_completion, action_describe, action_heal
+from kafka_reassign_rpc.reassign_command import action_completion, action_describe, action_heal, action_list
 from kafka_reassign_rpc.reassign_command.action_describe import grouped
 from kafka_reassign_rpc.reassign_command.action_generate import SOME_BROKERS_WITHOUT_RACK, propose
 from kafka_reassign_rpc.reassign_command.action_watch import ProgressReporter, document, summary
@@ -131,6 +131,34 @@ def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str])
     assert f"{topic}-0 is stalled: because because" in shown
 
 
+def test_240_1_a_longest_name_stays_whole_and_a_longest_word_of_a_reason_does_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = [f"{'n' * 244}{number:05d}" for number in range(2_000)]
+    reason = f"\x1b[31m\n{'W' * 1000}"[:1000]
+    move = PartitionReassignment((1001, 1), (1001,), (1,), id=4_294_967_321, reason=reason)
+    described = [description(name, 0, 1_500, reason) for name in names]
+    client: Any = SimpleNamespace(
+        describe_reassignments=lambda _=None: {one.reassignment: one for one in described},
+        list_partition_reassignments=lambda _=None: {one.reassignment.topic_partition: move for one in described},
+        describe_log_dirs=lambda _: [],
+    )
+    context: Any = SimpleNamespace(client=client, output=Output(sys.stdout, as_json=False))
+    action_describe.run(context)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.isprintable() for line in lines), "no line end, and nothing that a terminal obeys"
+    long = [line for line in lines if len(line) > 80]
+    assert long == [f"  {name}-0," for name in names], "names can be copied whole; nothing else is longer"
+    assert len(lines) < 4 * len(names)
+
+    action_list.run(context)
+    listed = capsys.readouterr().out.splitlines()
+    assert len(listed) == 1 + len(names), "one line each"
+    assert all(line.isprintable() for line in listed)
+    assert listed[1].startswith(f"{names[0]}-0: replicas: 1001,1.")
+    assert listed[1].endswith("W" * 900)
+
+
 def test_240_6_a_move_that_does_not_get_on_says_why() -> None:
     stalled = Progress(10, 40, 0.0, stalled="broker 4 is dead")
     assert text_format.amounts(stalled) == "10 B of 40 B (25 %), 0 B/s; stalled: broker 4 is dead"
@@ -190,6 +218,25 @@ def test_240_6_at_80_columns_a_row_ends_with_the_rate_and_the_remaining_time(mon
         row = drawn(shown, monkeypatch, columns, 24)[2]
         assert row.endswith("136.6 MB of 150.0 MB (91 %), 997.4 kB/s, 1 min 13 s left")
         assert row.count("━") == filled
+
+
+@pytest.mark.parametrize("columns", [80, 120, 200])
+def test_240_6_the_longest_names_leave_room_for_the_bar_and_the_words(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    progress = Progress(136_600_000, 150_000_000, 997_400.0, 73.0)
+    names = [TopicPartition(f"{'n' * 244}{number:05d}", 7) for number in range(20_000)]
+    lines = drawn(ProgressSnapshot(dict.fromkeys(names, progress), progress, 0, {}), monkeypatch, columns, 24)
+    assert len(lines) == 23
+    assert max(map(len, lines)) <= columns
+    assert lines[-1] == "… and 19980 more"
+    for number, row in enumerate(lines[2:-1]):
+        name, bar, words = row.split(maxsplit=2)
+        assert name.startswith("nnnnn")
+        assert name.endswith(f"{number}-7"), "rows can be told apart"
+        assert set(bar) <= set("━╸")
+        assert words == "136.6 MB of 150.0 MB (91 %), 997.4 kB/s, 1 min 13 s left"
 
 
 def test_240_6_one_line_says_how_many_and_who_does_not_answer() -> None:

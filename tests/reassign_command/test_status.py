@@ -134,6 +134,34 @@ def test_sv_11_a_terminal_without_blocks_gets_plots_of_other_characters(
     assert f"In flight         {plot}  0 to 5" in stream.getvalue().decode(encoding).splitlines()
 
 
+def test_sv_11_tens_of_thousands_of_the_longest_names_make_a_short_table_whose_rows_can_be_told_apart() -> None:
+    names = [TopicPartition(f"{'n' * 244}{number:05d}", 7) for number in range(20_000)]
+    move = PartitionReassignment((3, 4, 1, 2), (3, 4), (1, 2), reason=f"\x1b[31m\u202e{'W' * 990}")
+    progress = Progress(136_600_000, 150_000_000, 997_400.0, 73.0)
+    snapshot = ProgressSnapshot(dict.fromkeys(names, progress), progress, 0, {})
+    counts = PartitionCounts(Counter({1: 1}), Counter(), 0, 0)
+    base = {"seq": 1, "epoch": 1, "server": 7, "at": 5, "event": "move.started", "partition": 7}
+    who = f"User:{'p' * 245} as {'c' * 100} from 10.0.0.1"
+    events = [{**base, "topic": name.topic, "who": who, "reason": move.reason} for name in names[:30]]
+    configs: dict[str, Configs | KafkaError] = {"": [], "1": []}
+    listed = dict.fromkeys(names, move)
+    rates = CopyRates({}, {})
+    seen = Seen("c", 7, {1: "r" * 300}, listed, snapshot, counts, rates, configs, events, None, None)
+    found = list(lines(seen))
+    assert len(found) < 90
+    assert max(map(len, found)) <= 400
+    assert all(line.isprintable() for line in found)
+    heading = next(number for number, line in enumerate(found) if line.startswith("PARTITION"))
+    rows = found[heading + 1 : heading + 51]
+    assert max(map(len, rows)) < 260
+    for number, row in enumerate(rows):
+        assert f"{number:05d}-7  [1, 2]" in row
+        assert "997.4 kB/s, 1 min 13 s left" in row
+    assert "User:ppp" in rows[0]
+    assert " from 10.0.0.1  \\x1b[31m\\u202eWWW" in rows[0]
+    assert found[heading + 51] == "… and 19950 more (--json shows all)"
+
+
 def test_sv_11_the_newest_events_are_those_of_all_servers_that_answer() -> None:
     servers = Servers({1: [event(1, n, 10 * n) for n in range(5)], 2: [event(2, n, 10 * n + 5) for n in range(3)]})
     client = cast("ReassignmentClient", servers)

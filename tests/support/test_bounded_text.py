@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.support.bounded_text import SHOWN, shortened, shown, whole_number
+from kafka_reassign_rpc.support.bounded_text import SHOWN, abridged, printable, shortened, shown, whole_number
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,26 @@ def test_236_5_a_short_value_is_shown_whole() -> None:
     assert shown(b"{") == "b'{'"
     assert shortened("abc", 3) == "abc"
     assert shortened("abcd", 3) == "abc… (4 characters)"
+
+
+@given(st.text(max_size=60), st.integers(1, 50))
+def test_240_6_an_abridged_text_has_its_start_and_its_end_within_the_limit(text: str, limit: int) -> None:
+    found = abridged(text, limit)
+    if len(text) <= limit:
+        assert found == text
+    else:
+        end = limit // 3
+        assert (len(found), found[limit - end - 1]) == (limit, "…")
+        assert text.startswith(found[: limit - end - 1])
+        assert text.endswith(found[limit - end :])
+
+
+@given(st.text())
+def test_240_6_a_printable_text_is_one_line_that_no_terminal_obeys(text: str) -> None:
+    assert printable(text).isprintable()
+    if text.isprintable():
+        assert printable(text) == text
+
+
+def test_240_6_only_what_cannot_be_printed_is_escaped() -> None:
+    assert printable("it's \x1b[31m\n\u202eé") == "it's \\x1b[31m\\n\\u202eé"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from kafka_reassign_rpc.pipeline.plans.move_list import BrokerSums, GroupSums, ListedMove
-from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.support.bounded_text import printable, shortened
 from kafka_reassign_rpc.support.human_units import size
 
 _LOOK_AHEAD = 1000
@@ -22,9 +22,8 @@ def replicas_text(replicas: Iterable[int]) -> str:
 
 
 def plain(text: str, limit: int = LONGEST_REASON) -> str:
-    """The text on one line, within the limit: what a terminal would not print is written as escapes."""
-    short = shortened(text, limit)
-    return short if short.isprintable() else ascii(short)[1:-1]
+    """The text on one line, within the limit."""
+    return printable(shortened(text, limit))
 
 
 def move_cells(move: ListedMove) -> list[str]:
