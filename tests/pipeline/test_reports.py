@@ -1,6 +1,7 @@
 """The page of a plan: one file that needs no network; no name from a cluster becomes markup."""
 
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -25,12 +26,23 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.reports import plan_report, svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
+from kafka_reassign_rpc.support.bounded_text import abridged, printable
 
-RACKS = ("a", "b", "c")
 
+def write_plan(
+    path: Path,
+    *,
+    brokers: int = 12,
+    batches: int = 9,
+    topics: Sequence[str] = ("t",),
+    racks: Sequence[str] = ("a", "b", "c"),
+    more: str = "",
+) -> Path:
+    """A plan to expand: the last quarter of the brokers is empty before.
 
-def write_plan(path: Path, *, brokers: int = 12, batches: int = 9) -> Path:
-    """A plan to expand: the last quarter of the brokers is empty before."""
+    topics  each batch moves two partitions of each
+    more    what each reason and each note ends with
+    """
     new = brokers - brokers // 4
     before = [
         LoadFigures(4e9 + 3e8 * (b % 5), 120 + b % 7, 40 + b % 3) if b < new else LoadFigures() for b in range(brokers)
@@ -41,16 +53,16 @@ def write_plan(path: Path, *, brokers: int = 12, batches: int = 9) -> Path:
         LoadFigures(share.bytes * (1 + 0.01 * (b % 3)), share.replicas + b % 2, share.leaders) for b in range(brokers)
     ]
     figures = [
-        BrokerFigures(b + 1, RACKS[b % 3], True, None, before[b], after[b], share) for b in range(brokers)
+        BrokerFigures(b + 1, racks[b % 3], True, None, before[b], after[b], share) for b in range(brokers)
     ]  # fmt: skip
-    racks = [RackFigures(rack, brokers // 3, before[turn], after[turn]) for turn, rack in enumerate(RACKS)]
+    by_rack = [RackFigures(rack, brokers // 3, before[turn], after[turn]) for turn, rack in enumerate(racks)]
     summary = PlanSummary(
         kind="expand",
         cluster_id="4L6g3nShT-eMCtK--X86sw",
         at=1_763_700_000_000,
         requested=PlanRequest([10, 11, 12], [], None, 0, 0.1, 0.1, -1, {}, 10, -1, -1, 1000),
         partitions=500,
-        moves=2 * batches,
+        moves=2 * batches * len(topics),
         bytes=12_000_000_000,
         lower_bound=11_000_000_000,
         unknown_sizes=0,
@@ -58,10 +70,10 @@ def write_plan(path: Path, *, brokers: int = 12, batches: int = 9) -> Path:
         imbalance_before={"bytes": 1.0, "replicas": 1.0},
         imbalance_after={"bytes": 0.02, "replicas": 0.01},
         brokers=figures,
-        racks=racks,
+        racks=by_rack,
         batches=[BatchFigures(n + 1, 0, 2, 10**9, 60 * n, 40.0 + 5 * (n % 4), 9, 5) for n in range(batches)],
-        left_out=[LeftOutFigures("moves already", 3, ["t-1", "t-2"])],
-        notes=["broker 7 has <no> rack & gets one of its own"],
+        left_out=[LeftOutFigures(f"moves already{more}", 3, [f"{name}-1" for name in topics[:5]])],
+        notes=[f"broker 7 has <no> rack & gets one of its own{more}"],
         bandwidth=100_000_000,
         expected_seconds=60.0 * batches,
         batches_seconds=75.0 * batches,
@@ -72,11 +84,11 @@ def write_plan(path: Path, *, brokers: int = 12, batches: int = 9) -> Path:
     )  # fmt: skip
     with PlanWriter(path) as writer:
         for number in range(1, batches + 1):
-            writer.write_batch(number, [("t", 2 * number + turn, (1, 2), (1, 10), -1) for turn in range(2)], {})
-            for turn in range(2):
-                reason = f"broker {turn + 1} has 140% of its share of bytes"
-                row = ("t", 2 * number + turn, [1, 2], [1, 10], 1, 600_000_000, reason, "bytes", number, 0)
-                writer.moves.add(row)
+            moved = [(topic, 2 * number + turn, turn) for topic in topics for turn in range(2)]
+            writer.write_batch(number, [(topic, index, (1, 2), (1, 10), -1) for topic, index, _ in moved], {})
+            for topic, index, turn in moved:
+                reason = f"broker {turn + 1} has 140% of its share of bytes{more}"
+                writer.moves.add((topic, index, [1, 2], [1, 10], 1, 600_000_000, reason, "bytes", number, 0))
         writer.write_summary(summary)
         writer.publish()
     return path
@@ -128,7 +140,7 @@ def test_dp_3_the_page_of_a_plan_shows_all_and_fetches_nothing(tmp_path: Path) -
         *("Bytes", "Replicas", "Leaders", "fair share", "12.0 GB", "1.09 times", "9 min 0 s"),
         *("broker 10 receives 9.0 GB at 100.0 MB/s", "1.20 times as long", "8 min 15 s with 20 moves per broker"),
         *("11 min 15 s one after the other", "Received"),
-        *("New brokers take their share", "broker 2 has 140% of its share of bytes", "t-1, t-2"),
+        *("New brokers take their share", "broker 2 has 140% of its share of bytes", "t-1"),
         "broker 7 has &lt;no&gt; rack &amp; gets one of its own",
     ):
         assert shown in text, shown
@@ -149,6 +161,21 @@ def test_dp_3_a_plan_of_many_brokers_and_batches_is_still_a_page(tmp_path: Path)
     assert "Bytes copied over time" in text
     assert "and 60 more" in text
     assert len(text) < 2_000_000
+
+
+def test_dp_3_a_plan_of_tens_of_thousands_of_topics_with_the_longest_names_is_still_a_page(tmp_path: Path) -> None:
+    names = [f"{'n' * 244}{number:05d}" for number in range(20_000)]
+    more = f" {HIDDEN}{'W' * 1_000}"
+    write_plan(tmp_path / "plan", batches=1, topics=names, racks=["r" * 250, "$x_{$", ODD], more=more)
+    plan_report.write(tmp_path / "plan")
+    text = (tmp_path / "plan" / plan_report.NAME).read_text()
+    assert len(text) < 3_000_000
+    assert text.count("<tr>") < 2_100
+    assert "40,000" in text
+    assert "… and 38000 more" in text
+    assert f"{names[0]}-2" in text
+    assert not set("\x1b\u202e") & set(text)
+    assert "<script>alert" not in text
 
 
 def test_dp_3_a_plan_that_cannot_be_read_gets_no_page(tmp_path: Path) -> None:
@@ -183,8 +210,47 @@ def test_dp_3_no_name_from_a_cluster_becomes_markup() -> None:
     assert text.count("<svg") == text.count("</svg>") == 1
     assert "<script" not in text
     assert "<t>" not in text
-    assert " ".join(reader.text).count(ODD) == 16, "in every place as it is, as text"
+    assert " ".join(reader.text).count(ODD) == 15, "in every place as it is, as text"
+    assert abridged(ODD, 20) in reader.text, "below its bar"
     assert reader.labels == [ODD]
+
+
+HIDDEN = "\x1b[31m\n\u202egnp"
+"""Characters that a terminal obeys, or that turn a text around."""
+
+
+def test_dp_3_what_nobody_could_read_is_written_as_escapes() -> None:
+    page = HtmlPage(HIDDEN, HIDDEN)
+    page.table([HIDDEN], [[HIDDEN]])
+    page.notes([HIDDEN])
+    page.text(HIDDEN)
+    text = page.html()
+    assert text.count(r"\x1b[31m\n\u202egnp") == 7
+    assert not set("\x1b\u202e") & set(text)
+
+
+@pytest.mark.parametrize(
+    "name", ["$x_{$", r"$\frac$", "a$b$c", "\u65e5\u672c", "\U0001f389", "_x", HIDDEN, "r" * 250, ODD]
+)
+def test_dp_3_a_rack_of_any_name_has_its_bar(name: str) -> None:
+    bars = svg_plots.Bars("Bytes", None, [1, 2], None, str)
+    svg = svg_plots.bar_plots([name, "other"], [bars], "rack")
+    reader = Reader()
+    reader.feed(svg)
+    assert abridged(printable(name), 20) in reader.text, "as text, and never as a formula"
+    assert "other" in reader.text
+
+
+def test_dp_3_names_below_bars_leave_room_for_one_another() -> None:
+    def named(names: list[str]) -> int:
+        bars = svg_plots.Bars("Bytes", None, [1] * len(names), None, str)
+        reader = Reader()
+        reader.feed(svg_plots.bar_plots(names, [bars], "rack"))
+        return sum(one in reader.text for one in names)
+
+    assert named([str(number) for number in range(10, 55)]) == 45
+    assert named([str(number) for number in range(100_000, 100_045)]) == 15
+    assert named([f"rack-{number:015d}" for number in range(12)]) == 6
 
 
 def test_dp_4_submit_reads_the_batches_that_plan_writes(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 The markup is in templates/: `page.html.j2` the page, `sections.html.j2` one macro for each kind of section,
 `style.css.j2` the style, `tables.js.j2` the script of tables that readers filter and sort. Jinja2 escapes every text;
-only plots are markup.
+only plots are markup. What nobody could read, or what turns texts around, is written as escapes.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,10 +12,20 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from kafka_reassign_rpc.support.bounded_text import abridged, printable
+
 
 @cache
 def _templates() -> Environment:
-    return Environment(loader=PackageLoader(__package__, "templates"), autoescape=True, undefined=StrictUndefined)
+    loader = PackageLoader(__package__, "templates")
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_shown)
+    made.filters["abridged"] = abridged
+    return made
+
+
+def _shown(value: Any) -> Any:
+    """What a page has of a value: markup as it is, texts of others so that each character can be seen."""
+    return printable(value) if type(value) is str else value
 
 
 class TableFilter(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 from pyspark.sql import DataFrame
 
+from kafka_reassign_rpc.support.bounded_text import abridged, printable
 from kafka_reassign_rpc.support.human_units import duration, size
 from kafka_reassign_rpc.support.text_table import table as text_table
 
@@ -15,7 +16,7 @@ EXCERPT_ROWS = 20
 
 
 LONGEST_CELL = 40
-"""Characters of a cell in text."""
+"""Characters of a cell in text: a reason may have a thousand. Pages, JSON and Parquet have all."""
 
 
 ShowStatus = Callable[[str], None]
@@ -63,16 +64,11 @@ def text_lines(name: str, table: TableExcerpt, *, empty: str) -> list[str]:
         return [f"{name}: {empty}"]
     lines = [f"{name} ({table.total}):"]
     cells = [[column_title(column).upper() for column in table.columns]]
-    cells += [[_cut(text) for text in row_texts(table.columns, row)] for row in table.rows]
+    cells += [[abridged(printable(text), LONGEST_CELL) for text in row_texts(table.columns, row)] for row in table.rows]
     lines += [f"  {line}" for line in text_table(cells)]
     if table.total > len(table.rows):
         lines.append(f"  … and {table.total - len(table.rows)} more")
     return lines
-
-
-def _cut(text: str) -> str:
-    """A cell of a table in a terminal: a reason may have a thousand characters. Pages, JSON and Parquet have all."""
-    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
 
 
 def json_document(table: TableExcerpt) -> dict[str, Any]:

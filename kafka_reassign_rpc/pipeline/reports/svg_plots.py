@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,17 +12,22 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from kafka_reassign_rpc.support.bounded_text import abridged, printable
+
 BEFORE, AFTER, TARGET = "#b4bfcc", "#0f766e", "#d97706"
 SERIES = ("#0f766e", "#d97706", "#4f46e5", "#be185d", "#0284c7", "#65a30d")
 _INK, _SOFT, _LINE = "#1c2733", "#5b6876", "#e3e8ee"
-_NAMED_BARS = 45
-"""Of more bars than this only some get a name."""
+_LONGEST_NAME, _NAMES = 20, 150
+"""Characters of a name below a bar, and of all names with their gaps: where they need more, only some bars get one."""
+_NAMED_ROWS = 45
+"""Of more rows than this only some get a name."""
 _STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "kafka-reassign-rpc",
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
+    "text.parse_math": False,
     "text.color": _INK,
     "figure.facecolor": "none",
     "axes.facecolor": "none",
@@ -105,9 +111,10 @@ def _draw_bars(axis: Any, places: Sequence[int], panel: Bars) -> None:
 
 
 def _label_names(axis: Any, names: Sequence[str], label: str) -> None:
-    step = -(-len(names) // _NAMED_BARS)
-    named = range(0, len(names), max(1, step))
-    axis.set_xticks(list(named), [names[place] for place in named])
+    short = [abridged(printable(name), _LONGEST_NAME) for name in names]
+    needed = len(names) * (1 + max(map(len, short), default=0))
+    named = range(0, len(names), max(1, -(-needed // _NAMES)))
+    axis.set_xticks(list(named), [short[place] for place in named])
     axis.set_xlabel(label)
 
 
@@ -156,7 +163,7 @@ def heat_maps(
             axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: time(value)))
             axis.xaxis.set_major_locator(MaxNLocator(4))
             axis.tick_params(length=0)
-        step = max(1, -(-len(names) // _NAMED_BARS))
+        step = max(1, -(-len(names) // _NAMED_ROWS))
         axes[0].set_yticks(list(range(0, len(names), step)), names[::step])
         axes[0].set_ylabel(label)
         figure.colorbar(drawn, ax=axes, format=FuncFormatter(lambda value, _: form(value)), ticks=MaxNLocator(4))
@@ -200,7 +207,9 @@ def line_plot(
 
 def _svg(figure: Figure) -> str:
     out = io.StringIO()
-    FigureCanvasSVG(figure).print_svg(out, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the reader's fonts are used
+        FigureCanvasSVG(figure).print_svg(out, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = out.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
