@@ -13,7 +13,9 @@ from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL
 from kafka_reassign_rpc.status_page.server_view import ServerView, TermView
+from tests.controller.cluster import Cluster as World
 from tests.core.build import broker
+from tests.reassign_command.run_command import Command
 from tests.status_page.browser import IN_BROWSER, Tab
 from tests.status_page.served import served
 from tests.status_page.views import STEP_S, cluster_of, move, sample, server_of, term_of
@@ -137,3 +139,25 @@ async def test_sv_11_the_longest_names_are_found_by_the_filters_and_by_the_addre
     await eventually(lambda: tab.shows("#moves-page", "20,006 of 20,006"))
     assert len(await tab.rows("#moves")) == 6
     assert tab.problems == []
+
+
+async def test_sv_11_a_move_of_the_longest_name_is_found_on_the_page_and_in_a_terminal(world: World, tab: Tab) -> None:
+    name, reason = NAMES[7], f"{HOSTILE}{RTL}{WIDE}"[:1000]
+    await world.create_topic(name, {0: (1, 2)}, held=True)
+    await world.reconnect(await world.client(f"{HOSTILE}{WIDE}"[:200]))
+    assert await world.alter({(name, 0): (3, 4)}, reason=reason) == {(name, 0): (0, None)}
+    await tab.looks(width=360, height=800, scheme="dark", phone=True)
+    await tab.open(f"http://{world.metrics_address}/?moves.topic={quote(name)}&events.topic={quote(name)}")
+    await eventually(lambda: tab.shows("#moves", name[:90], HOSTILE_SHOWN))
+    await eventually(lambda: tab.shows("#events", "move.started", "topic.created"))
+    assert await tab.fits()
+    assert tab.problems == []
+
+    command = Command(world.bootstrap)
+    for option in ("--list", "--describe", "--status"):
+        output = await command(option)
+        assert output.code == 0
+        assert all(line.isprintable() for line in output.lines), option
+        whole, end = f"{name}-0", f"{name[-10:]}-0"
+        assert any((end if option == "--status" else whole) in line for line in output.lines), option
+        assert option != "--describe" or [line for line in output.lines if len(line) > 80] == [f"  {whole},"]
