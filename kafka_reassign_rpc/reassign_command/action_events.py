@@ -13,7 +13,7 @@ from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, Te
 from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
-from kafka_reassign_rpc.support.bounded_text import shown, whole_number, word
+from kafka_reassign_rpc.support.bounded_text import printable, shown, whole_number, word
 from kafka_reassign_rpc.support.human_units import parse_duration_ms
 
 LONGEST_TOPIC = 249
@@ -99,7 +99,7 @@ def _since(text: str, now_s: float) -> int:
 
 
 def line(event: Event) -> str:
-    """An event as text: time, name, topic and partition, then its other fields."""
+    """An event as one line of text: time, name, topic and partition, then its other fields."""
     of = f" {word(event['topic'], LONGEST_TOPIC)}" if "topic" in event else ""
     if "partition" in event:
         of += f"-{event['partition']}"
@@ -108,7 +108,7 @@ def line(event: Event) -> str:
         for name, value in event.items()
         if name not in (*_IN_FRONT, *_IN_WHO)
     )
-    return f"{_time(event['at'])} {event['event']}{of}{rest}"
+    return printable(f"{_time(event['at'])} {event['event']}{of}{rest}")
 
 
 def _time(ms: int) -> str:

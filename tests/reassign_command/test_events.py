@@ -213,6 +213,13 @@ def test_sv_7_a_line_has_times_rates_and_sizes_for_people() -> None:
     )
 
 
+def test_sv_7_a_line_is_one_line_that_no_terminal_obeys_whatever_a_client_wrote() -> None:
+    odd = "\x1b[31m\x9b31m\x7f\n\u2028\u202egnp"
+    found = line({**event(1, 0, 0), "who": f"User:{odd}", "reason": odd})
+    assert found.isprintable()
+    assert r"\u001b[31m\x9b31m\x7f\n\u2028\u202egnp" in found
+
+
 async def test_sv_7_after_a_failover_the_command_shows_what_both_servers_have_recorded(
     zk_connect: str, tmp_path: Path
 ) -> None:
