@@ -160,4 +160,5 @@ async def test_sv_11_a_move_of_the_longest_name_is_found_on_the_page_and_in_a_te
         assert all(line.isprintable() for line in output.lines), option
         whole, end = f"{name}-0", f"{name[-10:]}-0"
         assert any((end if option == "--status" else whole) in line for line in output.lines), option
-        assert option != "--describe" or [line for line in output.lines if len(line) > 80] == [f"  {whole},"]
+        if option == "--describe":  # a stalled move has its name a second time
+            assert {line.strip(" ,") for line in output.lines if len(line) > 80} == {whole}
