@@ -150,8 +150,8 @@ def _add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-moves-per-broker",
         metavar="N",
-        help="the most moves at a time, and of a batch, that copy to one broker or from it (default: 10; at a time "
-        "more or fewer, where the plan is done sooner)",
+        help="the most moves at a time that copy to one broker, and as many that copy from it; of a batch, both "
+        "together (default: 10; at a time more or fewer, where the plan is done sooner)",
     )
     parser.add_argument(
         "--max-moves-per-batch", default=1000, metavar="N", help="the most moves of a batch (default: %(default)s)"

@@ -64,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-moves-per-broker",
         metavar="N",
-        help="the most moves at a time that copy to one broker or from it (default: those of the plan)",
+        help="the most moves at a time that copy to one broker, and as many that copy from it (default: those of the "
+        "plan)",
     )
     parser.add_argument(
         "--max-moves", metavar="N", help="the most moves at a time (default: --max-moves-per-batch of the plan)"

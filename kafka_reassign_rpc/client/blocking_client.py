@@ -120,8 +120,8 @@ class ReassignmentClient:
                                           0 removes such a throttle from moves in flight; None leaves it as it is
         reason                            what the moves are for, in up to 1000 characters. The server keeps it with
                                           each move, and shows it in lists of moves and in events
-        moves_per_broker                  with `queue`: a move waits while a broker that it adds or copies from has so
-                                          many moves in flight. None: only the caps of the cluster count
+        moves_per_broker                  with `queue`: a move waits while a broker that it adds receives so many moves,
+                                          or its leader sends so many. None: only the caps of the cluster count
 
         Returns the result of each partition: None, or its error. Raises UnsupportedHere, and sends nothing, if the
         controller does not support an option that is used.

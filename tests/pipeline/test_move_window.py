@@ -34,12 +34,12 @@ def begin(made: MoveWindow) -> list[int]:
     return begun
 
 
-def load(moves: Iterable[WindowMove]) -> Counter[int]:
-    """Moves by broker, counted from the rule: the leader sends, each broker that had no replica receives."""
-    found = Counter[int]()
+def load(moves: Iterable[WindowMove]) -> Counter[tuple[str, int]]:
+    """Moves by broker and what it does, from the rule: the leader sends, each broker that had no replica receives."""
+    found = Counter[tuple[str, int]]()
     for one in moves:
         new = set(one.entry.replicas) - set(one.entry.expected_replicas)
-        found.update(new | {one.sender} if new else set())
+        found.update({*(("receives", broker) for broker in new), ("sends", one.sender)} if new else set())
     return found
 
 
@@ -62,7 +62,7 @@ def test_dp_4_caps_are_never_exceeded_and_each_move_begins_once_whatever_ends_fi
         for one in waited:
             if one.entry.topic_partition in made.waiting:
                 full = load([*made.moving.values(), one])
-                is_full = any(full[broker] > per_broker for broker in one.brokers)
+                is_full = any(full[link] > per_broker for link in load([one]))
                 assert is_full or len(made.moving) == in_all, "nothing waits that has room"
         assert made.moving, "there is always one that may begin"
         made.end(chance.choice(sorted(made.moving)))
@@ -72,8 +72,8 @@ def test_dp_4_caps_are_never_exceeded_and_each_move_begins_once_whatever_ends_fi
 
 
 def test_dp_4_moves_begin_in_the_order_of_the_plan_and_one_without_room_lets_others_pass() -> None:
-    made = window((1, 10), [move(0, 1, 2), move(1, 1, 3), move(2, 4, 3), move(3, 1), move(4, 5, 6)])
-    assert begin(made) == [0, 2, 3, 4], "1 needs broker 1; 3 copies nothing"
+    made = window((1, 10), [move(0, 1, 2), move(1, 1, 3), move(2, 4, 3), move(3, 1), move(4, 5, 6), move(5, 2, 1)])
+    assert begin(made) == [0, 2, 3, 4, 5], "1 needs broker 1; 3 copies nothing; 5 has broker 1 receive what 2 sends"
     assert begin(made) == []
     made.end(TopicPartition("t", 0))
     assert begin(made) == [], "1 also needs broker 3"

@@ -41,8 +41,8 @@ def seconds(moves: Sequence[PlannedMove], caps: Caps, network: NetworkLimits = T
         ([move(0, 1, 2, 3, size=100)], 1, 20),  # the leader sends 200 bytes
         ([move(0, 1, 2, size=100), move(1, 3, 4, size=100)], 1, 10),
         ([move(0, 1, 2, size=100), move(1, 1, 3, size=100)], 1, 20),
-        ([move(0, 1, 2, size=100), move(1, 2, 3, size=100)], 1, 20),  # broker 2 receives, then sends
-        ([move(0, 1, 2, size=100), move(1, 2, 3, size=100)], 2, 10),  # at the same time
+        ([move(0, 1, 2, size=100), move(1, 2, 3, size=100)], 1, 10),  # broker 2 receives and sends at the same time
+        ([move(0, 1, 2, size=100), move(1, 3, 2, size=100)], 1, 20),  # broker 2 receives the one, then the other
         ([move(0, 1, 3, size=100), move(1, 2, 3, size=50)], 2, 15),  # broker 3 receives 150 bytes
         # Broker 1 is busy until 10; the third move does not wait for the second one, which does:
         ([move(0, 1, 2, size=100), move(1, 1, 3, size=100), move(2, 4, 5, size=200)], 1, 20),
@@ -97,7 +97,7 @@ def test_dp_3_a_cap_is_lowered_where_a_large_move_has_too_little_of_the_network_
     table = CopyTable([move(0, 1, 2, size=40), *small, move(1, 1, 20, size=60)])
     slow = NetworkLimits(10, {20: 6})
     given, chosen = (estimate(table, slow, Caps(10), chooses_cap=chooses) for chooses in (False, True))
-    assert (given.caps, chosen.caps) == (Caps(10), Caps(4))
+    assert (given.caps, chosen.caps) == (Caps(10), Caps(3))
     assert chosen.bound.seconds == pytest.approx(10)
     assert 10 < chosen.carried_out.seconds < 0.95 * given.carried_out.seconds
 
@@ -163,7 +163,8 @@ def test_dp_3_no_cap_is_exceeded_at_any_time_and_every_byte_is_copied_once(
     for in_flight, _ in looks:
         assert in_all < 0 or len(in_flight) <= in_all
         for broker in range(1, 7):
-            assert sum(broker in moves[one].target for one in in_flight) <= per_broker
+            assert sum(broker == moves[one].sender for one in in_flight) <= per_broker
+            assert sum(broker in moves[one].target[1:] for one in in_flight) <= per_broker
         started += sorted(in_flight - set(started))
     assert sorted(started) == list(range(len(moves))), "each move starts once"
     assert all(one >= place - window for place, one in enumerate(started)), "none starts before its window"
@@ -213,9 +214,27 @@ def test_dp_3_the_longest_queue_comes_first_and_within_it_the_largest_move() -> 
     """Broker 1 sends 160 bytes, broker 5 receives 100."""
     small = [move(index, 1, 2, size=10) for index in range(6)]
     moves = [*small, move(6, 4, 5, size=100), move(7, 1, 3, size=100), move(8, 6, 7, size=1, priority=0)]
-    assert [one.partition for one in ordered(moves)][:3] == [8, 7, 6], "what is at risk comes before all"
+    assert [one.partition for one in ordered(moves)][:2] == [8, 7], "what is at risk comes before all"
     slow = NetworkLimits(10, {5: 1})
     assert [one.partition for one in ordered(moves, slow)][:3] == [8, 6, 7], "broker 5 takes 100 s"
+
+
+def test_dp_3_small_moves_behind_a_large_one_do_not_wait_until_a_shorter_queue_is_done() -> None:
+    """Broker 1 sends 130 bytes, and 100 of them in one move: while that lasts, it has more left than broker 10."""
+    behind = [move(index, 1, 2 + index, size=10) for index in range(3)]
+    shorter = [move(4 + index, 10, 11 + index, size=10) for index in range(6)]
+    found = [one.partition for one in ordered([*behind, *shorter, move(3, 1, 9, size=100)])]
+    assert found[0] == 3
+    assert set(found[1:4]) == {0, 1, 2}
+
+
+def test_dp_3_moves_that_are_alike_shorten_their_queue_until_another_one_is_the_longest() -> None:
+    longer, shorter = (
+        [move(n, leader, 3 + n, size=10) for n in range(first, end)] for leader, first, end in ((1, 0, 12), (2, 12, 20))
+    )
+    found = [one.sender for one in ordered([*longer, *shorter])]
+    assert found[:2] == [1, 1]
+    assert 1 in found[found.index(2) :]
 
 
 @given(MOVES, st.integers(0, 40))
@@ -242,7 +261,7 @@ GOALS = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("goal", GOALS)
 def test_dp_3_plans_take_little_longer_than_the_busiest_broker_must(shape: str, goal: str) -> None:
-    """A tenth at most; a sixth where a heal or a drain of few moves keeps all senders and all receivers busy alike.
+    """A tenth at most; an eighth where a drain of few moves keeps all senders and all receivers busy alike.
 
     Also where the moves start in the order of batches, and one broker is twice as fast as the others. With the cap that
     a plan chooses: on small clusters many moves at a time take the network from those that matter, and few leave the
@@ -257,10 +276,9 @@ def test_dp_3_plans_take_little_longer_than_the_busiest_broker_must(shape: str, 
             table.add(one)
         table.end_batch()
     found = estimate(table, network, Caps(), chooses_cap=True)
-    assert found.bound.seconds
-    least = (1.10 if goal in ("expand", "rebalance") else 1.17) * found.bound.seconds
-    assert found.carried_out.seconds <= least
-    assert simulate(table.arrays(), network, Caps()).seconds <= 1.20 * found.bound.seconds
+    assert found.bound.seconds > 0
+    assert found.carried_out.seconds <= (1.13 if goal == "drain" else 1.10) * found.bound.seconds
+    assert simulate(table.arrays(), network, Caps(5)).seconds <= 1.20 * found.bound.seconds
 
 
 def test_dp_3_many_moves_take_the_time_that_exact_steps_take(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,10 @@ The bytes of a move are the partition's size times the number of its adding repl
 where brokers are asked for sizes, a move waits for its leader's answer. A move that is larger than the whole cap, or of
 unknown size, starts when nothing else is in flight.
 
-The caps in force: `core.reassignment_settings`. A move in the queue may have a cap of its own on the moves of each of
-its brokers, by whichever route these came; the smaller cap counts. Caps are checked when a move starts. If a leader
-changes or a dead broker returns later, no move is stopped.
+The caps in force: `core.reassignment_settings`. A move in the queue may have a cap of its own, on the moves that add a
+replica to each of the brokers that it adds, and on those that its leader sends, by whichever route these came: what a
+broker sends takes nothing from what it receives. Both kinds of caps count. Caps are checked when a move starts. If a
+leader changes or a dead broker returns later, no move is stopped.
 """
 
 from collections import Counter
@@ -31,6 +32,8 @@ CLUSTER = -2
 REPAIRS = -5
 """In place of a broker, in every move of a repair: the cap on moves of repairs (KIP-46)."""
 
+_SENDERS = -10
+
 SLICE = 200
 
 AHEAD = 1000
@@ -38,13 +41,25 @@ AHEAD = 1000
 
 
 class Weight(NamedTuple):
-    """What a move in flight counts for: brokers (see `CLUSTER`, `REPAIRS`), and bytes."""
+    """What a move in flight counts for: brokers (see `CLUSTER`, `REPAIRS`), and bytes. sender: the one of these brokers
+    that sends; -1: none."""
 
     brokers: tuple[int, ...] = ()
     bytes: int = 0
+    sender: int = -1
 
 
 NOTHING = Weight()
+
+
+def sending(broker: int) -> int:
+    """In place of this broker: a move with a cap of its own waits until the broker may send more."""
+    return _SENDERS - broker
+
+
+def broker_of(place: int) -> int:
+    """The broker that a move waits for, be it as a sender or not; `CLUSTER` and the like as they are."""
+    return _SENDERS - place if place <= _SENDERS else place
 
 
 def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
@@ -54,12 +69,12 @@ def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
     missing = [broker for broker in value.adding if broker not in value.isr]
     if missing and not any(cluster.is_online(replica, value) for replica in missing):
         return NOTHING
-    brokers = value.adding
+    brokers, sender = value.adding, -1
     if value.leader >= 0 and value.leader not in brokers:
-        brokers = (*brokers, value.leader)
+        brokers, sender = (*brokers, value.leader), value.leader
     if value.move is not None and value.move.route == HEAL:
         brokers = (*brokers, REPAIRS)
-    return Weight(brokers, cluster.sizes.get(name, 0) * len(value.adding))
+    return Weight(brokers, cluster.sizes.get(name, 0) * len(value.adding), sender)
 
 
 def makes_room(before: Partition, after: Partition) -> bool:
@@ -90,6 +105,7 @@ class MovesInFlight:
         """Leaders that have not reported the size of a partition whose move waits for it."""
         self._counts = not caps.unlimited or cluster.queue.routes[HEAL] > 0 or cluster.queue.capped > 0
         self._brokers: Counter[int] = Counter()
+        self._sent: Counter[int] = Counter()
         self._moves = 0
         self._bytes = 0
 
@@ -127,22 +143,26 @@ class MovesInFlight:
         """Whether the brake of self-healing holds, so that no waiting repair starts, nor takes over another move."""
         return self.caps.repairs == 0
 
-    def has_room(self, broker: int, own: int = NO_CAP) -> bool:
-        """Whether the caps of this broker let another move start, which may have a cap of its own."""
+    def has_room(self, place: int, own: int = NO_CAP) -> bool:
+        """Whether the caps of a broker (see `waits_for`) let another move start, which may have a cap of its own."""
+        broker = broker_of(place)
         if broker in self._silent:
             return False
         is_there = broker == REPAIRS or self._cluster.is_live(broker)
-        return is_there and not self._is_full(broker, self._brokers[broker], own)
+        return is_there and not self._is_full(place, own)
 
-    def _is_full(self, broker: int, moves: int, own: int) -> bool:
+    def _is_full(self, place: int, own: int, old: Weight = NOTHING) -> bool:
+        broker = broker_of(place)
+        moves = self._brokers[broker] - (broker in old.brokers)
         if broker == REPAIRS:
             return 0 <= self.caps.repairs <= moves
-        return 0 <= self.caps.per_broker <= moves or 0 <= own <= moves
+        sent = self._sent[broker] - (broker == old.sender)
+        return 0 <= self.caps.per_broker <= moves or 0 <= own <= (moves - sent if place == broker else sent)
 
     def waits_for(self, name: TopicPartition, before: Partition, after: Partition, own: int = NO_CAP) -> int | None:
         """What a partition must wait for before it may get the value `after`: a broker, `CLUSTER`, or None.
 
-        own    the cap of the move itself on moves of each of its brokers
+        own    the cap of the move itself. With one, the move waits for its leader as `sending` says
         """
         if not self._counts:
             return None
@@ -151,8 +171,9 @@ class MovesInFlight:
             return None
         old = weight(self._cluster, name, before)
         for broker in new.brokers:
-            if self._is_full(broker, self._brokers[broker] - (broker in old.brokers), own):
-                return broker
+            place = sending(broker) if own != NO_CAP and broker == new.sender else broker
+            if self._is_full(place, own, old):
+                return place
         others = self._moves - bool(old.brokers)
         if 0 <= self.caps.per_cluster <= others:
             return CLUSTER
@@ -170,5 +191,6 @@ class MovesInFlight:
         if weight.brokers:
             self._moves += sign
             self._bytes += sign * weight.bytes
+            self._sent[weight.sender] += sign
             for broker in weight.brokers:
                 self._brokers[broker] += sign

@@ -30,7 +30,8 @@ NO_CAP = -1
 """In place of a cap of its own: only the caps of the cluster count."""
 
 WaitingLine = tuple[int, int]
-"""A broker, and a cap: the moves with this cap of their own wait for that broker."""
+"""A broker, or what stands in its place (`core.reassignment.in_flight_caps`), and a cap: the moves with this cap of
+their own wait for that broker."""
 
 SLICE = 200
 """Number of moves between two `yield`s."""
@@ -39,7 +40,8 @@ SLICE = 200
 class WaitingMove(msgspec.Struct, frozen=True, gc=False):
     """A move that waits. `route`, `reason`, `throttle`: see `core.reassignment.alter`.
 
-    moves_per_broker    its own cap on the moves in flight of each of its brokers, or NO_CAP
+    moves_per_broker    its own cap on the moves in flight that each of its brokers receives, and on those that its
+                        leader sends; or NO_CAP
     by                  the client that has queued it; None: it was no client, or it is not known any more
     """
 

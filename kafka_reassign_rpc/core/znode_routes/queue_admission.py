@@ -19,7 +19,7 @@ present state of the cluster, so repeating it is safe.
     moving elsewhere, by another route gets the new target, as if a client had sent it now
     at rest                            starts
 
-A move may have a cap of its own on the moves in flight of its brokers (`WaitingMove.moves_per_broker`).
+A move may have a cap of its own on what its brokers receive and send (`WaitingMove.moves_per_broker`).
 
 The order is that of submission. A move that waits for a broker delays only moves that need the same broker. Of two
 moves of one partition the later one counts.
@@ -36,7 +36,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS, MovesInFlight
+from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS, MovesInFlight, broker_of
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
@@ -78,7 +78,7 @@ class QueueOutcome(NamedTuple):
     leaves     it leaves the queue
     changes    the changes of its partition
     report     text for its sender, if any
-    waits_for  a broker, `CLUSTER`, `REPAIRS` or `LATER`
+    waits_for  a broker (see `MovesInFlight.waits_for`), `CLUSTER`, `REPAIRS` or `LATER`
     """
 
     leaves: bool
@@ -289,10 +289,11 @@ def _leave(view: RoundView, name: TopicPartition, place: QueuePlace, report: str
 def _renew_lines_of_dead_brokers(queue: Queue, cluster: Cluster) -> None:
     """Decide the moves again that wait for room on a broker that has died: their partitions have another leader."""
     lines = queue.lines()
-    down = {broker for broker, _ in lines if broker >= 0 and not cluster.is_live(broker)}
+    brokers = {broker_of(place) for place, _ in lines}
+    down = {broker for broker in brokers if broker >= 0 and not cluster.is_live(broker)}
     died = down - queue.down
     for line in lines if died else ():
-        if line[0] in died:
+        if broker_of(line[0]) in died:
             queue.fresh += queue.end_line(line)
     if died:
         heapify(queue.fresh)

@@ -25,7 +25,7 @@ SET_RF = "set-rf"
 
 
 class PlannedCaps(msgspec.Struct, frozen=True):
-    """The caps that the plan was made with: moves at a time of one broker, and in all."""
+    """The caps that the plan was made with: moves at a time to one broker, and as many from it; and in all."""
 
     moves_per_broker: int = 10
     moves_per_batch: int = 1000
@@ -55,7 +55,7 @@ class PlannedTimeline(msgspec.Struct, frozen=True):
 class PlanInfo(msgspec.Struct, frozen=True):
     """The fields of summary.json that submit needs.
 
-    moves_at_a_time     of each broker; None: as many as a batch has of it
+    moves_at_a_time     to each broker, and as many from it; None: as many as a batch has of it
     at                  when the snapshot was taken, ms since the epoch (UTC)
     expected_seconds    how long the plan takes, by its own estimate; 0: not said
     timeline            what is copied when, by that estimate; None: not said

@@ -147,7 +147,7 @@ class PlanSummary(msgspec.Struct, frozen=True):
     imbalance_…       by measure: the worst broker's distance from its target, as a share of the target
     broker_bandwidth  bytes/s of the brokers that differ from `bandwidth`, by id
     throttle          bytes/s of moves on each broker; None: none
-    moves_at_a_time   of each broker, as submit carries the plan out; None: as many as a batch has of it
+    moves_at_a_time   to each broker, and as many from it, with submit; None: as many as a batch has of it
     expected_seconds  the duration of the plan, simulated: moves start as others end
     batches_seconds   the same with batches, each of which waits for the one before
     bound_seconds     no order of these moves takes less: the bytes of the bottleneck over its rate

@@ -17,11 +17,11 @@ def network_text(summary: PlanSummary) -> str:
 
 
 def pace_text(summary: PlanSummary) -> str:
-    """100.0 MB/s for each broker, 40 moves of a broker at a time: where submit has more in flight than a batch."""
+    """100.0 MB/s for each broker, 40 moves to and as many from a broker at a time: where a batch has another number."""
     at_a_time = summary.moves_at_a_time
     if at_a_time is None or at_a_time == summary.requested.moves_per_broker:
         return network_text(summary)
-    return f"{network_text(summary)}, {at_a_time} moves of a broker at a time"
+    return f"{network_text(summary)}, {at_a_time} moves to and as many from a broker at a time"
 
 
 def time_lines(summary: PlanSummary) -> Iterator[tuple[str, str]]:

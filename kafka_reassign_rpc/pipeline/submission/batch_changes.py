@@ -46,8 +46,8 @@ class BatchChanges:
     may_change_factor        whether to allow changes of the replication factor
     throttle                 bytes/s for moving replicas on each broker; 0: none; None: as it is
     reason                   what the controller keeps with each move; None: it keeps no reasons
-    queued_per_broker        moves join the controller's queue, and start while each of their brokers has fewer in
-                             flight than this; None: they start at once
+    queued_per_broker        moves join the controller's queue, and start while each of their receivers receives, and
+                             their sender sends, fewer than this; None: they start at once
     """
 
     cluster: PatientCluster

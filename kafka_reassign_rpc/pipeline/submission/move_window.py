@@ -1,11 +1,12 @@
 """Which moves of a plan may be in flight: at most so many for each broker, and so many in all. Pure.
 
-A move counts for its sender (the partition's leader) and for each broker that it adds. Moves begin in the order of the
-plan; one that has no room lets those behind it pass which have room. A move that copies nothing needs room in all only.
+A move counts for its sender (the partition's leader) and for each broker that it adds. A broker has places for what it
+sends, and as many for what it receives: so that it does both at once. Moves begin in the order of the plan; one that
+has no room lets those behind it pass which have room. A move that copies nothing needs room in all only.
 
-No broker waits for a slow one, as long as others have work for it: of the places of a broker, moves between it and one
-other broker take half at first. Only what is left then goes to moves of such a pair. With a broker of which nothing
-ends while moves of others do, each other broker shares one place in the first go.
+No broker waits for a slow one, as long as others have work for it: of the places of a broker, moves from it to one
+other broker take half at first, or those from another one to it. Only what is left then goes to moves of such a pair.
+With a broker of which nothing ends while moves of others do, each other broker shares one place in the first go.
 """
 
 from collections import Counter
@@ -20,7 +21,7 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 
 
 class WindowCaps(NamedTuple):
-    """Moves in flight at the most: of one broker, as sender or receiver; in all."""
+    """Moves in flight at the most: that one broker sends, and as many that it receives; in all."""
 
     per_broker: int
     in_all: int
@@ -54,13 +55,18 @@ class WindowMove:
     @cached_property
     def brokers(self) -> frozenset[int]:
         """The brokers for which it counts."""
-        return frozenset((*self.receivers, *((self.sender,) if self.sender >= 0 else ())))
+        return frozenset(broker for broker, _ in self.links)
+
+    @cached_property
+    def links(self) -> frozenset[tuple[int, bool]]:
+        """What it takes a place of: a broker, and whether that sends."""
+        sends = [(self.sender, True)] if self.sender >= 0 else []
+        return frozenset([*((broker, False) for broker in self.receivers), *sends])
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """(broker, the other one with which it copies), both ways."""
-        copies = [(self.sender, receiver) for receiver in self.receivers if self.sender >= 0]
-        return (*copies, *((receiver, sender) for sender, receiver in copies))
+        """The sender, and a receiver: for each of its copies."""
+        return tuple((self.sender, receiver) for receiver in self.receivers if self.sender >= 0)
 
 
 class _Taken:
@@ -68,14 +74,14 @@ class _Taken:
 
     def __init__(self, moves: Iterable[WindowMove]) -> None:
         self.in_all = 0
-        self.by_broker = Counter[int]()
+        self.by_link = Counter[tuple[int, bool]]()
         self.by_pair = Counter[tuple[int, int]]()
         for move in moves:
             self.add(move)
 
     def add(self, move: WindowMove) -> None:
         self.in_all += 1
-        self.by_broker.update(move.brokers)
+        self.by_link.update(move.links)
         self.by_pair.update(move.pairs)
 
 
@@ -118,22 +124,22 @@ class MoveWindow:
         """Whether there is room; then the move takes it."""
         if taken.in_all >= self.caps.in_all:
             return False
-        if any(taken.by_broker[broker] >= self.caps.per_broker for broker in move.brokers):
+        if any(taken.by_link[link] >= self.caps.per_broker for link in move.links):
             return False
-        if fairly and any(taken.by_pair[pair] >= self._of_pair(pair[1]) for pair in move.pairs):
+        if fairly and any(taken.by_pair[pair] >= self._of_pair(pair) for pair in move.pairs):
             return False
         taken.add(move)
         return True
 
-    def _of_pair(self, other: int) -> int:
-        """The places of a broker that moves with this other one take at first."""
-        return 1 if other in self.slow else (self.caps.per_broker + 1) // 2
+    def _of_pair(self, pair: tuple[int, int]) -> int:
+        """The places of a sender and of a receiver that moves from the one to the other take at first."""
+        return (self.caps.per_broker + 1) // 2 if self.slow.isdisjoint(pair) else 1
 
     def adapt(self) -> None:
         """Find the slow brokers, by what has ended since the last call: those of which nothing has, while of half of
         the busy brokers something has."""
-        busy = _Taken(self.moving.values()).by_broker
+        busy = {broker for move in self.moving.values() for broker in move.brokers}
         ended, self._ended = self._ended, Counter()
-        everyone = busy.keys() | ended.keys()
+        everyone = busy | ended.keys()
         typical = median(ended[broker] for broker in everyone) if everyone else 0
         self.slow = frozenset(broker for broker in busy if not ended[broker]) if typical >= 1 else frozenset()

@@ -13,9 +13,9 @@ _MORE_TRIED_UP_TO = 20_000
 """Moves of a plan for which more than one other cap is tried: caps matter on small clusters."""
 _RAISED = (1.0, 2.0, 4.0, 8.0)
 """A cap, and up to eight times itself: more moves at a time keep more brokers busy."""
-_LOWERED = (0.5, 0.4)
-"""With fewer at a time a large move has more of the network, in plans where the end waits for it alone. They come last:
-where bytes are few, moves take their start and end, which the simulation does not count."""
+_LOWERED = (0.5, 0.4, 0.3, 0.2)
+"""With fewer at a time a large move has more of the network, in plans where the end waits for it alone. They come last,
+the fewest at the end: where bytes are few, moves take their start and end, which the simulation does not count."""
 WORTH = 0.98
 """A gain is worth while that brings the time below this share."""
 

@@ -1,8 +1,9 @@
 """Carries out moves in virtual time: how long they take, and what each broker sends and receives meanwhile.
 
 Moves start in their order, each as soon as the caps let it: the first that fits. A broker's cap counts the moves that
-copy to it, and those that it sends, as `core.reassignment.in_flight_caps` does. A move has a copy for each replica that
-it adds, and ends with the last of them. Copies share the network max-min fairly (`fair_rates.py`).
+copy to it, and those that it sends, each for themselves, as `core.reassignment.in_flight_caps` does with the own cap of
+a move. A move has a copy for each replica that it adds, and ends with the last of them. Copies share the network
+max-min fairly (`fair_rates.py`).
 
 A step takes until a copy ends. With more than a few thousand moves it takes until some of the copies in flight have
 ended; what these leave unused within the step goes to the others, and to those that start then. So 300,000 moves take a
@@ -35,7 +36,7 @@ _LEAST_RATE = 1e-9
 class Caps(NamedTuple):
     """Moves in flight at the most; -1: any number.
 
-    per_broker    that copy to one broker or from it
+    per_broker    that copy to one broker, and as many that copy from it
     in_all        on all brokers
     """
 
@@ -94,7 +95,8 @@ class _Run:
         rates = [float(network.rate(broker)) for broker in copies.brokers]
         self._limits = np.array([*rates, np.inf, *rates])
         self._into = brokers + 1
-        self._room = [_UNLIMITED if caps.per_broker < 0 else caps.per_broker] * brokers + [_UNLIMITED]
+        self._room = 2 * ([_UNLIMITED if caps.per_broker < 0 else caps.per_broker] * brokers + [_UNLIMITED])
+        """By link, as `_limits`."""
         self._room_in_all = _UNLIMITED if caps.in_all < 0 else caps.in_all
         self._ends_per_step = min(_MOST_ENDS, (steps_for or len(copies.sizes)) * _ENDS_PER_MOVE)
         self._pending = (copies.receivers < brokers).sum(axis=1)
@@ -130,7 +132,7 @@ class _Run:
 
     def _start_among(self, waiting: Ints) -> Ints:
         """Start the waiting moves whose brokers have room; returns those that go on waiting."""
-        senders, receivers = self._copies.senders[waiting], self._copies.receivers[waiting]
+        senders, receivers = self._copies.senders[waiting], self._copies.receivers[waiting] + self._into
         places, room, chosen = np.arange(len(waiting)), self._room, list[int]()
         while places.size and self._room_in_all:
             free = np.array(room) > 0
@@ -142,12 +144,12 @@ class _Run:
             for place, sender, into in zip(
                 first.tolist(), senders[first].tolist(), receivers[first].tolist(), strict=True
             ):
-                if self._room_in_all and room[sender] > 0 and all(room[broker] > 0 for broker in into):
+                if self._room_in_all and room[sender] > 0 and all(room[link] > 0 for link in into):
                     chosen.append(place)
                     self._room_in_all -= 1
                     room[sender] -= 1
-                    for broker in into:
-                        room[broker] -= 1
+                    for link in into:
+                        room[link] -= 1
         if not chosen:
             return waiting
         self._fly(waiting[chosen])
@@ -196,9 +198,9 @@ class _Run:
         over = np.unique(self._moves[ended])
         over = over[self._pending[over] == 0]
         self._room_in_all += len(over)
-        senders, receivers = self._copies.senders[over], self._copies.receivers[over]
-        for broker in (*senders.tolist(), *receivers.ravel().tolist()):
-            self._room[broker] += 1
+        senders, receivers = self._copies.senders[over], self._copies.receivers[over] + self._into
+        for link in (*senders.tolist(), *receivers.ravel().tolist()):
+            self._room[link] += 1
         stay = ~ended
         self._moves, self._out = self._moves[stay], self._out[stay]
         self._in, self._left = self._in[stay], self._left[stay]

@@ -4,9 +4,13 @@ What each broker has to send is a queue, and what it has to receive is another. 
 longest rest of a queue; within a queue, larger moves come first. So the brokers that need longest are never idle, all
 queues get equally long, and at the end only small moves are left. (This is list scheduling by longest remaining
 processing time; Graham, Bounds on Multiprocessing Timing Anomalies, 1969.) What is at risk comes before all that.
+
+A large move has only a share of its brokers' network. So the rest of a queue is what it has left when a move starts,
+while others of it are still in flight: the few small moves behind a large one do not wait until all others are done.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from heapq import heappop, heappush
 from math import log2
 
 from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
@@ -16,6 +20,8 @@ from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 
 _CLASSES_PER_DOUBLING = 16
 _CHANCES = 2**63
+_AT_A_TIME = 5
+"""Moves of a queue that share its network, as the rests count. Plans that are hard to carry out have about so many."""
 
 Queue = tuple[int, int, bool]
 """A priority, a broker, and whether it sends."""
@@ -104,10 +110,20 @@ def _size_class(size: int) -> int:
 
 
 def _rests(classes: Mapping[int, tuple[int, int]], rate: int) -> dict[int, tuple[float, float]]:
-    """By class: the seconds from its first move on, and those of the class before its last move."""
-    found, rest = {}, 0.0
-    for size in sorted(classes):
+    """By class: the seconds that the queue still takes when the first move of the class starts, and how many fewer when
+    its last one does. `_AT_A_TIME` moves share the rate, and the largest start first."""
+    left = float(sum(amount for amount, _ in classes.values()))
+    shared, ends, found = 0.0, list[float](), dict[int, tuple[float, float]]()
+    for size in sorted(classes, reverse=True):
         amount, moves = classes[size]
-        rest += amount / rate
-        found[size] = rest, amount / rate * (1 - 1 / moves)
+        first = None
+        for _ in range(moves):
+            if len(ends) == _AT_A_TIME:
+                over = heappop(ends)
+                left -= (over - shared) * _AT_A_TIME
+                shared = over
+            heappush(ends, shared + amount / moves)
+            first = left if first is None else first
+        assert first is not None
+        found[size] = first / rate, (first - left) / rate
     return found

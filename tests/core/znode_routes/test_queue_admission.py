@@ -164,10 +164,11 @@ def test_236_13_a_move_waits_for_a_dead_broker() -> None:
 # ------------------------------------------------------------------------------------------------------------ caps
 
 
-def test_236_13_a_move_that_waits_for_room_on_a_broker_does_not_wait_for_its_return() -> None:
+@pytest.mark.parametrize(("per_broker", "own"), [(1, -1), (-1, 1)])
+def test_236_13_a_move_that_waits_for_room_on_a_broker_does_not_wait_for_its_return(per_broker: int, own: int) -> None:
     in_cluster = cluster(not_moving(1, 2), not_moving(1, 4))
-    settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
-    queued(in_cluster, {0: (1, 3), 1: (4, 5)})
+    settings = ReassignmentSettings(caps=InFlightCaps(per_broker))
+    queued(in_cluster, {0: (1, 3), 1: (4, 5)}, own={0: own, 1: own})
     durable(in_cluster, admitted(in_cluster, settings))
     assert in_cluster.moving == {TOPIC: {0}}, "both are led by broker 1"
     del in_cluster.brokers[1]
@@ -202,6 +203,12 @@ def test_236_13_a_move_waits_for_the_cap_that_is_reached(
         view, TopicPartition(TOPIC, 1), WaitingMove(target, QUEUE), settings, scheduled(view, settings)
     )
     assert (found.waits_for, found.leaves) == (waits_for, waits_for is None)
+
+
+def test_236_13_a_move_with_a_cap_of_its_own_does_not_wait_for_the_move_that_it_replaces() -> None:
+    settings = ReassignmentSettings(caps=InFlightCaps(per_broker=2))
+    found = outcome(moving((1, 2), (1, 3)), WaitingMove((1, 4), QUEUE, moves_per_broker=1), settings)
+    assert made(found.changes[-1:]).adding == (4,)
 
 
 def test_236_13_a_move_larger_than_the_cap_starts_alone() -> None:
@@ -400,8 +407,11 @@ def check_caps(
     for index in begun:
         # Others may have started after it, which have no cap of their own, or a larger one.
         earlier = [weights[i] for i in weights if weights[i].brokers and (i not in begun or 0 <= own[i] <= own[index])]
-        for broker in weights[index].brokers if own[index] >= 0 else ():
-            assert sum(broker in one.brokers for one in earlier) <= own[index]
+        started = weights[index]
+        for broker in started.brokers if own[index] >= 0 else ():
+            sends = broker == started.sender
+            alike = [one for one in earlier if broker in one.brokers and (broker == one.sender) == sends]
+            assert len(alike) <= own[index]
     if caps_.bytes_in_flight >= 0 and any(weights[index].bytes for index in begun) and len(in_flight) > 1:
         total = sum(one.bytes for one in in_flight)
         assert total <= caps_.bytes_in_flight or max(weights[index].bytes for index in begun) > caps_.bytes_in_flight

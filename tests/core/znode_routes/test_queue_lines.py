@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.core.reassignment.in_flight_caps import sending
 from kafka_reassign_rpc.core.reassignment_settings import (
     InFlightCaps,
     ReassignmentSettings,
@@ -145,3 +146,30 @@ def test_236_13_moves_with_a_cap_of_their_own_wait_and_hold_up_no_others() -> No
     durable(in_cluster, admitted(in_cluster))
     assert in_cluster.moving[TOPIC] == {1}
     assert in_cluster.queue.capped == 1
+
+
+def test_236_13_by_a_moves_own_cap_what_a_broker_sends_takes_nothing_from_what_it_receives() -> None:
+    """Each move may have one beside it of what its brokers do. Broker 2 receives from 1, and sends to 3."""
+    in_cluster = cluster(not_moving(1), not_moving(2), not_moving(4), not_moving(2))
+    targets = {0: (1, 2), 1: (2, 3), 2: (4, 2), 3: (2, 5)}
+    queued(in_cluster, targets, own=dict.fromkeys(targets, 1))
+    durable(in_cluster, admitted(in_cluster))
+    assert in_cluster.moving[TOPIC] == {0, 1}
+    assert waiting_for(in_cluster) == {(2, 1): 1, (sending(2), 1): 1}
+    complete(in_cluster, TopicPartition(TOPIC, 1))
+    durable(in_cluster, admitted(in_cluster))
+    assert in_cluster.moving[TOPIC] == {0, 3}, "broker 2 sends again, while 2 waits for what it receives"
+    complete(in_cluster, TopicPartition(TOPIC, 0))
+    durable(in_cluster, admitted(in_cluster))
+    assert in_cluster.moving[TOPIC] == {2, 3}
+
+
+def test_236_13_a_move_with_a_cap_of_its_own_counts_for_the_caps_of_the_cluster_however_it_copies() -> None:
+    in_cluster = cluster(not_moving(1), not_moving(2))
+    settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
+    queued(in_cluster, {0: (1, 2), 1: (2, 3)}, own={0: 1, 1: 1})
+    durable(in_cluster, admitted(in_cluster, settings))
+    assert in_cluster.moving[TOPIC] == {0}
+    complete(in_cluster, TopicPartition(TOPIC, 0))
+    durable(in_cluster, admitted(in_cluster, settings))
+    assert in_cluster.moving[TOPIC] == {1}
