@@ -20,7 +20,7 @@ from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 
 _CLASSES_PER_DOUBLING = 16
 _CHANCES = 2**63
-_AT_A_TIME = 5
+_AT_A_TIME = 3
 """Moves of a queue that share its network, as the rests count. Plans that are hard to carry out have about so many."""
 
 Queue = tuple[int, int, bool]
