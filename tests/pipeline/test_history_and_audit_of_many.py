@@ -10,6 +10,7 @@ import pytest_asyncio
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_reassign_rpc.pipeline.auditing import audit_job
+from kafka_reassign_rpc.pipeline.auditing.load_spread import spread_of_loads
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.move_history import history_job
 from kafka_reassign_rpc.pipeline.reports import audit_report, history_report, result_tables
@@ -52,7 +53,7 @@ def history(spark: SparkSession, folder: Path) -> tuple[str, list[str]]:
     frames = history_job.history_tables(event_files.data_frame(spark, write_event_file(folder, events)), None)
     shown = excerpts(frames)
     lines = [line for name, one in shown.items() for line in result_tables.text_lines(name, one, empty="none")]
-    return history_report.history_page(frames, shown), lines
+    return history_report.history_page(frames["moves"], shown), lines
 
 
 def audit(spark: SparkSession, folder: Path) -> tuple[str, list[str]]:
@@ -69,7 +70,9 @@ def audit(spark: SparkSession, folder: Path) -> tuple[str, list[str]]:
     frames = audit_job.audit_tables(spark, found, events)
     shown = excerpts(frames)
     lines = [line for name, one in shown.items() for line in result_tables.text_lines(name, one, empty="none")]
-    return audit_report.audit_page([one.meta for one in found], frames, shown), lines
+    brokers = [row.asDict() for row in frames["brokers"].collect()]
+    spread = [one._asdict() for one in spread_of_loads(brokers)]
+    return audit_report.audit_page([one.meta for one in found], spread, brokers, shown), lines
 
 
 MAKERS = {"history": history, "audit": audit}

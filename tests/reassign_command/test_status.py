@@ -146,7 +146,7 @@ def test_sv_11_tens_of_thousands_of_the_longest_names_make_a_short_table_whose_r
     configs: dict[str, Configs | KafkaError] = {"": [], "1": []}
     listed = dict.fromkeys(names, move)
     rates = CopyRates({}, {})
-    seen = Seen("c", 7, {1: "r" * 300}, listed, snapshot, counts, rates, configs, events, None, None)
+    seen = Seen("c", 7, {1: "r" * 300}, listed, snapshot, {}, counts, rates, configs, events, None, None, None)
     found = list(lines(seen))
     assert len(found) < 90
     assert max(map(len, found)) <= 400
@@ -155,7 +155,7 @@ def test_sv_11_tens_of_thousands_of_the_longest_names_make_a_short_table_whose_r
     rows = found[heading + 1 : heading + 51]
     assert max(map(len, rows)) < 260
     for number, row in enumerate(rows):
-        assert f"{number:05d}-7  [1, 2]" in row
+        assert f"{number:05d}-7  none    [1, 2]" in row
         assert "997.4 kB/s, 1 min 13 s left" in row
     assert "User:ppp" in rows[0]
     assert " from 10.0.0.1  \\x1b[31m\\u202eWWW" in rows[0]
