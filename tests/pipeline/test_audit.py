@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline import parquet_files, spark_session
 from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.auditing.load_spread import spread_of_loads
 from kafka_reassign_rpc.pipeline.event_logs import event_files
@@ -124,6 +124,35 @@ def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(
     assert [(row["when"], row["who"]) for row in row_dicts(without["drift"])] == [(None, None)]
 
 
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No audit is small."""
+    monkeypatch.setattr(spark_session, "SMALL_ROWS", 0)
+
+
+def test_dp_6_a_small_audit_that_reads_its_tables_itself_finds_the_same(
+    snapshots: Path, spark: SparkSession, request: pytest.FixtureRequest
+) -> None:
+    def tables() -> dict[str, list[dict[str, Any]]]:
+        frames = audit_job.audit_tables(spark, snapshot_series.find_snapshots(snapshots), None)
+        relations = [name for name, frame in frames.items() if files_read(frame)]
+        assert relations == ([] if small else list(frames))
+        return {name: row_dicts(frame) for name, frame in frames.items()}
+
+    small = True
+    found = tables()
+    request.getfixturevalue("large")
+    small = False
+    assert tables() == found
+    assert all(found.values())
+
+
+def files_read(frame: DataFrame) -> int:
+    """How often a table's files are read."""
+    return len(re.findall(r"\bRelation ", frame._jdf.queryExecution().optimizedPlan().toString()))
+
+
+@pytest.mark.usefixtures("large")
 def test_dp_5_an_audit_of_many_snapshots_reads_each_table_as_one_relation_and_keeps_no_partition_in_memory(
     tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -131,10 +160,7 @@ def test_dp_5_an_audit_of_many_snapshots_reads_each_table_as_one_relation_and_ke
         write_snapshot(tmp_path / f"one + more %20 {number}", number * MINUTE, FIRST)
     before = set(spark.sparkContext._jsc.getPersistentRDDs())
     frames = audit_job.audit_tables(spark, snapshot_series.find_snapshots(tmp_path), None)
-    relations = {
-        name: len(re.findall(r"\bRelation ", frame._jdf.queryExecution().optimizedPlan().toString()))
-        for name, frame in frames.items()
-    }
+    relations = {name: files_read(frame) for name, frame in frames.items()}
     assert max(relations.values()) <= 3, relations
     assert frames["brokers"].count() == 12 * len(RACKS)
     assert [(row["at"], row["replicas"]) for row in frames["brokers"].where("broker = 3").collect()] == [

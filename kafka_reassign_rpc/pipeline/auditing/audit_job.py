@@ -10,7 +10,8 @@ A partition whose move is in flight or waits counts with its target: removing re
 ignores brokers without a rack.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 (as every Spark program does)
@@ -18,8 +19,8 @@ from pyspark.sql import functions as F  # noqa: N812 (as every Spark program doe
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_series import FoundSnapshot
+from kafka_reassign_rpc.pipeline.spark_session import is_small
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 PARTITION = ("topic", "partition")
@@ -31,9 +32,12 @@ def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: St
     """The tables. Raises BadInput for events that cannot be read; later errors come from Spark."""
     metas = {one.path: one.meta for one in found}
     last = {found[-1].path: found[-1].meta}
-    partitions, last_partitions = _partitions(spark, metas), _partitions(spark, last)
-    brokers, last_brokers = _brokers(spark, metas), _brokers(spark, last)
-    sizes = snapshot_files.data_frame_of_all(spark, metas, "replicas").where(~F.col("future"))
+    rows = sum(snapshot_files.count_partitions(path) for path in metas)
+    small = is_small(spark.sparkContext.master, rows)
+    read = partial(snapshot_files.small_data_frame_of_all if small else snapshot_files.data_frame_of_all, spark)
+    partitions, last_partitions = (_partitions(read(of, "partitions")) for of in (metas, last))
+    brokers, last_brokers = (read(of, "brokers").select("at", "broker", "rack", "live") for of in (metas, last))
+    sizes = read(metas, "replicas").where(~F.col("future"))
     requests = None
     if events is not None:
         event_files.check(events)
@@ -47,8 +51,8 @@ def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: St
     }
 
 
-def _partitions(spark: SparkSession, metas: Mapping[StorePath, SnapshotMeta]) -> DataFrame:
-    return snapshot_files.data_frame_of_all(spark, metas, "partitions").select(
+def _partitions(rows: DataFrame) -> DataFrame:
+    return rows.select(
         "at",
         *PARTITION,
         F.array_except(F.array_union("replicas", "adding"), "removing").alias("replicas"),
@@ -57,10 +61,6 @@ def _partitions(spark: SparkSession, metas: Mapping[StorePath, SnapshotMeta]) ->
         "isr",
         "bytes",
     )
-
-
-def _brokers(spark: SparkSession, metas: Mapping[StorePath, SnapshotMeta]) -> DataFrame:
-    return snapshot_files.data_frame_of_all(spark, metas, "brokers").select("at", "broker", "rack", "live")
 
 
 def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataFrame:
