@@ -9,7 +9,8 @@ Tags        Tagged fields name topic and partition (the proposal leaves both to 
             progress as of the last sample of the brokers' log dirs (see core.reassignment.progress), the route and
             the reason. A move of the same partition that waits in the queue is told with the one in flight: its target,
             route and reason. The answer to an empty list says why reassignments are disabled (KIP-236), if they are,
-            and has the figures of the last hour and the last day where the request asks for them.
+            and has the figures of the last hour and the last day, and the version of the server with the state of
+            brokers, where the request asks for them.
 Speed       A topic's descriptions are cached until one of its partitions, a throttle or the sample changes; a
             single description until one of its own values changes. A topic with such a waiting move is put together
             each time. So clients can watch ten thousand moves once a
@@ -37,6 +38,7 @@ from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.throttling.controller_state import BrokerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, DescribeReassignmentsResponse
@@ -69,7 +71,7 @@ async def handle(
     asked: Asked | None = None
     if request.topic_reassignments is not None:
         if not request.topic_reassignments:
-            return await _state(controller, include_history=request.include_history)
+            return await _no_moves(controller, request)
         asked = await in_turns(_asked(request.topic_reassignments))
     parts: dict[str, Described] = {}
     missing: list[Missing] = []
@@ -133,9 +135,10 @@ def _describe(controller: ControllerPort, missing: "Sequence[Missing]", asked: A
         one.found.append(_FRAGMENTS.description(one.topic, index, partition, one.cache_key.throttles, figures, waiting))
 
 
-async def _state(controller: ControllerPort, *, include_history: bool) -> DescribeReassignmentsResponse:
-    """No moves, only what holds for all of them."""
+async def _no_moves(controller: ControllerPort, request: DescribeReassignmentsRequest) -> DescribeReassignmentsResponse:
+    """Only what holds for all moves."""
     disabled = await controller.reassignments_disabled()
+    state = controller.state() if request.include_state else None
     return DescribeReassignmentsResponse(
         version=0,
         throttle_time_ms=0,
@@ -143,8 +146,24 @@ async def _state(controller: ControllerPort, *, include_history: bool) -> Descri
         error_message=None,
         descriptions=[],
         disabled_reason=None if disabled is None else disabled.message,
-        history=await in_turns(_spans(controller.history())) if include_history else [],
+        history=await in_turns(_spans(controller.history())) if request.include_history else [],
+        server_version=None if state is None else state.version,
+        brokers=[] if state is None else await in_turns(_brokers(state.brokers)),
     )
+
+
+def _brokers(states: Mapping[int, BrokerState]) -> Steps[list[DescribeReassignmentsResponse.BrokerState]]:
+    found = []
+    for (broker, state), pause in paced(states.items()):
+        if pause:
+            yield
+        rate = _known(state.leased_rate)
+        found.append(
+            DescribeReassignmentsResponse.BrokerState(
+                version=0, broker_id=broker, leased_rate=rate, shutting_down=state.is_shutting_down
+            )
+        )
+    return found
 
 
 def _spans(history: Sequence[PastFigures]) -> Steps[list[DescribeReassignmentsResponse.HistorySpan]]:

@@ -29,6 +29,7 @@ from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 
 TOPICS = "topics"
@@ -164,6 +165,9 @@ class ControllerPort(Protocol):
 
     def history(self) -> Sequence[PastFigures]:
         """Figures of all moves in the past, by span, as far as this process was the controller then."""
+
+    def state(self) -> ControllerState:
+        """The version of this process, and what it knows of brokers."""
 
     def samples(self) -> int:
         """The number of the last sample: every sample has another number."""

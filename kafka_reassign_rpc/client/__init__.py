@@ -13,6 +13,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     enable_disable_calls               whether new moves may start
     event_calls, self_healing_calls    recorded events; failed brokers and their repairs
     history_calls                      figures of the past
+    controller_state_calls             the version of the controller, and what it alone knows of brokers
     running_servers                    a client of each server that runs
     metadata_calls                     nodes and topics
     config_calls, throttle_configs     dynamic configs; those that throttle moves
@@ -54,6 +55,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.throttling.controller_state import BrokerState, ControllerState
 
 __all__ = [
     "MOVING",
@@ -61,7 +63,9 @@ __all__ = [
     "WAITING",
     "AsyncReassignmentClient",
     "BrokerRepair",
+    "BrokerState",
     "ClusterNode",
+    "ControllerState",
     "Event",
     "EventPage",
     "FailedBroker",

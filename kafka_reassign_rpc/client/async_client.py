@@ -9,6 +9,7 @@ from kafka.admin import KafkaAdminClient
 
 from kafka_reassign_rpc.client import (
     config_calls,
+    controller_state_calls,
     election_calls,
     enable_disable_calls,
     event_calls,
@@ -39,6 +40,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, R
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 
 T = TypeVar("T")
 
@@ -186,6 +188,10 @@ class AsyncReassignmentClient:
     async def history(self) -> list[PastFigures]:
         """See ReassignmentClient.history."""
         return await self._run(history_calls.history, self._timeout_ms)
+
+    async def controller_state(self) -> ControllerState:
+        """See ReassignmentClient.controller_state."""
+        return await self._run(controller_state_calls.controller_state, self._timeout_ms)
 
     async def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
         """See ReassignmentClient.heal_broker."""

@@ -9,6 +9,7 @@ from kafka.admin import KafkaAdminClient
 
 from kafka_reassign_rpc.client import (
     config_calls,
+    controller_state_calls,
     election_calls,
     enable_disable_calls,
     event_calls,
@@ -39,6 +40,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, R
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 
 T = TypeVar("T")
 
@@ -232,6 +234,13 @@ class ReassignmentClient:
         Empty if the server keeps none. Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
         """
         return self._run(history_calls.history, self._timeout_ms)
+
+    def controller_state(self) -> ControllerState:
+        """The version of the controller, the rates of its throttle leases, and the brokers in controlled shutdown.
+
+        Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server, or one that does not tell it yet.
+        """
+        return self._run(controller_state_calls.controller_state, self._timeout_ms)
 
     def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
         """Move the replicas of a failed broker to other brokers now, without waiting for failure.interval.ms.

@@ -1781,12 +1781,14 @@ class DescribeReassignmentsRequest(Message, RequestFor[DescribeReassignmentsResp
     topic_reassignments: list[DescribeReassignmentsTopic] | None
     timeout_ms: int
     include_history: bool
+    include_state: bool
     def __init__(
         self,
         *,
         topic_reassignments: Sequence[DescribeReassignmentsTopic | tuple[object, ...]] | None = ...,
         timeout_ms: int = ...,
         include_history: bool = ...,
+        include_state: bool = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -1879,12 +1881,27 @@ class DescribeReassignmentsResponse(Message):
             version: int | None = ...,
         ) -> None: ...
 
+    class BrokerState(Structure):
+        broker_id: int
+        leased_rate: int
+        shutting_down: bool
+        def __init__(
+            self,
+            *,
+            broker_id: int = ...,
+            leased_rate: int = ...,
+            shutting_down: bool = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
     throttle_time_ms: int
     error_code: int
     error_message: str | None
     descriptions: list[ReassignmentDescription]
     disabled_reason: str | None
     history: list[HistorySpan]
+    server_version: str | None
+    brokers: list[BrokerState]
     def __init__(
         self,
         *,
@@ -1894,6 +1911,8 @@ class DescribeReassignmentsResponse(Message):
         descriptions: Sequence[ReassignmentDescription | tuple[object, ...]] = ...,
         disabled_reason: str | None = ...,
         history: Sequence[HistorySpan | tuple[object, ...]] = ...,
+        server_version: str | None = ...,
+        brokers: Sequence[BrokerState | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
 

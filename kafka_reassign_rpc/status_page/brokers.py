@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Generator, Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster
-from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_of
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_of, set_by
 from kafka_reassign_rpc.status_page.copy_rates import CopyRateTracker
 from kafka_reassign_rpc.status_page.documents import Brokers, BrokerStatus, Throttle
 from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
@@ -78,5 +78,4 @@ def _throttle(cluster: Cluster, broker: int, name: str) -> Throttle | None:
     found = rate_of(name, cluster.broker_configs.get(str(broker), {}), cluster.default_configs)
     if found is None:
         return None
-    by: Literal["lease", "config"] = "lease" if cluster.leases.rate(broker) == int(found) else "config"
-    return Throttle(int(found), by)
+    return Throttle(int(found), set_by(int(found), cluster.leases.rate(broker)))

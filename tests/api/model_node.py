@@ -41,6 +41,7 @@ from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 
 NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
@@ -118,6 +119,7 @@ class ModelController:
         self.raises: Exception | None = None
         self.disabled: KafkaError | None = None
         self.past: list[PastFigures] = []
+        self.told = ControllerState("1.2.3", {})
         self.refuses_topics = False
         self.health = HealingStatus(None, False, None, (), 0, 0)
         self.repair = Repair((), {}, 0)
@@ -197,6 +199,9 @@ class ModelController:
 
     def history(self) -> Sequence[PastFigures]:
         return self.past
+
+    def state(self) -> ControllerState:
+        return self.told
 
     def samples(self) -> int:
         return self.sampled

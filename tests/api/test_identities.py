@@ -19,6 +19,7 @@ from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.round.replay import put_partition
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, Cluster, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.throttling.controller_state import BrokerState, ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
@@ -123,6 +124,24 @@ async def test_sv_11_asked_for_no_moves_it_tells_figures_of_the_past_where_they_
     ] == [(5, 1, 2, 3, 4, 5, 6), (15, 1, 2, -1, -1, -1, -1)]
     request.include_history = False
     assert not (await ask(asked, request, 0)).history
+
+
+async def test_sv_11_asked_for_no_moves_it_tells_its_version_and_states_of_brokers_where_they_are_asked_for() -> None:
+    asked = node()
+    asked.controller.told = ControllerState(
+        "1.2.3", {3: BrokerState(500), 4: BrokerState(None, True), 5: BrokerState(0, True)}
+    )
+    request = DescribeReassignmentsRequest(version=0, timeout_ms=1, topic_reassignments=[], include_state=True)
+    answer = await ask(asked, request, 0)
+    assert answer.server_version == "1.2.3"
+    assert [(one.broker_id, one.leased_rate, one.shutting_down) for one in answer.brokers] == [
+        (3, 500, False),
+        (4, -1, True),
+        (5, 0, True),
+    ]
+    request.include_state = False
+    answer = await ask(asked, request, 0)
+    assert (answer.server_version, answer.brokers) == (None, [])
 
 
 async def test_240_2_a_rate_counts_only_for_replicas_that_the_topic_names_and_a_broker_has_or_inherits() -> None:

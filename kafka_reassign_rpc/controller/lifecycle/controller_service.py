@@ -23,6 +23,7 @@ from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, ClusterFigures, figures_of
+from kafka_reassign_rpc.controller.telemetry.metrics import build_version
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
@@ -35,6 +36,7 @@ from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.throttling.controller_state import ControllerState, broker_states
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.status_page.server_view import TermView
 
@@ -172,6 +174,9 @@ class ControllerService:
     def history(self) -> Sequence[PastFigures]:
         now, at = time.monotonic(), time.time_ns() // 1_000_000
         return [self._history.past(name, now, at) for name in SPANS]
+
+    def state(self) -> ControllerState:
+        return ControllerState(build_version(), broker_states(self._active().loop.cluster))
 
     @property
     def totals(self) -> Totals:

@@ -6,6 +6,7 @@ over partitions: the cluster knows how many of them move. `metric_catalogue` has
 
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
@@ -212,6 +213,7 @@ def _seconds(ms: int) -> float:
     return -1 if ms < 0 else ms / 1000
 
 
+@cache
 def build_version() -> str:
     """The version of this product, as installed."""
     try:

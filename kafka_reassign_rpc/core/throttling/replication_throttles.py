@@ -7,6 +7,7 @@ Sources: kafka.server.TopicConfigHandler.parseThrottledPartitions, BrokerConfigH
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Literal
 
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -46,6 +47,12 @@ def rate_of(name: str, own: Configs, default: Configs) -> float | None:
         if value is not None:
             return float(value)
     return None
+
+
+def set_by(rate: int, leased: int | None) -> Literal["lease", "config"]:
+    """Whether the controller has set the rate in force on a broker for its leases, or somebody else has. `leased`: the
+    rate of the leases there, if there are any."""
+    return "lease" if rate == leased else "config"
 
 
 _NO_CONFIGS: Configs = {}
