@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.client import (
+    BrokerState,
+    ControllerState,
     Event,
     HealingStatus,
     KafkaError,
@@ -27,7 +29,7 @@ from kafka_reassign_rpc.client.move_progress import Listed, ProgressSnapshot, br
 from kafka_reassign_rpc.core.events.move_requesters import MoveRequesters
 from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER
-from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, set_by
 from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_list, action_watch, history_plots
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.merged_events import newest_events
@@ -54,7 +56,12 @@ EVENTS_READ = 2_000
 """Of each server: they tell who asked for moves."""
 LONGEST, LONGEST_NAME, LONGEST_REASON, LONGEST_EVENT = 120, 50, 60, 400
 """Characters: of a text; in the table of a partition, a requester or a rack, and of a reason; of an event's line."""
+LONGEST_SHUTTING_DOWN = 65
+"""Characters of their ids: with the words before them they fit into 80 columns."""
 UNKNOWN = "unknown"
+OF_A_LEASE = "*"
+"""Marks a throttle."""
+NO_BROKER_STATE = BrokerState()
 NO_CAP = "none"
 """Of a cap that is not set, for people; JSON has null, as the API of the status page."""
 
@@ -67,7 +74,7 @@ class Seen(NamedTuple):
     leaders                      of the partitions that move
     configs                      those of all brokers under "", and of each broker
     events                       None where there are none
-    disabled, healing, history   None where the controller does not tell
+    disabled, healing, history   None where the controller does not tell; so is `state`
     """
 
     cluster_id: str
@@ -83,6 +90,7 @@ class Seen(NamedTuple):
     disabled: str | None
     healing: HealingStatus | None
     history: Sequence[PastFigures] | None
+    state: ControllerState | None
 
 
 def run(context: ActionContext, *, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -108,11 +116,12 @@ def _read(context: ActionContext, sleep: Callable[[float], None]) -> Seen:
 
     counts = count_partitions(topics(), listed)
     rates = _rates(context, listed, leaders, sleep)
-    events, healing, disabled, history = None, None, None, None
+    events, healing, disabled, history, state = None, None, None, None, None
     with suppress(UnsupportedHere):
         healing = client.healing_status()
         disabled = client.why_disabled()
         history = client.history() or None
+        state = client.controller_state()
     if healing is not None:
         with suppress(KafkaError):  # a server may keep no event log
             events = newest_events(client, context.client_of, action_events.say, EVENTS_READ)
@@ -133,6 +142,7 @@ def _read(context: ActionContext, sleep: Callable[[float], None]) -> Seen:
         disabled,
         healing,
         history,
+        state,
     )
 
 
@@ -157,6 +167,8 @@ def lines(seen: Seen, blocks: str = history_plots.BLOCKS) -> Iterator[str]:
     role = f"controller {seen.controller}" + ("" if seen.healing else " (not a kafka-reassign-rpc server)")
     role += ("" if epoch is None else f", epoch {epoch}") + ("" if since is None else f", since {_time(since)}")
     yield f"cluster {_plain(seen.cluster_id)}: {role}"
+    if seen.state is not None:
+        yield f"kafka-reassign-rpc {_plain(seen.state.version)}"
     under, offline = seen.counts.under_replicated, seen.counts.offline
     yield f"{counted(under, 'partition', 'are')} under-replicated, {offline} {agreeing(offline, 'are')} offline"
     yield seen.disabled or "New moves may start."
@@ -211,9 +223,11 @@ def _move_lines(seen: Seen) -> Iterator[str]:
         yield f"… and {len(moves) - MOVES_SHOWN} more (--json shows all)"
 
 
-def _broker_lines(seen: Seen) -> list[str]:
+def _broker_lines(seen: Seen) -> Iterator[str]:
+    """The table, and what its columns have no room for: a lease is a mark, a shutdown a line."""
     rows = [("BROKER", "RACK", "IN", "OUT", "THROTTLE IN", "THROTTLE OUT", "REPLICAS", "LEADERS")]
-    for broker in brokers_of(seen):
+    brokers = brokers_of(seen)
+    for broker in brokers:
         alive = broker["alive"]
         rows.append(
             (
@@ -221,13 +235,18 @@ def _broker_lines(seen: Seen) -> list[str]:
                 _plain(broker["rack"] or ("none" if alive else UNKNOWN), LONGEST_NAME),
                 _rate(broker["bytes_in_per_second"]),
                 _rate(broker["bytes_out_per_second"]),
-                _throttle(seen, broker["broker"], broker["throttle_in"]),
-                _throttle(seen, broker["broker"], broker["throttle_out"]),
+                _throttle(seen, broker["broker"], broker["throttle_in"], broker["throttle_in_by"]),
+                _throttle(seen, broker["broker"], broker["throttle_out"], broker["throttle_out_by"]),
                 str(broker["replicas"]),
                 str(broker["leaders"]),
             )
         )
-    return text_format.table(rows)
+    yield from text_format.table(rows)
+    if any(broker["throttle_in_by"] or broker["throttle_out_by"] for broker in brokers):
+        yield f"Throttles: {OF_A_LEASE} by a lease of moves, else by a config."
+    shutting_down = [str(broker["broker"]) for broker in brokers if broker["shutting_down"]]
+    if shutting_down:
+        yield f"Shutting down: {abridged(', '.join(shutting_down), LONGEST_SHUTTING_DOWN)}"
 
 
 def _plain(text: str, limit: int = LONGEST) -> str:
@@ -269,11 +288,11 @@ def _rate(bytes_per_second: int | None) -> str:
     return UNKNOWN if bytes_per_second is None else f"{text_format.size(bytes_per_second)}/s"
 
 
-def _throttle(seen: Seen, broker: int, bytes_per_second: int | None) -> str:
+def _throttle(seen: Seen, broker: int, bytes_per_second: int | None, by: str | None) -> str:
     """A broker that is dead, or does not answer, has told nothing of its own configs."""
     if bytes_per_second is None and isinstance(seen.configs.get(str(broker)), list):
         return "none"
-    return _rate(bytes_per_second)
+    return _rate(bytes_per_second) + (f" {OF_A_LEASE}" if by == "lease" else "")
 
 
 def _time(ms: int) -> str:
@@ -292,20 +311,30 @@ def _cap(seen: Seen, name: str) -> str | None:
 def brokers_of(seen: Seen) -> list[dict[str, Any]]:
     """The brokers that are registered or hold replicas; None: not known, or no throttle."""
     server = {seen.controller} if seen.healing is not None and not seen.counts.replicas[seen.controller] else set()
-    return [
-        {
-            "broker": broker,
-            "alive": broker in seen.racks,
-            "rack": seen.racks.get(broker),
-            "bytes_in_per_second": seen.rates.into.get(broker, 0),
-            "bytes_out_per_second": seen.rates.out_of.get(broker, 0),
-            "throttle_in": _throttle_of(seen, broker, FOLLOWER_RATE),
-            "throttle_out": _throttle_of(seen, broker, LEADER_RATE),
-            "replicas": seen.counts.replicas[broker],
-            "leaders": seen.counts.leaders[broker],
-        }
-        for broker in sorted({*seen.racks, *seen.counts.replicas} - server)
-    ]
+    return [_broker(seen, broker) for broker in sorted({*seen.racks, *seen.counts.replicas} - server)]
+
+
+def _broker(seen: Seen, broker: int) -> dict[str, Any]:
+    state = None if seen.state is None else seen.state.brokers.get(broker, NO_BROKER_STATE)
+    throttle_in, throttle_out = _throttle_of(seen, broker, FOLLOWER_RATE), _throttle_of(seen, broker, LEADER_RATE)
+    return {
+        "broker": broker,
+        "alive": broker in seen.racks,
+        "shutting_down": None if state is None else state.is_shutting_down,
+        "rack": seen.racks.get(broker),
+        "bytes_in_per_second": seen.rates.into.get(broker, 0),
+        "bytes_out_per_second": seen.rates.out_of.get(broker, 0),
+        "throttle_in": throttle_in,
+        "throttle_in_by": _set_by(throttle_in, state),
+        "throttle_out": throttle_out,
+        "throttle_out_by": _set_by(throttle_out, state),
+        "replicas": seen.counts.replicas[broker],
+        "leaders": seen.counts.leaders[broker],
+    }
+
+
+def _set_by(rate: int | None, state: BrokerState | None) -> str | None:
+    return None if rate is None or state is None else set_by(rate, state.leased_rate)
 
 
 def _throttle_of(seen: Seen, broker: int, name: str) -> int | None:
@@ -325,6 +354,7 @@ def document(seen: Seen) -> dict[str, Any]:
     return {
         "cluster": seen.cluster_id,
         "controller": {"id": seen.controller, "epoch": epoch, "since": since},
+        "version": None if seen.state is None else seen.state.version,
         "under_replicated": seen.counts.under_replicated,
         "offline": seen.counts.offline,
         "disabled": seen.disabled,

@@ -3,6 +3,8 @@
 import io
 import json
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,6 +12,8 @@ from typing import Any, cast
 import pytest
 
 from kafka_reassign_rpc.client import (
+    BrokerState,
+    ControllerState,
     KafkaError,
     LogDirs,
     PartitionInfo,
@@ -22,11 +26,13 @@ from kafka_reassign_rpc.client import (
     ReplicaLogDir,
     TopicPartition,
 )
-from kafka_reassign_rpc.client.config_calls import Configs
+from kafka_reassign_rpc.client.config_calls import Config, Configs
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest
 from kafka_reassign_rpc.reassign_command import action_status
 from kafka_reassign_rpc.reassign_command.action_status import Seen, lines
 from kafka_reassign_rpc.reassign_command.merged_events import newest_events
@@ -41,7 +47,7 @@ from kafka_reassign_rpc.reassign_command.status_figures import (
     originals,
     requesters,
 )
-from tests.controller.cluster import RATE, SIZE, cluster
+from tests.controller.cluster import RATE, SIZE, Cluster, cluster
 from tests.http_client import get
 from tests.reassign_command.run_command import Command
 from tests.reassign_command.test_events import Servers, event
@@ -109,7 +115,7 @@ def test_sv_11_of_a_broker_that_tells_nothing_rack_and_throttle_are_unknown_not_
     configs: dict[str, Configs | KafkaError] = {"": [], "1": [], "2": PolicyViolation("no")}
     nothing = ProgressSnapshot({}, Progress(0, 0), 0, {})
     rates = CopyRates({}, {})
-    seen = Seen("c", 7, {1: None, 2: "r2"}, {}, nothing, {}, counts, rates, configs, None, None, None, None)
+    seen = Seen("c", 7, {1: None, 2: "r2"}, {}, nothing, {}, counts, rates, configs, None, None, None, None, None)
     found = [line.split() for line in lines(seen)]
     assert ["1", "none", "0", "B/s", "0", "B/s", "none", "none", "1", "0"] in found
     assert ["2", "r2", "0", "B/s", "0", "B/s", "unknown", "unknown", "1", "0"] in found
@@ -126,7 +132,7 @@ def test_sv_11_a_terminal_without_blocks_gets_plots_of_other_characters(
     points = [Point(0, 0, 0, None, None, None, None), Point(3_600_000, 5, 0, None, None, None, None)]
     history = [PastFigures(3_600_000, 10_000, 3_600_000, points)]
     nothing, counts = ProgressSnapshot({}, Progress(0, 0), 0, {}), PartitionCounts(Counter(), Counter(), 0, 0)
-    seen = Seen("c", 7, {}, {}, nothing, {}, counts, CopyRates({}, {}), {"": []}, None, None, None, history)
+    seen = Seen("c", 7, {}, {}, nothing, {}, counts, CopyRates({}, {}), {"": []}, None, None, None, history, None)
     monkeypatch.setattr(action_status, "_read", lambda *_: seen)
     stream = io.BytesIO()
     context: Any = SimpleNamespace(output=Output(io.TextIOWrapper(stream, encoding=encoding), as_json=False))
@@ -146,7 +152,7 @@ def test_sv_11_tens_of_thousands_of_the_longest_names_make_a_short_table_whose_r
     configs: dict[str, Configs | KafkaError] = {"": [], "1": []}
     listed = dict.fromkeys(names, move)
     rates = CopyRates({}, {})
-    seen = Seen("c", 7, {1: "r" * 300}, listed, snapshot, {}, counts, rates, configs, events, None, None, None)
+    seen = Seen("c", 7, {1: "r" * 300}, listed, snapshot, {}, counts, rates, configs, events, None, None, None, None)
     found = list(lines(seen))
     assert len(found) < 90
     assert max(map(len, found)) <= 400
@@ -177,26 +183,91 @@ def test_sv_11_the_newest_events_are_those_of_all_servers_that_answer() -> None:
         newest_events(client, servers.connect, said.append, 3)
 
 
-async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: str, tmp_path: Path) -> None:
+def test_sv_11_leases_are_marked_and_brokers_that_shut_down_named_within_80_columns() -> None:
+    def rates(leader: int, follower: int) -> Configs:
+        return [Config(LEADER_RATE, str(leader)), Config(FOLLOWER_RATE, str(follower))]
+
+    brokers = range(1, 41)
+    counts = PartitionCounts(Counter(dict.fromkeys(brokers, 100_000)), Counter(), 0, 0)
+    configs: dict[str, Configs | KafkaError] = {"": [], **{str(one): rates(99_900_000, 1_000) for one in brokers}}
+    copied = CopyRates(dict.fromkeys(brokers, 99_900_000), dict.fromkeys(brokers, 99_900_000))
+    nothing = ProgressSnapshot({}, Progress(0, 0), 0, {})
+    states = dict.fromkeys(brokers, BrokerState(None, True)) | {1: BrokerState(99_900_000), 2: BrokerState(5)}
+    state = ControllerState("1.2.3\x1b", states)
+    seen = Seen(
+        "c", 7, dict.fromkeys(brokers, "r"), {}, nothing, {}, counts, copied, configs, None, None, None, None, state
+    )
+    found = list(lines(seen))
+    assert "kafka-reassign-rpc 1.2.3\\x1b" in found
+    first, second = (line for line in found if line.startswith(("1 ", "2 ")))
+    assert first.count("99.9 MB/s *") == first.count("*") == 1
+    assert "*" not in second
+    assert "Throttles: * by a lease of moves, else by a config." in found
+    [named] = [line for line in found if line.startswith("Shutting down: ")]
+    assert named.startswith("Shutting down: 3, 4, 5, ")
+    assert named.endswith(", 39, 40")
+    heading = next(number for number, line in enumerate(found) if line.startswith("BROKER"))
+    assert max(map(len, found[heading : found.index(named) + 1])) == 80
+    told = action_status.document(seen)
+    assert told["version"] == "1.2.3\x1b"
+    assert [(one["throttle_in_by"], one["throttle_out_by"], one["shutting_down"]) for one in told["brokers"][:3]] == [
+        ("config", "lease", False),
+        ("config", "config", False),
+        ("config", "config", True),
+    ]
+
+
+def test_sv_11_where_a_controller_tells_no_state_of_brokers_there_is_no_word_about_it() -> None:
+    set_rate: Configs = [Config(LEADER_RATE, "1")]
+    counts = PartitionCounts(Counter({1: 1}), Counter(), 0, 0)
+    nothing, configs = ProgressSnapshot({}, Progress(0, 0), 0, {}), {"": [], "1": set_rate}
+    seen = Seen("c", 1, {1: None}, {}, nothing, {}, counts, CopyRates({}, {}), configs, None, None, None, None, None)
+    text = "\n".join(lines(seen))
+    assert "1 B/s" in text
+    assert not [word for word in ("lease", "Shutting", "kafka-reassign-rpc 1", "*") if word in text]
+    told = action_status.document(seen)
+    [broker] = told["brokers"]
+    assert (told["version"], broker["throttle_out"]) == (None, 1)
+    assert (broker["throttle_out_by"], broker["shutting_down"]) == (None, None)
+
+
+@asynccontextmanager
+async def world_with_moves(zk_connect: str, tmp_path: Path) -> AsyncIterator[Cluster]:
+    """Two moves in flight that are stalled, one that waits for them."""
     async with cluster(
-        zk_connect, sampling=Sampling(interval_s=0.2), metrics=True, event_log=tmp_path / "events"
+        zk_connect,
+        sampling=Sampling(interval_s=0.2, stall_s=0.4),
+        metrics=True,
+        status_page="full",
+        event_log=tmp_path / "events",
     ) as world:
-        command = Command(world.bootstrap)
         await world.create_topic("held", {0: (2, 1), 1: (1, 2)}, held=True)
         await world.create_topic("other", {0: (1, 2)})
-        await world.configure("brokers", "<default>", {RATE: "1", MAX_PER_CLUSTER: "2"})
-        await world.alter({("held", 0): (3, 4), ("held", 1): (3, 2)}, reason="TICKET-7 \x1b[31m")
+        await world.configure("brokers", "<default>", {RATE: "0", MAX_PER_CLUSTER: "2"})
+        await world.alter({("held", 0): (3, 4), ("held", 1): (3, 2)}, reason="TICKET-7 \x1b[31m", throttle=5_000)
         await world.alter({("other", 0): (3, 4)}, reason="later")
 
         async def told() -> bool:
-            totals = json.loads((await get(world.metrics_address, "/api/v1/status")).body)["totals"]
-            return bool(totals["bytes_total"] == 3 * SIZE and totals["waiting"] == {"rpc": 1})
+            totals = (await of_page(world, "status"))["totals"]
+            return (totals["bytes_total"], totals["waiting"], totals["stalled"]) == (3 * SIZE, {"rpc": 1}, 2)
 
         await eventually(told)
+        yield world
+
+
+async def of_page(world: Cluster, path: str) -> Any:
+    """What the status page has from there."""
+    answer = await get(world.metrics_address, f"/api/v1/{path}")
+    assert answer.status == 200, answer.body
+    return json.loads(answer.body)
+
+
+async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: str, tmp_path: Path) -> None:
+    async with world_with_moves(zk_connect, tmp_path) as world:
+        command = Command(world.bootstrap)
 
         async def points(span: str) -> list[dict[str, Any]]:
-            history = json.loads((await get(world.metrics_address, f"/api/v1/history?span={span}")).body)
-            return [{**one, "at": 0} for one in history["points"]]
+            return [{**one, "at": 0} for one in (await of_page(world, f"history?span={span}"))["points"]]
 
         async def are_noted() -> bool:
             return any(one["in_flight"] == 2 for one in await points("hour"))
@@ -221,7 +292,7 @@ async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: st
         assert all(one["who"].startswith("User:ANONYMOUS as test") for one in found["moves"])
         brokers = {one["broker"]: one for one in found["brokers"]}
         assert sorted(brokers) == [1, 2, 3, 4, 5]
-        assert (brokers[3]["throttle_in"], brokers[3]["throttle_out"]) == (1, None)
+        assert (brokers[3]["throttle_in"], brokers[3]["throttle_out"]) == (0, 5_000)
         assert sum(one["leaders"] for one in brokers.values()) == 3
         times = [one["at"] for one in found["events"]]
         assert times
@@ -235,15 +306,96 @@ async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: st
             "controller 1000, epoch ",
             "New moves may start.",
             f"{MAX_PER_CLUSTER}=2",
-            "2 moves in flight, 1 waiting",
+            "2 moves in flight, 2 stalled, 1 waiting",
             "TICKET-7 \\x1b[31m, by rpc",
             "The last hour, 20",
             "In flight         ",
             "The last day, 20",
             "waits",
             "THROTTLE IN",
-            "1 B/s",
+            "5.0 kB/s *",
             "Healing is off",
         ):
             assert part in text, part
         assert "\x1b" not in text
+
+
+async def test_sv_11_each_item_of_the_status_page_is_the_same_by_the_command(zk_connect: str, tmp_path: Path) -> None:
+    async with world_with_moves(zk_connect, tmp_path) as world:
+        await world.configure("brokers", "5", {LEADER_RATE: "7000"})
+        epoch = world.fleets[5].brokers[5].broker_epoch
+        asked = ControlledShutdownRequest(version=3, broker_id=5, broker_epoch=epoch)
+        assert (await world.ask(asked, 3)).error_code == 0, "the broker itself does not know, and stays"
+
+        async def are_set() -> bool:
+            by = {
+                (one["id"], (one["throttle_out"] or {}).get("by"))
+                for one in (await of_page(world, "brokers"))["brokers"]
+            }
+            return by == {(1, "lease"), (2, "lease"), (3, "lease"), (4, "lease"), (5, "config")}
+
+        await eventually(are_set)
+        found = await Command(world.bootstrap).json("--status")
+        status, moves, brokers = [await of_page(world, path) for path in ("status", "moves", "brokers")]
+        events = await of_page(world, f"events?limit={action_status.EVENTS_SHOWN}")
+
+        totals, healing, caps = status["totals"], status["healing"], status["caps"]
+        assert found["version"] == status["version"]
+        assert found["cluster"] == status["cluster"]
+        assert found["controller"] == {key: status["controller"][key] for key in ("id", "epoch", "since")}
+        assert (status["enabled"], found["disabled"]) == (True, status["disabled_by"])
+        assert {name: value and int(value) for name, value in found["caps"].items()} == {
+            MAX_PER_BROKER: caps["moves_per_broker"],
+            MAX_PER_CLUSTER: caps["moves_per_cluster"],
+            MAX_BYTES_IN_FLIGHT: caps["bytes_in_flight"],
+        }
+        assert sum(one["alive"] for one in found["brokers"]) == status["brokers_live"]
+        states = Counter(one["state"] for one in found["moves"])
+        routes = Counter(one["route"] for one in found["moves"] if one["state"] == "waiting")
+        assert (states["moving"], routes) == (totals["in_flight"], totals["waiting"])
+        assert found["waiting"] == sum(totals["waiting"].values())
+        for item in ("stalled", "under_replicated", "offline"):
+            assert found[item] == totals[item], item
+        assert found["total"]["total_bytes"] == totals["bytes_total"]
+        assert found["total"]["total_bytes"] - found["total"]["done_bytes"] == totals["bytes_left"]
+        assert found["healing"]["intervalMs"] == healing["interval_ms"]
+        assert found["healing"]["paused"] == healing["paused"]
+        assert found["healing"]["heldBack"] == healing["held_back"]
+        assert found["healing"]["waitingMoves"] == healing["waiting"]
+        assert found["healing"]["activeMoves"] == healing["in_flight"]
+        assert found["healing"]["failedBrokers"] == healing["failed"] == []
+        assert found["healing"]["problems"] == healing["problems"]
+        assert [item_of_move(one) for one in found["moves"]] == sorted(map(move_on_page, moves["moves"]))
+        assert [broker_on_page(one) for one in brokers["brokers"]] == found["brokers"]
+        assert [one["seq"] for one in found["events"]] == [one["seq"] for one in reversed(events["events"])]
+        assert [one["shutting_down"] for one in found["brokers"]] == [False, False, False, False, True]
+
+        text = (await Command(world.bootstrap)("--status")).out
+        assert f"kafka-reassign-rpc {status['version']}\n" in text
+        assert text.count("5.0 kB/s *") == 4
+        assert "7.0 kB/s  " in text
+        assert "Throttles: * by a lease of moves, else by a config.\nShutting down: 5\n" in text
+
+
+def item_of_move(one: dict[str, Any]) -> tuple[Any, ...]:
+    keys = "topic", "partition", "state", "adding", "removing", "leader", "reason", "route", "since", "who"
+    return (*(one[key] for key in keys), one.get("done_bytes"), one.get("total_bytes"), one.get("stalled"))
+
+
+def move_on_page(one: dict[str, Any]) -> tuple[Any, ...]:
+    """The same items. A move that waits has its size there alone."""
+    moves = one["state"] == "moving"
+    sizes = {"done_bytes": one["bytes_copied"], "total_bytes": one["bytes_total"]} if moves else {}
+    return item_of_move({**one, **sizes})
+
+
+def broker_on_page(one: dict[str, Any]) -> dict[str, Any]:
+    """As the command has it."""
+
+    def throttle(side: str) -> dict[str, Any]:
+        found = one[f"throttle_{side}"] or {"rate": None, "by": None}
+        return {f"throttle_{side}": found["rate"], f"throttle_{side}_by": found["by"]}
+
+    same = {key: one[key] for key in ("alive", "shutting_down", "rack", "replicas", "leaders")}
+    rates = {f"bytes_{side}_per_second": one[f"rate_{side}"] for side in ("in", "out")}
+    return {"broker": one["id"], **same, **rates, **throttle("in"), **throttle("out")}
