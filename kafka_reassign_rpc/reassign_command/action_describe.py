@@ -3,7 +3,6 @@
 Moves of one request stand together.
 """
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
@@ -27,6 +26,7 @@ from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, fro
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.support.bounded_text import printable
 from kafka_reassign_rpc.support.counted import plural
+from kafka_reassign_rpc.support.text_columns import wrapped
 
 Sizes = Mapping[TopicPartition, Progress]
 
@@ -136,14 +136,7 @@ def _waiting_lines(waiting: Listed) -> Iterator[str]:
 
 def _wrapped(text: str, indent: str, *, breaks: bool = False) -> list[str]:
     """Lines of `WIDTH` columns. Words stay whole, such as names of topics, unless longer ones may break."""
-    return textwrap.wrap(
-        printable(text),
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=f"{indent}  ",
-        break_long_words=breaks,
-        break_on_hyphens=False,
-    )
+    return wrapped(printable(text), WIDTH, first=indent, following=f"{indent}  ", breaks=breaks)
 
 
 def _rate(bytes_per_second: int) -> int | None:

@@ -12,6 +12,7 @@ bounded_log    lines of the log within limits
 error_text     errors for people
 counted        numbers with their nouns and verbs
 human_units    sizes and durations with units
+text_columns   the columns that text takes in a terminal, and lines of so many
 text_table     tables of plain text
 standard_output  the end of a command that cannot print
 slow_word      a word while something takes long

@@ -31,6 +31,7 @@ from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.options import OPTIONS
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
+from kafka_reassign_rpc.support.text_columns import width_of
 from tests.terminal import Terminal
 
 T = [TopicPartition("t", index) for index in range(30)]
@@ -129,6 +130,24 @@ def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str])
     assert "1 B of 2.0 PB, 11 d 13 h left; to 1001 (5.0 MB/s), 1002 (5.0 MB/s)" in shown
     assert "1003 (" not in shown, "it holds the partition already"
     assert f"{topic}-0 is stalled: because because" in shown
+
+
+def test_240_1_a_reason_in_wide_characters_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = "\u78c1\u76d8" * 60 + " a"
+    found = description("t", 0, 1_500, reason)
+    move = PartitionReassignment((1001, 1), (1001,), (1,), id=4_294_967_321, reason=reason)
+    client: Any = SimpleNamespace(
+        describe_reassignments=lambda _=None: {found.reassignment: found},
+        list_partition_reassignments=lambda _=None: {found.reassignment.topic_partition: move},
+        describe_log_dirs=lambda _: [],
+    )
+    context: Any = SimpleNamespace(client=client, output=Output(sys.stdout, as_json=False))
+    action_describe.run(context)
+    lines = capsys.readouterr().out.splitlines()
+    wide = [line for line in lines if "\u78c1" in line]
+    assert len(wide) == 4
+    assert [width_of(line) for line in wide[:-1]] == [80, 80, 80]
+    assert sum(line.count("\u78c1") for line in wide) == 60
 
 
 def test_240_1_a_longest_name_stays_whole_and_a_longest_word_of_a_reason_does_not(

@@ -1,0 +1,60 @@
+"""Columns of text in a terminal."""
+
+import textwrap
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kafka_reassign_rpc.support.text_columns import padded, width_of, wrapped
+from kafka_reassign_rpc.support.text_table import table
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("", 0), ("ab c", 4), ("\u4e2d\u6587", 4), ("\uff21", 2), ("\ud55c\uad6d", 4), ("e\u0301", 1), ("\u00e9", 1)],
+    ids=["nothing", "ascii", "chinese", "full_width", "korean", "combining", "accent"],
+)
+def test_sv_11_a_wide_character_takes_two_columns_and_a_combining_one_none(text: str, wanted: int) -> None:
+    assert width_of(text) == wanted
+    assert padded(text, 6) == text + " " * (6 - wanted)
+
+
+def test_sv_11_columns_of_a_table_stand_below_each_other_whatever_the_width_of_characters() -> None:
+    found = table([("RACK", "N"), ("\u4e2d\u6587\u4e2d", "1"), ("a", "2")])
+    assert found == ["RACK    N", "\u4e2d\u6587\u4e2d  1", "a       2"]
+
+
+def test_sv_11_words_of_wide_characters_are_wrapped_at_their_columns() -> None:
+    assert wrapped("to: \u4e2d\u6587\u4e2d\u6587 a", 7, first=" ", following="  ", breaks=True) == [
+        " to: \u4e2d",
+        "  \u6587\u4e2d",
+        "  \u6587 a",
+    ]
+    assert wrapped("to: \u4e2d\u6587\u4e2d\u6587 a", 7, first=" ", following="  ") == [
+        " to:",
+        "  \u4e2d\u6587\u4e2d\u6587",
+        "  a",
+    ]
+
+
+@example("aaaaa bbbbbbbbbb", True)  # the first line is full before the word that breaks
+@given(st.text("ab -", max_size=60), st.booleans())
+def test_sv_11_ascii_is_wrapped_as_textwrap_does_it(text: str, breaks: bool) -> None:
+    text = " ".join(["x", *text.split()])
+    found = textwrap.wrap(
+        text,
+        9,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        break_long_words=breaks,
+        break_on_hyphens=False,
+    )
+    assert wrapped(text, 9, first="  ", following="  ", breaks=breaks) == found
+
+
+@given(st.text("a\u4e2d\u0301 ", max_size=60))
+def test_sv_11_no_line_passes_its_columns_and_nothing_but_blanks_is_lost(text: str) -> None:
+    found = wrapped(text, 8, first="", following="  ", breaks=True)
+    assert max(map(width_of, found)) <= 8
+    assert "".join(found).replace(" ", "") == text.replace(" ", "")
