@@ -148,6 +148,8 @@ async def _no_moves(controller: ControllerPort, request: DescribeReassignmentsRe
         disabled_reason=None if disabled is None else disabled.message,
         history=await in_turns(_spans(controller.history())) if request.include_history else [],
         server_version=None if state is None else state.version,
+        controller_epoch=-1 if state is None else state.epoch,
+        controller_since=-1 if state is None else state.since,
         brokers=[] if state is None else await in_turns(_brokers(state.brokers)),
     )
 

@@ -236,7 +236,7 @@ class ReassignmentClient:
         return self._run(history_calls.history, self._timeout_ms)
 
     def controller_state(self) -> ControllerState:
-        """The version of the controller, the rates of its throttle leases, and the brokers in controlled shutdown.
+        """The version, epoch and election of the controller, its leased rates, and the brokers in controlled shutdown.
 
         Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server, or one that does not tell it yet.
         """

@@ -22,4 +22,4 @@ async def controller_state(router: RequestRouter, timeout_ms: int) -> Controller
     if answer.server_version is None:  # an earlier version, which passes over the tag
         raise UnsupportedHere(NO_STATE)
     states = {one.broker_id: BrokerState(known(one.leased_rate), one.shutting_down) for one in answer.brokers}
-    return ControllerState(answer.server_version, states)
+    return ControllerState(answer.server_version, answer.controller_epoch, answer.controller_since, states)

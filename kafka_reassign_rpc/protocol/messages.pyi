@@ -1902,6 +1902,8 @@ class DescribeReassignmentsResponse(Message):
     history: list[HistorySpan]
     server_version: str | None
     brokers: list[BrokerState]
+    controller_epoch: int
+    controller_since: int
     def __init__(
         self,
         *,
@@ -1913,6 +1915,8 @@ class DescribeReassignmentsResponse(Message):
         history: Sequence[HistorySpan | tuple[object, ...]] = ...,
         server_version: str | None = ...,
         brokers: Sequence[BrokerState | tuple[object, ...]] = ...,
+        controller_epoch: int = ...,
+        controller_since: int = ...,
         version: int | None = ...,
     ) -> None: ...
 

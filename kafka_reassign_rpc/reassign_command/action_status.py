@@ -163,7 +163,7 @@ def _rates(
 
 def lines(seen: Seen, blocks: str = history_plots.BLOCKS) -> Iterator[str]:
     """For people. `blocks`: the characters of plots."""
-    epoch, since = elected(seen.events or (), seen.controller)
+    epoch, since = _elected(seen)
     role = f"controller {seen.controller}" + ("" if seen.healing else " (not a kafka-reassign-rpc server)")
     role += ("" if epoch is None else f", epoch {epoch}") + ("" if since is None else f", since {_time(since)}")
     yield f"cluster {_plain(seen.cluster_id)}: {role}"
@@ -193,6 +193,13 @@ def lines(seen: Seen, blocks: str = history_plots.BLOCKS) -> Iterator[str]:
         yield "Events: the controller keeps none."
     else:
         yield from (_plain(action_events.line(event), LONGEST_EVENT) for event in seen.events[-EVENTS_SHOWN:])
+
+
+def _elected(seen: Seen) -> tuple[int | None, int | None]:
+    """The epoch of the controller and when it was elected (ms): the events of a long term do not go back so far."""
+    if seen.state is not None:
+        return seen.state.epoch, seen.state.since
+    return elected(seen.events or (), seen.controller)
 
 
 def _move_lines(seen: Seen) -> Iterator[str]:
@@ -348,7 +355,7 @@ def _throttle_of(seen: Seen, broker: int, name: str) -> int | None:
 def document(seen: Seen) -> dict[str, Any]:
     """For programs. Times in ms since 1970; null is what is not known."""
     who = requesters(seen.events or ())
-    epoch, since = elected(seen.events or (), seen.controller)
+    epoch, since = _elected(seen)
     progress = action_watch.document(seen.progress)
     figures = {(one["topic"], one["partition"]): one for one in progress.pop("moves")}
     return {

@@ -119,7 +119,7 @@ class ModelController:
         self.raises: Exception | None = None
         self.disabled: KafkaError | None = None
         self.past: list[PastFigures] = []
-        self.told = ControllerState("1.2.3", {})
+        self.told = ControllerState("1.2.3", 5, 6, {})
         self.refuses_topics = False
         self.health = HealingStatus(None, False, None, (), 0, 0)
         self.repair = Repair((), {}, 0)

@@ -129,11 +129,11 @@ async def test_sv_11_asked_for_no_moves_it_tells_figures_of_the_past_where_they_
 async def test_sv_11_asked_for_no_moves_it_tells_its_version_and_states_of_brokers_where_they_are_asked_for() -> None:
     asked = node()
     asked.controller.told = ControllerState(
-        "1.2.3", {3: BrokerState(500), 4: BrokerState(None, True), 5: BrokerState(0, True)}
+        "1.2.3", 7, 8, {3: BrokerState(500), 4: BrokerState(None, True), 5: BrokerState(0, True)}
     )
     request = DescribeReassignmentsRequest(version=0, timeout_ms=1, topic_reassignments=[], include_state=True)
     answer = await ask(asked, request, 0)
-    assert answer.server_version == "1.2.3"
+    assert (answer.server_version, answer.controller_epoch, answer.controller_since) == ("1.2.3", 7, 8)
     assert [(one.broker_id, one.leased_rate, one.shutting_down) for one in answer.brokers] == [
         (3, 500, False),
         (4, -1, True),
@@ -141,7 +141,8 @@ async def test_sv_11_asked_for_no_moves_it_tells_its_version_and_states_of_broke
     ]
     request.include_state = False
     answer = await ask(asked, request, 0)
-    assert (answer.server_version, answer.brokers) == (None, [])
+    assert (answer.server_version, answer.controller_epoch, answer.controller_since) == (None, -1, -1)
+    assert not answer.brokers
 
 
 async def test_240_2_a_rate_counts_only_for_replicas_that_the_topic_names_and_a_broker_has_or_inherits() -> None:

@@ -193,12 +193,13 @@ def test_sv_11_leases_are_marked_and_brokers_that_shut_down_named_within_80_colu
     copied = CopyRates(dict.fromkeys(brokers, 99_900_000), dict.fromkeys(brokers, 99_900_000))
     nothing = ProgressSnapshot({}, Progress(0, 0), 0, {})
     states = dict.fromkeys(brokers, BrokerState(None, True)) | {1: BrokerState(99_900_000), 2: BrokerState(5)}
-    state = ControllerState("1.2.3\x1b", states)
+    state = ControllerState("1.2.3\x1b", 4, 1_000, states)
     seen = Seen(
         "c", 7, dict.fromkeys(brokers, "r"), {}, nothing, {}, counts, copied, configs, None, None, None, None, state
     )
     found = list(lines(seen))
     assert "kafka-reassign-rpc 1.2.3\\x1b" in found
+    assert ", epoch 4, since 1970-01-01 00:00:01 UTC" in found[0], "no event tells it"
     first, second = (line for line in found if line.startswith(("1 ", "2 ")))
     assert first.count("99.9 MB/s *") == first.count("*") == 1
     assert "*" not in second

@@ -176,7 +176,8 @@ class ControllerService:
         return [self._history.past(name, now, at) for name in SPANS]
 
     def state(self) -> ControllerState:
-        return ControllerState(build_version(), broker_states(self._active().loop.cluster))
+        states = broker_states(self._active().loop.cluster)
+        return ControllerState(build_version(), self.epoch, self.since_ms, states)
 
     @property
     def totals(self) -> Totals:

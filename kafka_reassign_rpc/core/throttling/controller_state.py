@@ -22,9 +22,16 @@ class BrokerState(NamedTuple):
 
 
 class ControllerState(NamedTuple):
-    """The version of the controller, and the brokers with a throttle lease or in controlled shutdown, by id."""
+    """What the controller tells of itself and of brokers.
+
+    version  of the controller, which has this `epoch`
+    since    when it was elected, ms since 1970
+    brokers  those with a throttle lease or in controlled shutdown, by id
+    """
 
     version: str
+    epoch: int
+    since: int
     brokers: Mapping[int, BrokerState]
 
 
