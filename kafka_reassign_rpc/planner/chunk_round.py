@@ -6,15 +6,22 @@ and acceptance depends on sums over all chunks. So the plan is the same however 
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.deterministic_random import partition_key
 from kafka_reassign_rpc.planner.placement.first_leaders import propose_leaders
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
 from kafka_reassign_rpc.planner.proposals.balance_proposals import best_change
-from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal, forced_bucket, load_changes
+from kafka_reassign_rpc.planner.proposals.change_proposal import (
+    ALL_BUCKETS,
+    ChangeProposal,
+    forced_bucket,
+    load_changes,
+)
 from kafka_reassign_rpc.planner.proposals.forced_proposals import NO_SOURCE, forced_change, is_forced
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import ACCEPT_NOTHING, Thresholds
+from kafka_reassign_rpc.planner.proposals.unneeded_copies import without_a_copy
 
 
 def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
@@ -28,7 +35,7 @@ def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[Chan
         yield None
         topic_replicas = _replicas_by_broker(topic) if params.balance is not None and params.weights.topic else {}
         for place, partition in enumerate(topic.partitions):
-            if params.balance is None and partition.original:
+            if params.spare is None and params.balance is None and partition.original:
                 continue  # a forced change is final once it is accepted
             made = _proposal((at, place), topic.name, partition, params, topic_replicas)
             if made is not None:
@@ -52,6 +59,8 @@ def _proposal(
     params: RoundParameters,
     topic_replicas: Mapping[int, int],
 ) -> ChangeProposal | None:
+    if params.spare is not None:
+        return _return_proposal(position, topic, partition, params, params.spare)
     if params.balance is not None:
         if params.balance.sampling_rates.keys().isdisjoint(partition.replicas):
             return None
@@ -76,6 +85,20 @@ def _proposal(
     changes = load_changes(partition, size, forced.replicas)
     made = ChangeProposal(position, forced.replicas, bucket, changes, forced.priority, forced.reason, forced.rule)
     return made._replace(name=params.collected_name(topic, partition.index, size, key)) if made.copies else made
+
+
+def _return_proposal(
+    position: tuple[int, int],
+    topic: str,
+    partition: PlannerPartition,
+    params: RoundParameters,
+    spare: Mapping[tuple[int, int], Load],
+) -> ChangeProposal | None:
+    found = without_a_copy(partition, params, spare)
+    if found is None:
+        return None
+    bucket = params.random_bits(partition_key(topic, partition.index)) % ALL_BUCKETS
+    return ChangeProposal(position, found[0], bucket, found[1], partition.priority, partition.reason, partition.rule)
 
 
 def accept(proposal: ChangeProposal, thresholds: Thresholds) -> ChangeProposal | None:

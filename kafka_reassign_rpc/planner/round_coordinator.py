@@ -25,10 +25,12 @@ from kafka_reassign_rpc.planner.goal_check import check_goal
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import (
     threshold_at_bytes,
+    threshold_within,
     thresholds_at_least_cost,
 )
 from kafka_reassign_rpc.planner.placement.first_leaders import LeaderRounds
 from kafka_reassign_rpc.planner.placement.forced_rounds import FORCED_ROUNDS, ForcedRounds
+from kafka_reassign_rpc.planner.placement.spare_loads import spare_loads
 from kafka_reassign_rpc.planner.plan_result import PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
 from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN, OUT
@@ -41,6 +43,10 @@ _IDLE_ROUNDS = 4
 """A balancing plan ends after this number of rounds without progress."""
 _MATCHED = 0.2
 """REBALANCE accepts a copy only where sender and receiver need it, while at least this share of proposals is such."""
+
+_AIM, _WIDEST = 0.8, 0.9
+"""Parts of the tolerance: how near to its targets balancing brings a broker, and how far from them the round that takes
+copies back leaves it at most."""
 
 
 class RoundCoordinator:
@@ -62,6 +68,7 @@ class RoundCoordinator:
         self._round = 0
         self._idle = 0
         self._over = False
+        self._spare: dict[tuple[int, int], Load] | None = None
         self._leading: LeaderRounds | None = None
         self._arrived: dict[int, int] = {}
         self._copied = 0
@@ -147,6 +154,9 @@ class RoundCoordinator:
     def next_round(self) -> RoundParameters | None:
         """The parameters of the next round; None: the plan is complete."""
         if self._leading is None and self._all_placed():
+            if self._balances and self._copied and self._spare is None:
+                self._spare = spare_loads(self.targets, self.loads, _WIDEST * self.options.tolerance)
+                return self.round_parameters()
             if not (self.options.lead_first and self._weights.time):
                 return None
             self._leading = LeaderRounds(
@@ -205,7 +215,8 @@ class RoundCoordinator:
             even_bytes=self._forced.even_bytes(),
             mends_racks=self.goal.mends_racks,
             collects=self._collects(),
-            balance=self._balance_parameters() if self._balances else None,
+            balance=self._balance_parameters() if self._balances and self._spare is None else None,
+            spare=self._spare,
             leading_seconds=None if self._leading is None else self._leading.seconds,
         )
 
@@ -247,6 +258,8 @@ class RoundCoordinator:
             buckets.setdefault((broker, side), []).append((bucket, Load(*load[:-1]), load[-1]))
         if self._leading is not None:
             return (yield from self._leading.deciding(buckets, proposed))
+        if self._spare is not None:
+            return self._decide_returns(buckets, self._spare)
         if self._balances:
             return self._decide_balance(buckets)
         return (yield from self._forced.deciding(buckets, proposed, self.loads, self._room))
@@ -263,6 +276,8 @@ class RoundCoordinator:
             return
         for broker, load in accepted.loads.items():
             self.loads[broker] = self.loads[broker].plus(load)
+        if self._spare is not None:
+            return
         for broker, size in accepted.arrived.items():
             self._arrived[broker] = self._arrived.get(broker, 0) + size
             self._copied += size
@@ -283,7 +298,7 @@ class RoundCoordinator:
 
     def _band(self) -> tuple[float, float]:
         """Narrower than the tolerance: a broker at its edge would leave it with the next message produced."""
-        inner = self.options.tolerance * 0.8
+        inner = self.options.tolerance * _AIM
         return 1 - inner, 1 + inner
 
     def _balanced_brokers(self) -> Iterable[int]:
@@ -376,6 +391,12 @@ class RoundCoordinator:
         if self.options.max_bytes >= 0:
             total_copied = threshold_at_bytes(buckets[TOTAL_COPIED], self.options.max_bytes - self._copied)
         return Thresholds(thresholds, total_copied, self._both_sides)
+
+    def _decide_returns(
+        self, buckets: dict[tuple[int, int], list[tuple[int, Load, int]]], spare: dict[tuple[int, int], Load]
+    ) -> Thresholds:
+        limits = {key: threshold_within(sums, spare[key]) for key, sums in buckets.items() if key != TOTAL_COPIED}
+        return Thresholds({key: (limit, limit) for key, limit in limits.items()})
 
     # -- after the last round ----------------------------------------------------------------------------------------
 

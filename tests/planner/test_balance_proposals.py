@@ -36,14 +36,14 @@ def test_dp_2_a_rebalance_copies_little_more_than_it_must(seed: int) -> None:
     made = make_plan(PlannerCluster(stood.brokers, fuller), Goal(GoalKind.REBALANCE)).summary
     assert made.imbalance_before["bytes"] > 0.4
     assert max(made.imbalance_after.values()) <= 0.1
-    assert made.bytes <= 1.35 * made.lower_bound
+    assert made.bytes <= 1.3 * made.lower_bound
 
 
-def shifted(one: PlannerTopic) -> PlannerTopic:
-    """A third of the first five brokers' replicas lies on the last five, in the same racks; sizes are capped."""
+def shifted(one: PlannerTopic, by: int = 25) -> PlannerTopic:
+    """A third of the first five brokers' replicas lies `by` brokers further, in the same racks; sizes are capped."""
     parts = []
     for held in one.partitions:
-        replicas = tuple(b + 25 if b < 5 and held.index % 3 == 0 else b for b in held.replicas)
+        replicas = tuple(b + by if b < 5 and held.index % 3 == 0 else b for b in held.replicas)
         spread = replicas if len(set(replicas)) == len(replicas) else held.replicas
         size = min(held.bytes, 64 * MIB)
         parts.append(msgspec.structs.replace(held, replicas=spread, isr=spread, leader=spread[0], bytes=size))

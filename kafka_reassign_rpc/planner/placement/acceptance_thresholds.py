@@ -36,6 +36,15 @@ def threshold_at_bytes(buckets: BucketSums, limit: int) -> int:
     return ALL_BUCKETS
 
 
+def threshold_within(buckets: BucketSums, spare: Load) -> int:
+    """The bucket below which proposals together bring or take no more than `spare`, in any measure."""
+    for bucket, load, _ in buckets:
+        spare = spare.minus(load)
+        if min(spare) < 0:
+            return bucket
+    return ALL_BUCKETS
+
+
 def thresholds_at_least_cost(
     buckets: BucketSums, load: Load, sign: int, cost: Callable[[Load], float], room: int
 ) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 import msgspec
 
 from kafka_reassign_rpc.planner.brokers.broker_choice import BrokerChoice, WeightedBrokers
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
 from kafka_reassign_rpc.planner.goals_and_options import GoalKind, GoalWeights
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
@@ -44,6 +45,8 @@ class RoundParameters(msgspec.Struct, frozen=True):
     collects         the proposals that the coordinator gets to see; None: none
     leading_seconds  how long the copies take, as far as known, in the rounds that choose first leaders; None before
     balance          None where the goal forces changes
+    spare            by broker and side: what it can lose or get in the round that takes back copies, the last one that
+                     balances; None before
     """
 
     kind: GoalKind
@@ -62,6 +65,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     mends_racks: bool = False
     collects: Collects | None = None
     balance: BalanceParameters | None = None
+    spare: dict[tuple[int, int], Load] | None = None
     leading_seconds: float | None = None
 
     def size(self, partition: PlannerPartition) -> int:

@@ -1,0 +1,38 @@
+"""Proposals to leave a replica where it was before the plan: copies that the plan can do without at its end.
+
+A round accepts moves for the cluster as it is before them. What the moves of all rounds bring about together can be
+more than was needed.
+"""
+
+from collections.abc import Mapping
+
+from kafka_reassign_rpc.planner.brokers.broker_load import Load
+from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
+from kafka_reassign_rpc.planner.proposals.change_proposal import LoadChange, load_changes
+from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
+
+
+def without_a_copy(
+    partition: PlannerPartition, params: RoundParameters, spare: Mapping[tuple[int, int], Load]
+) -> tuple[tuple[int, ...], list[LoadChange]] | None:
+    """The partition's replicas with one of its copies fewer, and what that changes; None: the plan needs all of them.
+
+    spare    by broker and side: what it can lose or get
+    """
+    original, now = partition.original, partition.replicas
+    left = [broker for broker in original if broker not in now]
+    for place, copied in enumerate(now):
+        if copied in original:
+            continue
+        for broker in left:
+            target = (*now[:place], broker, *now[place + 1 :])
+            if set(target) == set(original):
+                target = original  # without its last copy the move is none
+            changes = load_changes(partition, params.size(partition), target)
+            if params.choice.rack_rule.allows(now, target) and all(_can_bear(spare, change) for change in changes):
+                return target, changes
+    return None
+
+
+def _can_bear(spare: Mapping[tuple[int, int], Load], change: LoadChange) -> bool:
+    return min(spare.get((change.broker, change.side), Load()).minus(change.load)) >= 0
