@@ -40,6 +40,7 @@ from kafka_reassign_rpc.reassign_command.status_figures import (
     copy_rates,
     count_partitions,
     elected,
+    leader_sizes,
     origin_of,
     originals,
     requesters,
@@ -71,7 +72,8 @@ CAPS = (MAX_PER_BROKER, MAX_PER_CLUSTER, MAX_BYTES_IN_FLIGHT)
 class Seen(NamedTuple):
     """What was read.
 
-    leaders                      of the partitions that move
+    leaders                      of the partitions that move or wait
+    sizes                        of partitions whose moves wait, in bytes, as far as leaders tell them
     configs                      those of all brokers under "", and of each broker
     events                       None where there are none
     disabled, healing, history   None where the controller does not tell; so is `state`
@@ -83,6 +85,7 @@ class Seen(NamedTuple):
     listed: Listed
     progress: ProgressSnapshot
     leaders: Mapping[TopicPartition, int]
+    sizes: Mapping[TopicPartition, int]
     counts: PartitionCounts
     rates: CopyRates
     configs: Mapping[str, Configs | KafkaError]
@@ -116,6 +119,8 @@ def _read(context: ActionContext, sleep: Callable[[float], None]) -> Seen:
 
     counts = count_partitions(topics(), listed)
     rates = _rates(context, listed, leaders, sleep)
+    waiting = {name for name, move in action_list.rows(listed, progress.waiting_beside) if move.is_waiting}
+    sizes = _sizes(context, {name: leader for name, leader in leaders.items() if name in waiting and leader >= 0})
     events, healing, disabled, history, state = None, None, None, None, None
     with suppress(UnsupportedHere):
         healing = client.healing_status()
@@ -135,6 +140,7 @@ def _read(context: ActionContext, sleep: Callable[[float], None]) -> Seen:
         listed,
         progress,
         leaders,
+        sizes,
         counts,
         rates,
         configs,
@@ -156,6 +162,13 @@ def _rates(
     sleep(SAMPLE_S)
     later, now = time.monotonic(), context.client.describe_log_dirs(asked)
     return copy_rates(listed, leaders, before, now, max(later - began, 0.001))
+
+
+def _sizes(context: ActionContext, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    asked: dict[int, list[TopicPartition]] = {}
+    for partition, leader in leaders.items():
+        asked.setdefault(leader, []).append(partition)
+    return leader_sizes(leaders, context.client.describe_log_dirs(asked)) if asked else {}
 
 
 # ------------------------------------------------------------------------------------------------------ as text
@@ -210,7 +223,7 @@ def _move_lines(seen: Seen) -> Iterator[str]:
         key=lambda row: (-_left(row[2]), row[0]),
     )
     for partition, move, found in moves[:MOVES_SHOWN]:
-        copied = "waits" if move.is_waiting else UNKNOWN if found is None else text_format.amounts(found)
+        copied = UNKNOWN if found is None else text_format.amounts(found)
         leader, since = seen.leaders.get(partition, NO_LEADER), _since(seen, partition, move)
         rows.append(
             (
@@ -218,7 +231,7 @@ def _move_lines(seen: Seen) -> Iterator[str]:
                 "none" if leader == NO_LEADER else str(leader),
                 str(origin_of(move, told.get(partition))),
                 str(list(move.target)),
-                _plain(copied),
+                _waits(seen, partition, move) if move.is_waiting else _plain(copied),
                 "" if move.is_waiting else UNKNOWN if since is None else _time(since),
                 _plain(_asked_by(who, partition, move) or UNKNOWN, LONGEST_NAME),
                 _why(seen, move),
@@ -272,6 +285,17 @@ def _progress(seen: Seen, partition: TopicPartition, move: PartitionReassignment
 
 def _asked_by(who: MoveRequesters, partition: TopicPartition, move: PartitionReassignment) -> str | None:
     return who.of_waiting(*partition) if move.is_waiting else who.of(*partition)
+
+
+def _to_copy(seen: Seen, partition: TopicPartition, move: PartitionReassignment) -> int | None:
+    """Bytes that a move that waits will copy; None: not known."""
+    size = seen.sizes.get(partition)
+    return None if size is None else size * len(move.adding_replicas)
+
+
+def _waits(seen: Seen, partition: TopicPartition, move: PartitionReassignment) -> str:
+    to_copy = _to_copy(seen, partition, move)
+    return "waits" if to_copy is None else f"waits, {text_format.size(to_copy)}"
 
 
 def _since(seen: Seen, partition: TopicPartition, move: PartitionReassignment) -> int | None:
@@ -381,10 +405,15 @@ def document(seen: Seen) -> dict[str, Any]:
                 "leader": None if seen.leaders.get(partition, NO_LEADER) == NO_LEADER else seen.leaders[partition],
                 "since": _since(seen, partition, move),
                 "who": _asked_by(who, partition, move),
-                **({} if move.is_waiting else figures.get(partition, {})),
+                **(_waiting_figures(seen, partition, move) if move.is_waiting else figures.get(partition, {})),
             }
             for partition, move in rows_of(seen)
         ],
         "brokers": brokers_of(seen),
         "events": None if seen.events is None else list(seen.events[-EVENTS_SHOWN:]),
     }
+
+
+def _waiting_figures(seen: Seen, partition: TopicPartition, move: PartitionReassignment) -> dict[str, int]:
+    to_copy = _to_copy(seen, partition, move)
+    return {} if to_copy is None else {"total_bytes": to_copy, "done_bytes": 0}

@@ -69,6 +69,17 @@ def copy_rates(
     return CopyRates(into, out_of)
 
 
+def leader_sizes(leaders: Mapping[TopicPartition, int], log_dirs: Iterable[LogDirs]) -> dict[TopicPartition, int]:
+    """The bytes of partitions on their leaders, as far as these tell."""
+    told = {one.broker: one.replicas for one in log_dirs if one.error is None}
+    found = {}
+    for partition, leader in leaders.items():
+        replica = told.get(leader, {}).get(partition)
+        if replica is not None:
+            found[partition] = replica.size
+    return found
+
+
 def _add(sums: dict[int, int | None], broker: int, rate: int | None) -> None:
     so_far = sums.get(broker, 0)
     sums[broker] = None if so_far is None or rate is None else so_far + rate
