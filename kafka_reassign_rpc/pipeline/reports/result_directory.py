@@ -4,6 +4,7 @@ The driver writes all of it, row by row: what executors of a remote master write
 the files are the same with every master.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from types import TracebackType
@@ -12,6 +13,7 @@ from typing import Self
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.output_directory import output_directory
@@ -46,7 +48,7 @@ class ResultDirectory:
         for number, (name, frame) in enumerate(frames.items(), 1):
             show_status(f"writing table {number} of {len(frames)}: {name.replace('_', ' ')}")
             rows = frame.toLocalIterator(prefetchPartitions=True)
-            shown[name] = self.write_rows(name, to_arrow_schema(frame.schema), rows)
+            shown[name] = self.write_rows(name, to_arrow_schema(_nullable(frame.schema)), rows)
         return shown
 
     def write_rows(self, name: str, schema: pa.Schema, rows: Iterable[Row]) -> TableExcerpt:
@@ -85,3 +87,11 @@ class ResultDirectory:
             self._directory.discard()
             for frame in self._frames:
                 frame.unpersist()
+
+
+def _nullable(schema: StructType) -> StructType:
+    """Each value may be null: so the files are the same whether Spark or this process has read what they come from."""
+    text = schema.json()
+    for attribute in ("nullable", "containsNull"):
+        text = text.replace(f'"{attribute}":false', f'"{attribute}":true')
+    return StructType.fromJson(json.loads(text))
