@@ -6,6 +6,7 @@ from kafka_reassign_rpc.cli.pipeline_jobs import run_job
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.human_units import utc_time
 
 HELP = "find skew, rack violations and changed replication factors in snapshots"
 DESCRIPTION = """\
@@ -91,7 +92,7 @@ def _audit(arguments: argparse.Namespace) -> int:
         head = {"cluster_id": taken[0].meta.cluster_id, "snapshots": len(taken)}
         print(result_tables.json_line(head | {name: result_tables.json_document(shown[name]) for name in EMPTY}))  # noqa: T201
     else:
-        first, last = (result_tables.utc_time(one.meta.at) for one in (taken[0], taken[-1]))
+        first, last = (utc_time(one.meta.at) for one in (taken[0], taken[-1]))
         print(f"cluster {taken[0].meta.cluster_id}: {len(taken)} snapshots from {first} to {last} UTC")  # noqa: T201
         for name, empty in EMPTY.items():
             print("\n".join(["", *result_tables.text_lines(name.replace("_", " "), shown[name], empty=empty)]))  # noqa: T201

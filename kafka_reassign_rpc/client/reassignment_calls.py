@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
 from kafka_reassign_rpc.client.request_routing import Needs, RequestRouter
-from kafka_reassign_rpc.client.result_values import PartitionReassignment, Reassignment, ReassignmentDescription
+from kafka_reassign_rpc.client.result_values import PartitionReassignment, Reassignment, ReassignmentDescription, known
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
@@ -114,10 +114,10 @@ def _description(found: _Description) -> ReassignmentDescription:
         current_leader=found.leader_id,
         leader_throttle=found.leader_throttle,
         new_assigned_throttles={replica.broker_id: replica.follower_throttle for replica in found.new_assigned},
-        total_bytes=_known(found.total_bytes),
+        total_bytes=known(found.total_bytes),
         copied_bytes={one.broker_id: one.copied_bytes for one in found.new_assigned if one.copied_bytes >= 0},
-        bytes_per_second=_known(found.rate),
-        remaining_ms=_known(found.remaining_ms),
+        bytes_per_second=known(found.rate),
+        remaining_ms=known(found.remaining_ms),
         stall_reason=found.stall_reason,
         route=found.route,
         reason=found.reason,
@@ -125,10 +125,6 @@ def _description(found: _Description) -> ReassignmentDescription:
         waiting_route=found.waiting_route,
         waiting_reason=found.waiting_reason,
     )
-
-
-def _known(value: int) -> int | None:
-    return None if value < 0 else value
 
 
 async def list_partition_reassignments(

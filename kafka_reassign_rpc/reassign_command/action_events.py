@@ -14,7 +14,7 @@ from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
 from kafka_reassign_rpc.support.bounded_text import printable, shown, whole_number, word
-from kafka_reassign_rpc.support.human_units import parse_duration_ms
+from kafka_reassign_rpc.support.human_units import parse_duration_ms, utc_time
 
 LONGEST_TOPIC = 249
 """Kafka's limit, in characters."""
@@ -26,7 +26,7 @@ _BROKER_LISTS = ("target", "original", "replicas")
 _SHOWN: dict[str, Callable[[Any], str]] = {
     "bytes": lambda rate: f"{text_format.size(rate)}/s".replace(" ", ""),
     "copied": lambda count: text_format.size(count).replace(" ", ""),
-    "started": lambda ms: _time(ms).replace(" ", "T"),
+    "started": lambda ms: utc_time(ms).replace(" ", "T"),
 }
 """How a line shows fields that are no plain values, without blanks."""
 
@@ -108,11 +108,7 @@ def line(event: Event) -> str:
         for name, value in event.items()
         if name not in (*_IN_FRONT, *_IN_WHO)
     )
-    return printable(f"{_time(event['at'])} {event['event']}{of}{rest}")
-
-
-def _time(ms: int) -> str:
-    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+    return printable(f"{utc_time(event['at'])} {event['event']}{of}{rest}")
 
 
 def _iso(ms: int) -> str:

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from kafka_reassign_rpc.client import HealingStatus, Repair, UnsupportedHere, text_format
@@ -10,6 +9,7 @@ from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option, ParsedOptions
 from kafka_reassign_rpc.support.counted import counted, plural
+from kafka_reassign_rpc.support.human_units import utc_time
 
 COMMAND = "heal"
 MOVES_SHOWN = 20
@@ -169,8 +169,10 @@ def status_lines(status: HealingStatus) -> list[str]:
     if status.paused:
         lines.append("Healing is paused.")
     for one in status.failed:
-        line = f"Broker {one.broker}: gone since {_time(one.since)}, {one.replicas} replica{plural(one.replicas)}"
-        lines.append(f"{line}, healed at {_time(one.heal_at)}" if one.heal_at is not None else line)
+        line = (
+            f"Broker {one.broker}: gone since {utc_time(one.since)} UTC, {one.replicas} replica{plural(one.replicas)}"
+        )
+        lines.append(f"{line}, healed at {utc_time(one.heal_at)} UTC" if one.heal_at is not None else line)
     lines += [
         f"Broker {one.broker}: {'it is back, its repair goes on' if one.is_back else 'lost, its repair is under way'}:"
         f" {counted(one.moving, 'move')} in flight,"
@@ -239,7 +241,3 @@ def _repair_document(broker: int, repair: Repair) -> dict[str, object]:
             for partition, reason in repair.left_out.items()
         ],
     }
-
-
-def _time(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

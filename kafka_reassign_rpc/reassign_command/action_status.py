@@ -7,7 +7,6 @@ and no events) is left out, and said.
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.client import (
@@ -48,6 +47,7 @@ from kafka_reassign_rpc.reassign_command.status_figures import (
 )
 from kafka_reassign_rpc.support.bounded_text import abridged, printable
 from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.human_units import utc_time
 
 SAMPLE_S = 2.0
 """Between the two looks at sizes from which rates are reckoned."""
@@ -178,7 +178,7 @@ def lines(seen: Seen, blocks: str = history_plots.BLOCKS) -> Iterator[str]:
     """For people. `blocks`: the characters of plots."""
     epoch, since = _elected(seen)
     role = f"controller {seen.controller}" + ("" if seen.healing else " (not a kafka-reassign-rpc server)")
-    role += ("" if epoch is None else f", epoch {epoch}") + ("" if since is None else f", since {_time(since)}")
+    role += ("" if epoch is None else f", epoch {epoch}") + ("" if since is None else f", since {utc_time(since)} UTC")
     yield f"cluster {_plain(seen.cluster_id)}: {role}"
     if seen.state is not None:
         yield f"kafka-reassign-rpc {_plain(seen.state.version)}"
@@ -232,7 +232,7 @@ def _move_lines(seen: Seen) -> Iterator[str]:
                 str(origin_of(move, told.get(partition))),
                 str(list(move.target)),
                 _waits(seen, partition, move) if move.is_waiting else _plain(copied),
-                "" if move.is_waiting else UNKNOWN if since is None else _time(since),
+                "" if move.is_waiting else UNKNOWN if since is None else f"{utc_time(since)} UTC",
                 _plain(_asked_by(who, partition, move) or UNKNOWN, LONGEST_NAME),
                 _why(seen, move),
             )
@@ -324,10 +324,6 @@ def _throttle(seen: Seen, broker: int, bytes_per_second: int | None, by: str | N
     if bytes_per_second is None and isinstance(seen.configs.get(str(broker)), list):
         return "none"
     return _rate(bytes_per_second) + (f" {OF_A_LEASE}" if by == "lease" else "")
-
-
-def _time(ms: int) -> str:
-    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _cap(seen: Seen, name: str) -> str | None:

@@ -1,6 +1,7 @@
-"""Sizes and durations as people write them: 50MB, 1.5 GiB, 20s, 3 min 20 s. Formats and parses them."""
+"""Sizes, durations and times as people write them: 50MB, 1.5 GiB, 20s, 3 min 20 s. Formats and parses them."""
 
 import re
+from datetime import UTC, datetime
 from decimal import Decimal
 
 _DECIMAL = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -19,6 +20,11 @@ def size(count: float) -> str:
     while value >= 999.95 and unit < len(_DECIMAL) - 1:
         value, unit = value / 1000, unit + 1
     return f"{value:.0f} B" if unit == 0 else f"{value:.1f} {_DECIMAL[unit]}"
+
+
+def utc_time(at: int) -> str:
+    """ms since 1970 as a time in UTC: 2026-11-24 15:42:08."""
+    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def duration(seconds: float) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
 from kafka_reassign_rpc.pipeline.reports.page_sections import add_table, number_text, time_format
-from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt, utc_time
+from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
-from kafka_reassign_rpc.support.human_units import size
+from kafka_reassign_rpc.support.human_units import size, utc_time
 
 _MEASURES = ("bytes", "replicas", "leaders")
 _LEAST_FOR_A_TREND = 3

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
 from kafka_reassign_rpc.pipeline.reports.page_sections import add_table, number_text, time_format
-from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt, utc_time
-from kafka_reassign_rpc.support.human_units import duration
+from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
+from kafka_reassign_rpc.support.human_units import duration, utc_time
 
 _TOO_WIDE = ("principal",)
 """`who` begins with it. Parquet and --json have it too."""

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Collection, Sequence
 
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
-from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt, column_title, row_texts, utc_time
+from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt, column_title, row_texts
+from kafka_reassign_rpc.support.human_units import utc_time
 
 _SECONDS_UP_TO, _MINUTES_UP_TO = 1200, 86_400
 """An axis of up to so many seconds shows seconds, or minutes; a longer one shows the day."""

@@ -19,9 +19,8 @@ from kafka_reassign_rpc.pipeline.plans.time_texts import network_text, pace_text
 from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage, TableFilter
-from kafka_reassign_rpc.pipeline.reports.result_tables import utc_time
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
-from kafka_reassign_rpc.support.human_units import duration, size
+from kafka_reassign_rpc.support.human_units import duration, size, utc_time
 
 NAME = "report.html"
 _TABLE_ROWS = 20

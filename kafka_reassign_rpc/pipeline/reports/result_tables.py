@@ -1,14 +1,13 @@
 """The result tables of a job as text and as JSON, and how texts and pages write their cells."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import msgspec
 from pyspark.sql import DataFrame
 
 from kafka_reassign_rpc.support.bounded_text import abridged, printable
-from kafka_reassign_rpc.support.human_units import duration, size
+from kafka_reassign_rpc.support.human_units import duration, size, utc_time
 from kafka_reassign_rpc.support.text_table import table as text_table
 
 EXCERPT_ROWS = 20
@@ -79,11 +78,6 @@ def json_document(table: TableExcerpt) -> dict[str, Any]:
 
 def json_line(value: Any) -> str:
     return msgspec.json.encode(value, enc_hook=str).decode()
-
-
-def utc_time(at: int) -> str:
-    """ms since the epoch as text, in UTC."""
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 SIZE_COLUMNS = frozenset({"bytes"})

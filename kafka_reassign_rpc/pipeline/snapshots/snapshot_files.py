@@ -182,7 +182,8 @@ def small_data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, Sna
 
     Raises BadInput.
     """
-    held = [read(path, table) for path in metas]
-    times = [pa.array([meta.at] * len(one), pa.int64()) for one, meta in zip(held, metas.values(), strict=True)]
-    rows = [one.append_column("at", at) for one, at in zip(held, times, strict=True)]
-    return spark.createDataFrame(pa.concat_tables(rows))
+    tables = []
+    for path, meta in metas.items():
+        one = read(path, table)
+        tables.append(one.append_column("at", pa.array([meta.at] * len(one), pa.int64())))
+    return spark.createDataFrame(pa.concat_tables(tables))
