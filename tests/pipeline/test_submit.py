@@ -217,7 +217,8 @@ async def test_dp_4_submit_that_is_interrupted_says_what_goes_on_and_how_to_canc
     path = write_plan(tmp_path / "my plan", cluster_id(client), batch)
     arguments = ("--throttle", "20000", "--reason", "OPS-17")
     with submit(bootstrap, path, *arguments, stderr=subprocess.PIPE) as process:
-        moving = await eventually(client.list_partition_reassignments, within=60)
+        # Not in the queue any more: submit takes back what waits there.
+        moving = await eventually(lambda: (moves := in_flight(client)).keys() == batch.keys() and moves, within=60)
         process.send_signal(number)
         _, err = await asyncio.to_thread(process.communicate, timeout=60)
     assert process.returncode == code
@@ -445,7 +446,7 @@ async def test_dp_4_submit_stops_when_partitions_are_under_replicated_or_a_broke
 
             # So slow that no move ends before submit stops.
             running = asyncio.create_task(asyncio.to_thread(execute, throttle=20_000))
-            await eventually(lambda: asyncio.to_thread(client.list_partition_reassignments), within=60)
+            await eventually(lambda: asyncio.to_thread(in_flight, client), within=60)
             fragile.freeze()
             behind = str(await asyncio.wait_for(running, 100))
             assert "1 partition that does not move is under-replicated: other-0. " in behind  # and it may be lost
