@@ -17,8 +17,8 @@ def move(index: int, sender: int, *receivers: int, first_leader: int = -1) -> Wi
     return WindowMove.of(PlanEntry("t", index, (*receivers, *standing), standing, first_leader), sender)
 
 
-def window(caps: tuple[int, int], moves: Iterable[WindowMove]) -> MoveWindow:
-    made = MoveWindow(WindowCaps(*caps))
+def window(caps: tuple[int, int], moves: Iterable[WindowMove], *, has_queue: bool = False) -> MoveWindow:
+    made = MoveWindow(WindowCaps(*caps), has_queue)
     made.wait({one.entry.topic_partition: one for one in moves})
     return made
 
@@ -48,6 +48,32 @@ plans = st.lists(
     st.tuples(brokers, st.lists(brokers, max_size=3, unique=True)).filter(lambda found: found[0] not in found[1]),
     max_size=60,
 )
+
+
+@given(plans, st.integers(1, 4), st.integers(1, 12), st.randoms(use_true_random=False))
+def test_dp_4_a_queue_gets_three_times_the_caps_at_most_and_each_move_once_whatever_ends_first(  # type: ignore[no-untyped-def]
+    plan, per_broker, in_all, chance
+):
+    """And moves from one broker to another are fewer than start at a time, while other moves need one of the two."""
+    moves = [move(index, sender, *new) for index, (sender, new) in enumerate(plan)]
+    made = window((per_broker, in_all), moves, has_queue=True)
+    begun: list[int] = []
+    while made.waiting or made.moving:
+        work = [*made.waiting.values(), *made.moving.values()]
+        found = begin(made)
+        begun += found
+        assert made.moving, "there is always one that may begin"
+        assert len(made.moving) <= in_all
+        assert all(count <= 3 * per_broker for count in load(made.moving.values()).values())
+        for sender, receiver in {pair for index in found for pair in moves[index].pairs}:
+            of_pair = [one for one in made.moving.values() if (sender, receiver) in one.pairs]
+            needed = {("sends", sender), ("receives", receiver)}
+            if any(load([one]).keys() & needed for one in work if (sender, receiver) not in one.pairs):
+                assert len(of_pair) <= max(1, per_broker - 1)
+        made.end(chance.choice(sorted(made.moving)))
+        if chance.random() < 0.2:
+            made.adapt()
+    assert sorted(begun) == list(range(len(plan)))
 
 
 @given(plans, st.integers(1, 4), st.integers(1, 12), st.randoms(use_true_random=False))
@@ -109,3 +135,103 @@ def test_dp_7_the_window_learns_which_broker_is_slow_and_forgets_it_when_its_mov
     made.adapt()
     assert made.slow == frozenset()
     assert numbers(made.next()) == [10, 11, 12]
+
+
+class Controller:
+    """Carries out what a window hands over, one tick after the other: in that order, with `cap` moves at a time that a
+    broker sends, and as many that it receives. A move that has no room lets those behind it pass. A move takes a tick,
+    or ten with broker 9."""
+
+    def __init__(self, handing: MoveWindow, cap: int) -> None:
+        self.window, self.cap = handing, cap
+        self.queue: list[WindowMove] = []
+        self.left: dict[int, int] = {}
+        """Ticks that moves in flight still take."""
+        self.ended: dict[int, int] = {}
+        """The tick at whose end each move ended."""
+        self.now = 0
+
+    def tick(self) -> None:
+        chosen = self.window.next()
+        for one in chosen:
+            self.window.begin(one.entry.topic_partition)
+        self.queue += chosen
+        in_flight = [one for one in self.window.moving.values() if one.entry.partition in self.left]
+        for one in list(self.queue):
+            full = load([*in_flight, one])
+            if all(full[link] <= self.cap for link in load([one])):
+                in_flight.append(one)
+                self.queue.remove(one)
+                self.left[one.entry.partition] = 10 if 9 in one.brokers else 1
+        self.now += 1
+        for one in in_flight:
+            number = one.entry.partition
+            self.left[number] -= 1
+            if not self.left[number]:
+                del self.left[number]
+                self.ended[number] = self.now
+                self.window.end(one.entry.topic_partition)
+
+    def to_the_end(self, adapts_every: int) -> None:
+        while self.window.waiting or self.window.moving:
+            self.tick()
+            assert self.now < 10_000, "something goes on"
+            if not self.now % adapts_every:
+                self.window.adapt()
+
+
+SLOW_AND_QUICK = st.lists(st.sampled_from([9, 9, 2, 3, 4]), min_size=1, max_size=80)
+"""What broker 1 sends to, or receives from."""
+
+
+@given(SLOW_AND_QUICK, st.integers(2, 6), st.booleans(), st.sampled_from([3, 12, 10_000]))
+def test_dp_7_moves_wait_for_no_slow_broker_in_the_queue_of_a_controller(
+    others: list[int], cap: int, receives: bool, adapts_every: int
+) -> None:
+    """Moves of broker 1 with others than broker 9 are done as soon as with one place of broker 1 for them alone."""
+    moves = [move(n, other, 1) if receives else move(n, 1, other) for n, other in enumerate(others)]
+    found = Controller(window((cap, 1000), moves, has_queue=True), cap)
+    found.to_the_end(adapts_every)
+    assert found.ended.keys() == set(range(len(moves)))
+    quick = [found.ended[n] for n, other in enumerate(others) if other != 9]
+    assert max(quick, default=0) <= len(quick)
+
+
+def test_dp_7_a_broker_that_is_known_to_be_slow_has_one_place_in_the_queue_and_the_others_have_the_rest() -> None:
+    """Broker 1 sends 15 moves to broker 9 and 96 to two others, with ten places."""
+    moves = [move(n, 1, 9) for n in range(15)] + [move(15 + n, 1, 2 + n % 2) for n in range(96)]
+    found = Controller(window((10, 1000), moves, has_queue=True), 10)
+    for _ in range(3):
+        found.tick()
+    assert sum(one.entry.partition < 15 for one in found.window.moving.values()) == 9, "one place is left"
+    found.window.adapt()
+    assert found.window.slow == {9}
+    found.to_the_end(10_000)
+    slow, quick = ([found.ended[n] for n in numbers] for numbers in (range(15), range(15, 111)))
+    assert max(quick) <= 10 + -(-(96 - 10) // 9), "one place at first, nine once those of broker 9 have ended"
+    assert max(slow) <= max(quick) + 20, "ten places, once the others are done"
+
+
+def test_dp_7_moves_of_one_pair_have_all_places_of_the_queue_where_no_other_move_needs_its_brokers() -> None:
+    alone = [move(n, 1, 9) for n in range(20)]
+    elsewhere = [move(20 + n, 2, 3) for n in range(20)]
+    both = [move(40 + n, 4, 5, 6) for n in range(20)]  # two pairs, but no move of the one without the other
+    made = window((4, 1000), [*alone, *elsewhere, *both], has_queue=True)
+    assert load(made.next()) == dict.fromkeys(load([alone[0], elsewhere[0], both[0]]), 12)
+
+
+def test_dp_7_one_pair_leaves_a_place_as_long_as_other_moves_of_its_brokers_wait_or_are_handed_over() -> None:
+    made = window((4, 1000), [*(move(n, 1, 9) for n in range(20)), move(20, 1, 2), move(21, 3, 2)], has_queue=True)
+    assert begin(made) == [0, 1, 2, 20, 21]
+    assert begin(made) == [], "the controller may not have started 20"
+    made.end(TopicPartition("t", 20))
+    assert begin(made) == list(range(3, 12)), "broker 2 is none of theirs"
+
+
+def test_dp_7_slow_brokers_share_the_places_of_the_queue_where_only_they_have_work() -> None:
+    moves = [move(n, 1, 8 + n % 2) for n in range(20)]
+    made = window((4, 1000), [*moves, move(20, 1, 2)], has_queue=True)
+    made.slow = frozenset({8, 9})
+    assert begin(made) == [0, 1, 20], "one each beside a broker that is not slow"
+    made.end(TopicPartition("t", 20))
+    assert begin(made) == [2, 3, 4, 5], "three each: each leaves the other a place"

@@ -7,10 +7,14 @@ has no room lets those behind it pass which have room. A move that copies nothin
 No broker waits for a slow one, as long as others have work for it: of the places of a broker, moves from it to one
 other broker take half at first, or those from another one to it. Only what is left then goes to moves of such a pair.
 With a broker of which nothing ends while moves of others do, each other broker shares one place in the first go.
+
+A controller with a queue gets more moves than may start, and starts them in their order. Of a pair it gets one fewer
+than a broker has places, or one move where a broker of the pair is slow, as long as other moves need one of the two
+brokers: so these always find a place.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
@@ -31,10 +35,11 @@ QUEUED_FOR_EACH = 2
 """Where the controller has a queue: as many moves wait in it for each that is in flight, so one starts as soon as
 another ends."""
 
+Link = tuple[int, bool]
+"""What a move takes a place of: a broker, and whether that sends."""
 
-def with_queue(caps: WindowCaps) -> WindowCaps:
-    """The caps on moves in flight and in the controller's queue, which itself lets no more than `caps` start."""
-    return WindowCaps(caps.per_broker * (1 + QUEUED_FOR_EACH), caps.in_all)
+Pair = tuple[int, int]
+"""The sender and a receiver of a move."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +63,14 @@ class WindowMove:
         return frozenset(broker for broker, _ in self.links)
 
     @cached_property
-    def links(self) -> frozenset[tuple[int, bool]]:
-        """What it takes a place of: a broker, and whether that sends."""
+    def links(self) -> frozenset[Link]:
+        """What it takes a place of."""
         sends = [(self.sender, True)] if self.sender >= 0 else []
         return frozenset([*((broker, False) for broker in self.receivers), *sends])
 
     @cached_property
-    def pairs(self) -> tuple[tuple[int, int], ...]:
-        """The sender, and a receiver: for each of its copies."""
+    def pairs(self) -> tuple[Pair, ...]:
+        """One for each of its copies."""
         return tuple((self.sender, receiver) for receiver in self.receivers if self.sender >= 0)
 
 
@@ -74,8 +79,8 @@ class _Taken:
 
     def __init__(self, moves: Iterable[WindowMove]) -> None:
         self.in_all = 0
-        self.by_link = Counter[tuple[int, bool]]()
-        self.by_pair = Counter[tuple[int, int]]()
+        self.by_link = Counter[Link]()
+        self.by_pair = Counter[Pair]()
         for move in moves:
             self.add(move)
 
@@ -87,9 +92,14 @@ class _Taken:
 
 @dataclass
 class MoveWindow:
-    """The moves of a plan that wait, in its order, and those in flight. The caller tells what begins and ends."""
+    """The moves of a plan that wait, in its order, and those in flight. The caller tells what begins and ends.
+
+    has_queue    moves that begin join the controller's queue, which itself lets no more than `caps` start; here they
+                 count as in flight
+    """
 
     caps: WindowCaps
+    has_queue: bool = False
     waiting: dict[TopicPartition, WindowMove] = field(default_factory=dict)
     moving: dict[TopicPartition, WindowMove] = field(default_factory=dict)
     slow: frozenset[int] = frozenset()
@@ -112,28 +122,53 @@ class MoveWindow:
     def next(self) -> list[WindowMove]:
         """The moves that may begin now, in their order."""
         taken = _Taken(self.moving.values())
-        chosen = {name: move for name, move in self.waiting.items() if self._fits(move, taken, fairly=True)}
+        chosen = {name: move for name, move in self.waiting.items() if self._fits(move, taken, self._at_first)}
+        at_most = self._beside_others() if self.has_queue else self._all_places
         for name, move in self.waiting.items():
             if taken.in_all >= self.caps.in_all:
                 break
-            if name not in chosen and self._fits(move, taken, fairly=False):
+            if name not in chosen and self._fits(move, taken, at_most):
                 chosen[name] = move
         return [move for name, move in self.waiting.items() if name in chosen] if chosen else []
 
-    def _fits(self, move: WindowMove, taken: _Taken, *, fairly: bool) -> bool:
-        """Whether there is room; then the move takes it."""
+    def _fits(self, move: WindowMove, taken: _Taken, share: Callable[[Pair], int]) -> bool:
+        """Whether there is room, and each of its pairs has taken less than its share; then the move takes it."""
         if taken.in_all >= self.caps.in_all:
             return False
-        if any(taken.by_link[link] >= self.caps.per_broker for link in move.links):
+        if any(taken.by_link[link] >= self._places for link in move.links):
             return False
-        if fairly and any(taken.by_pair[pair] >= self._of_pair(pair) for pair in move.pairs):
+        if any(taken.by_pair[pair] >= share(pair) for pair in move.pairs):
             return False
         taken.add(move)
         return True
 
-    def _of_pair(self, pair: tuple[int, int]) -> int:
+    @property
+    def _places(self) -> int:
+        """Of a broker, for what it sends, and as many for what it receives."""
+        return self.caps.per_broker * (1 + QUEUED_FOR_EACH if self.has_queue else 1)
+
+    def _all_places(self, _: Pair) -> int:
+        return self._places
+
+    def _at_first(self, pair: Pair) -> int:
         """The places of a sender and of a receiver that moves from the one to the other take at first."""
         return (self.caps.per_broker + 1) // 2 if self.slow.isdisjoint(pair) else 1
+
+    def _beside_others(self) -> Callable[[Pair], int]:
+        """The places of each pair in a controller with a queue: less than would keep other moves from starting, as long
+        as there are any."""
+        moves = [*self.waiting.values(), *self.moving.values()]
+        work = _Taken(moves)
+        quick = _Taken(move for move in moves if self.slow.isdisjoint(move.brokers))
+
+        def share(pair: Pair) -> int:
+            links = (pair[0], True), (pair[1], False)
+            if all(work.by_link[link] == work.by_pair[pair] for link in links):
+                return self._places
+            gives_way = not self.slow.isdisjoint(pair) and any(quick.by_link[link] for link in links)
+            return 1 if gives_way else max(1, self.caps.per_broker - 1)
+
+        return share
 
     def adapt(self) -> None:
         """Find the slow brokers, by what has ended since the last call: those of which nothing has, while of half of

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
 from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
 from kafka_reassign_rpc.pipeline.submission.batch_state import mismatch_lines, missing_broker
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
-from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowCaps, with_queue
+from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowCaps
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
@@ -129,7 +129,7 @@ class Submission:
         warnings = PlanWarnings(self.output, self.throttle, self.intervals.growing)
         if self.by_batch:
             return BatchRun(self._cluster, self.plan, watch, health.live, changes, self.under_way, warnings).run()
-        window, progress = MoveWindow(caps if not queues else with_queue(caps)), PlanProgress(self.plan.info)
+        window, progress = MoveWindow(caps, queues), PlanProgress(self.plan.info)
         name = self.path.resolve().name
         return WindowRun(
             self._cluster, self.plan, name, watch, changes(), window, self.under_way, progress, warnings
