@@ -1,7 +1,17 @@
 """The progress of a whole plan: moves, bytes, the time left by the rate so far, and the time planned."""
 
+import json
+from pathlib import Path
+
+import pytest
+
+from kafka_reassign_rpc.client import TopicPartition
+from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanInfo, PlannedBatch, PlannedTimeline, PlannedTraffic
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
+from tests.pipeline.plans import write_plan
+from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
 
 INFO = PlanInfo("drain", "c", batches=[PlannedBatch(1, 4, 800), PlannedBatch(2, 2, 200)], expected_seconds=10)
 
@@ -28,9 +38,107 @@ def test_dp_4_the_time_left_is_that_of_the_simulation_as_much_slower_as_the_plan
     assert made.progress(9.0, [1000]).remaining_seconds == 0.0
 
 
+def test_dp_4_the_time_left_is_not_known_where_nothing_was_copied_for_the_last_minutes() -> None:
+    made = PlanProgress(INFO)
+    made.progress(0.0, [100])
+    assert made.progress(100.0, [300]).remaining_seconds == 350.0
+    for now in (350.0, 399.0):
+        assert made.progress(now, [300]).remaining_seconds is not None
+    for now in (401.0, 2000.0):
+        found = made.progress(now, [300])
+        assert (found.rate, found.remaining_seconds) == (0.0, None), f"all that has been copied was {now - 100} s ago"
+    assert " left" not in made.text(3000.0, None, moving=2, waiting=4)
+    found = made.progress(4000.0, [500])
+    assert (found.rate, found.remaining_seconds) == (0.5, 1000.0), "it goes on: 200 bytes in the last 400 s"
+
+
+def test_dp_4_a_plan_of_which_nothing_has_been_copied_yet_has_no_time_left_after_a_first_look() -> None:
+    made = PlanProgress(INFO)
+    assert [made.progress(now, [0]).remaining_seconds for now in (0.0, 1.0)] == [10.0, None]
+
+
+def test_dp_4_moves_done_before_a_run_are_done_but_not_at_its_pace() -> None:
+    """Six tenths are done before. This run copies 100 bytes in 10 s, and finds 200 more done as it reads on."""
+    made = PlanProgress(PlanInfo("drain", "c", batches=[PlannedBatch(1, 10, 1000)], expected_seconds=10))
+    made.done(1, 6, earlier=True)
+    found = made.progress(0.0, [50])
+    assert (found.done, found.remaining_seconds) == (650, 3.5), "as planned at first"
+    made.done(1)
+    found = made.progress(10.0, [50])
+    assert (found.done, found.rate, found.remaining_seconds) == (750, 10.0, 25.0)
+    made.done(1, 2, earlier=True)
+    found = made.progress(10.0, [50])
+    assert (found.done, found.rate, found.remaining_seconds) == (950, 10.0, 5.0)
+
+
+def test_dp_4_moves_that_are_left_out_are_none_of_the_plan_any_more() -> None:
+    """Of a batch of three moves and 1,000 bytes two are carried out, of the other one none."""
+    made = PlanProgress(PlanInfo("drain", "c", batches=[PlannedBatch(1, 3, 1000), PlannedBatch(2, 2, 77)]))
+    made.progress(0.0, [])
+    made.left_out(1)
+    found = made.progress(1.0, [100])
+    assert (found.done, found.total) == (100, 666 + 77)
+    made.done(1, 2)
+    for _ in range(2):
+        made.left_out(2)
+    found = made.progress(2.0, [])
+    assert (found.done, found.total, found.share) == (666, 666, 1.0)
+    assert (
+        made.text(2.0, None, 0, 0)
+        == f"plan |{24 * '█'}| 2 of 2 moves, 0 moving, 0 waiting, 666 B of 666 B (100 %), 333 B/s"
+    )
+
+
+def test_dp_4_a_plan_whose_moves_end_or_are_left_out_has_no_time_left() -> None:
+    made = PlanProgress(INFO)
+    made.progress(0.0, [])
+    made.done(1, 3)
+    made.left_out(1)
+    made.done(2, 1)
+    made.left_out(2)
+    assert made.progress(500.0, []).remaining_seconds == 0.0
+    assert made.progress(900.0, []).remaining_seconds == 0.0, "although nothing was copied for 400 s"
+
+
+def test_dp_4_the_bar_of_a_plan_that_copies_nothing_goes_by_its_moves() -> None:
+    made = PlanProgress(PlanInfo("rebalance", "c", batches=[PlannedBatch(1, 4, 0)]))
+    made.done(1)
+    assert made.text(0.0, None, 1, 2) == f"plan |{6 * '█'}{18 * ' '}| 1 of 4 moves, 1 moving, 2 waiting"
+
+
+def test_dp_4_bytes_of_moves_that_have_just_ended_are_done() -> None:
+    made = PlanProgress(INFO)
+    made.done(2)
+    assert made.progress(0.0, [30], ended=[1, 1]).done == 100 + 2 * 200 + 30
+
+
 def test_dp_4_the_line_shows_the_whole_plan_beside_the_time_planned() -> None:
     made = PlanProgress(INFO)
     made.done(2, moves=2)
-    line = made.text(0.0, None, moving=1, waiting=2, ended=1)
-    assert line.endswith("| 3 of 6 moves, 1 moving, 2 waiting, 200 B of 1.0 kB (20 %), 8 s left; planned 10 s in all")
+    line = made.text(0.0, None, moving=1, waiting=2, ended=[1])
+    assert line.endswith("| 3 of 6 moves, 1 moving, 2 waiting, 400 B of 1.0 kB (40 %), 6 s left; planned 10 s in all")
     assert "| 0 of 3 moves, 1 moving, 2 waiting" in PlanProgress(PlanInfo("drain", "c")).text(0.0, None, 1, 2)
+
+
+def test_dp_4_submit_counts_what_it_leaves_out_and_what_was_done_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four moves the first has ended before; of the others the second is refused."""
+    cluster, said = SimulatedCluster({0: (2,), 1: (1,), 2: (1,), 3: (1,)}, {1, 2}), list[str]()
+    cluster.refusals[TopicPartition("t", 1)] = [PolicyViolation("not here")]
+    path = write_plan(tmp_path / "p", "c1", moves(**{f"p{index}": ((2,), (1,)) for index in range(4)}))
+    summary = json.loads((path / "summary.json").read_text())
+    batches = [{"batch": 1, "moves": 4, "bytes": 1000}]
+    (path / "summary.json").write_text(json.dumps(summary | {"batches": batches}))
+    done, earlier = PlanProgress.done, list[bool]()
+
+    def note(self: PlanProgress, batch: int, **options: bool) -> None:
+        earlier.append(options["earlier"])
+        done(self, batch, **options)
+
+    monkeypatch.setattr(PlanProgress, "done", note)
+    with pytest.raises(PlanDoesNotFit):
+        submission(cluster, path, said=said).execute()
+    lines = [line for line in said if line.startswith("plan |")]
+    assert "| 3 of 3 moves, 0 moving, 0 waiting, 750 B of 750 B (100 %)" in lines[-1]
+    assert earlier == [True, False, False]

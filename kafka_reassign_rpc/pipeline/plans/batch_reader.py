@@ -75,9 +75,10 @@ class PlanInfo(msgspec.Struct, frozen=True):
         """The moves of a broker that submit has in flight at a time."""
         return self.moves_at_a_time or self.requested.moves_per_broker
 
-    def bytes_of_a_move(self, batch: int) -> float:
-        """The bytes that a move of this batch copies on average; 0 where the plan does not say it."""
-        return next((one.bytes / max(1, one.moves) for one in self.batches[batch - 1 : batch]), 0.0)
+    def bytes_of(self, moves: Mapping[int, int]) -> int:
+        """The bytes that so many moves of each batch copy: all moves of it what it copies, a move the mean of that; 0
+        where the plan does not say it."""
+        return sum(one.bytes * moves.get(one.batch, 0) // max(1, one.moves) for one in self.batches)
 
 
 class PlanEntry(msgspec.Struct, frozen=True):

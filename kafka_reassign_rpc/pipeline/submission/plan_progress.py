@@ -3,12 +3,13 @@
 A plan's summary says what each batch copies; a move counts for the mean of its batch. The time that is left is that of
 the plan's own simulation from the same amount of bytes on, at the pace of the last minutes: as much slower or faster as
 the plan has been carried out. So the end of a plan, where few brokers still copy, is not taken for as fast as its
-beginning. Without a simulation bytes are taken to be copied at one rate.
+beginning. Without a simulation bytes are taken to be copied at one rate. Where nothing was copied for the last minutes
+the time is not known. Moves that are left out are none of the plan any more.
 """
 
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -44,63 +45,81 @@ class PlannedPace:
 
 @dataclass
 class PlanProgress:
-    """The whole plan. Count each move once: with `done`."""
+    """The whole plan. Count each move once: with `done`, or with `left_out`."""
 
     info: PlanInfo
-    moves_done: int = 0
-    bytes_done: float = 0.0
     _pace: PlannedPace = field(init=False)
-    _samples: deque[tuple[float, float]] = field(default_factory=deque)
+    _done: Counter[int] = field(default_factory=Counter)
+    """Moves by batch, as in the next two."""
+    _earlier: Counter[int] = field(default_factory=Counter)
+    _left_out: Counter[int] = field(default_factory=Counter)
+    _samples: deque[tuple[float, int]] = field(default_factory=deque)
+    """Times, and the bytes that had been copied by then, but for those of `_earlier`."""
 
     def __post_init__(self) -> None:
         self._pace = PlannedPace(self.info)
 
-    def done(self, batch: int, moves: int = 1) -> None:
-        """So many moves of this batch have ended; -1: one that seemed to has not."""
-        self.moves_done += moves
-        self.bytes_done += moves * self.info.bytes_of_a_move(batch)
+    def done(self, batch: int, moves: int = 1, *, earlier: bool = False) -> None:
+        """So many moves of this batch have ended. earlier: before submit looked at them, so not at its pace."""
+        self._done[batch] += moves
+        self._earlier[batch] += moves if earlier else 0
+
+    def left_out(self, batch: int) -> None:
+        """A move of this batch will not be carried out."""
+        self._left_out[batch] += 1
 
     @property
     def moves(self) -> int:
-        """All moves of the plan, where its summary says it; else 0."""
-        return sum(one.moves for one in self.info.batches)
+        """The moves of the plan but for those left out, where its summary says it; else 0."""
+        return sum(self._moves.values())
 
-    def progress(self, now: float, copied: Iterable[int]) -> Progress:
-        """Bytes and time. copied: the bytes that each move in flight has copied. The rate is None at first."""
-        total = sum(one.bytes for one in self.info.batches)
-        done = min(self.bytes_done + sum(copied), float(total))
-        self._samples.append((now, done))
+    @property
+    def _moves(self) -> dict[int, int]:
+        """The same, by batch."""
+        return {one.batch: one.moves - self._left_out[one.batch] for one in self.info.batches}
+
+    def progress(self, now: float, copied: Iterable[int], ended: Iterable[int] = ()) -> Progress:
+        """Bytes and time; the rate is None at first.
+
+        copied    the bytes that each move in flight has copied
+        ended     the batches of moves that have ended, and that `done` has not counted yet
+        """
+        total, earlier = self.info.bytes_of(self._moves), self.info.bytes_of(self._earlier)
+        done = min(self.info.bytes_of(self._done + Counter(ended)) + sum(copied), total)
+        self._samples.append((now, done - earlier))
         while len(self._samples) > 2 and now - self._samples[1][0] > WINDOW_S:
             self._samples.popleft()
         since, before = self._samples[0]
-        rate = max(0.0, done - before) / (now - since) if now > since else None
-        return Progress(int(done), total if self.info.batches else None, rate, self._left(now, done, total))
+        before += earlier
+        rate = max(0, done - before) / (now - since) if now > since else None
+        left = self._left(now - since, before, done, total) if total else None
+        return Progress(done, total if self.info.batches else None, rate, left)
 
-    def _left(self, now: float, done: float, total: int) -> float | None:
-        """Seconds until the end of the plan; None: not known."""
-        if not total:
-            return None
-        since, before = self._samples[0]
+    def _left(self, seconds: float, before: int, done: int, total: int) -> float | None:
+        """Seconds until the end of the plan, which had copied the bytes `before`, and so many seconds later `done`; None:
+        not known."""
         at = self._pace.at(done / total)
+        if done == total or not seconds:
+            return self._pace.seconds - at if self.info.expected_seconds else None
         planned = at - self._pace.at(before / total)
-        if done > before and planned > 0:
-            return (self._pace.seconds - at) * (now - since) / planned
-        return self._pace.seconds - at if self.info.expected_seconds else None
+        return (self._pace.seconds - at) * seconds / planned if planned > 0 else None
 
-    def text(self, now: float, snapshot: ProgressSnapshot | None, moving: int, waiting: int, ended: int = 0) -> str:
+    def text(
+        self, now: float, snapshot: ProgressSnapshot | None, moving: int, waiting: int, ended: Sequence[int] = ()
+    ) -> str:
         """The line that submit shows.
 
         waiting    moves that submit has not begun, and those in the controller's queue
-        ended      moves that have ended, and that `done` has not counted yet
+        ended      as for `progress`
         """
         flying = {} if snapshot is None else snapshot.moves
-        found = self.progress(now, (one.done for one in flying.values()))
-        done = self.moves_done + ended
+        found = self.progress(now, (one.done for one in flying.values()), ended)
+        done = self._done.total() + len(ended)
         known = max(self.moves, done + moving + waiting)
         counts = f"{done} of {known} moves, {moving} moving, {known - done - moving} waiting"
         if snapshot is not None and snapshot.stalled:
             counts += f", {snapshot.stalled} stalled"
         planned = f"; planned {duration(self.info.expected_seconds)} in all" if self.info.expected_seconds else ""
-        share = found.share if self.info.batches else done / max(1, known)
-        sizes = f", {amounts(found)}" if self.info.batches else ""
+        share = found.share if found.total else done / max(1, known)
+        sizes = f", {amounts(found)}" if found.total else ""
         return f"plan |{bar(share, BAR_WIDTH)}| {counts}{sizes}{planned}"

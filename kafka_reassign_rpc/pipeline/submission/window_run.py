@@ -161,7 +161,7 @@ class WindowRun:
         """Find out where these moves of the plan are."""
         found = self.cluster.settled_state(read)
         for name in sorted(found.done):
-            self._done(name)
+            self._done(name, earlier=True)
         self.changes.lead_afterwards(self.name, found)
         for name, why in sorted(found.mismatched.items()):
             self._leave_out(name, why)
@@ -215,12 +215,13 @@ class WindowRun:
                 self._leave_out(name, found.mismatched.get(name, "it was cancelled"))
             del self._arriving[name]
 
-    def _done(self, name: TopicPartition) -> None:
-        self.progress.done(self._batches[name])
+    def _done(self, name: TopicPartition, *, earlier: bool = False) -> None:
+        self.progress.done(self._batches[name], earlier=earlier)
         self._close(name)
 
     def _leave_out(self, name: TopicPartition, why: str) -> None:
         self._left_out[name] = why
+        self.progress.left_out(self._batches[name])
         self._open[self._batches[name]].out += 1
         self._close(name)
 
@@ -297,8 +298,9 @@ class WindowRun:
     def _show(self) -> None:
         moving, queued = len(self.window.moving), self._snapshot.waiting if self._snapshot and self.window.moving else 0
         waiting = len(self.window.waiting) + queued
+        ended = [self._batches[name] for name in self._arriving]
         self.cluster.output.status(
-            self.progress.text(time.monotonic(), self._snapshot, moving - queued, waiting, len(self._arriving))
+            self.progress.text(time.monotonic(), self._snapshot, moving - queued, waiting, ended)
         )
 
     def _does_not_fit(self, others: str) -> PlanDoesNotFit:
