@@ -186,6 +186,36 @@ def test_dp_3_the_summary_as_text_and_the_page_show_these_figures(drain: Planned
         assert shown in page
 
 
+def test_dp_3_the_summary_as_text_and_the_page_say_what_more_moves_in_all_and_the_double_throttle_gain(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Brokers 3 and 4 are drained, each into its rack: 60 bytes go to broker 1, 60 to broker 2, in 12 s each, and one
+    after the other. The network takes 10 bytes per second, the throttle lets 5 of them through."""
+    brokers = [(broker, "ab"[(broker + 1) % 2], "h", 1, None, None, True) for broker in (1, 2, 3, 4)]
+    partitions: list[Any] = [
+        ("t", index, replicas, replicas[0], replicas, [], [], 60, None, None)
+        for index, replicas in enumerate(([3, 2], [4, 1]))
+    ]
+    snapshot = write(tmp_path / "snapshot", brokers=brokers, partitions=partitions)
+    limits, goal = BatchLimits(moves_per_batch=1), Goal(GoalKind.DRAIN, (3, 4))
+    job = PlanJob(snapshot, tmp_path / "plan", goal, PlanOptions(), limits, bandwidth=10, throttle=5)
+    summary = plan_job.run(spark, job)
+    plan_report.write(job.out)
+    assert [gain for gain in summary.gains if gain.setting != "moves_per_broker"] == [
+        GainFigures("moves_per_batch", 2, 12),
+        GainFigures("throttle", 10, 12),
+    ]
+    assert [
+        line for line in summary_text(summary, Path("plan")).splitlines() if line.startswith(("  takes", "  gain"))
+    ] == [
+        "  takes     24 s at 10 B/s for each broker, throttled to 5 B/s",
+        "  gain      12 s with 2 moves in all",
+        "  gain      12 s with 10 B/s of throttle",
+    ]
+    page = (tmp_path / "plan" / plan_report.NAME).read_text()
+    assert all(shown in page for shown in ("12 s with 2 moves in all", "12 s with 10 B/s of throttle"))
+
+
 # -- a rebalance, where brokers tell what they have room for ----------------------------------------------------------
 
 

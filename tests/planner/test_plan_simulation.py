@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
-from kafka_reassign_rpc.planner.scheduling import plan_simulation
-from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bound
+from kafka_reassign_rpc.planner.scheduling import plan_estimate, plan_simulation
+from kafka_reassign_rpc.planner.scheduling.copy_table import CopyArrays, CopyTable, time_bound
 from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, fair_rates
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
 from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
-from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate, simulate_batches
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, Simulated, simulate, simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys
 from kafka_reassign_rpc.planner.scheduling.simulated_timeline import Timeline
 from tests.planner.shapes import SHAPES, roomy, shaped
@@ -77,6 +77,50 @@ def test_dp_3_an_estimate_doubles_the_cap_for_as_long_as_that_gains_something() 
     assert found.carried_out.seconds == pytest.approx(40)
     assert [(gain.setting, gain.value) for gain in found.gains] == [("moves_per_broker", 4)]
     assert found.gains[0].seconds == pytest.approx(10)
+
+
+def gains(moves: Sequence[PlannedMove], network: NetworkLimits, caps: Caps, setting: str) -> dict[int, float]:
+    """The seconds of an estimate's gains with another value of the setting, by value."""
+    found = estimate(CopyTable(moves), network, caps).gains
+    return {gain.value: round(gain.seconds, 6) for gain in found if gain.setting == setting}
+
+
+def test_dp_3_an_estimate_says_what_more_moves_in_all_gain_where_brokers_with_room_wait_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Four brokers send 100 bytes each to four others, 10 s each: one after the other, two at a time, all at once."""
+    moves = [move(n, 1 + n, 11 + n, size=100) for n in range(4)]
+    assert gains(moves, TEN, Caps(1, 1), "moves_per_batch") == {4: 10}
+    assert gains(moves, TEN, Caps(-1, 2), "moves_per_batch") == {4: 10}
+    assert gains(moves, TEN, Caps(1, 4), "moves_per_batch") == {}, "no order of them takes less"
+    assert gains(moves, TEN, Caps(1, -1), "moves_per_batch") == {}
+    one_sender = [move(n, 1, 11 + n, size=100) for n in range(4)]
+    assert gains(one_sender, NetworkLimits(10, {1: 40}), Caps(1, 1), "moves_per_batch") == {}, "broker 1 has no room"
+    assert gains(one_sender, NetworkLimits(10, {1: 40}), Caps(2, 1), "moves_per_batch") == {2: 20}
+    monkeypatch.setattr(plan_estimate, "_MORE_TRIED_UP_TO", 3)
+    assert gains(moves, TEN, Caps(1, 1), "moves_per_batch") == {2: 20}, "of a large plan only the double"
+
+
+def test_dp_3_no_other_cap_in_all_is_tried_where_the_cap_per_broker_keeps_moves_below_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = list[Caps]()
+
+    def simulated(copies: CopyArrays, network: NetworkLimits, caps: Caps) -> Simulated:
+        tried.append(caps)
+        return simulate(copies, network, caps)
+
+    monkeypatch.setattr(plan_estimate, "simulate", simulated)
+    moves = [move(n, 1, 11 + n % 2, size=100) for n in range(40)]  # three brokers: never more than 3 moves
+    found = estimate(CopyTable(moves), NetworkLimits(10, {1: 40}), Caps(1, 3))
+    assert found.carried_out.seconds > 1.5 * found.bound.seconds
+    assert {caps.in_all for caps in tried} == {3}
+
+
+@pytest.mark.parametrize(("throttle", "gained"), [(2, {4: 25}), (8, {16: 10}), (-1, {})])
+def test_dp_3_an_estimate_says_what_the_double_throttle_gains(throttle: int, gained: dict[int, float]) -> None:
+    """100 bytes at 10 B/s, or the throttle if that is less."""
+    assert gains([move(0, 1, 2, size=100)], NetworkLimits(10, throttle=throttle), Caps(1), "throttle") == gained
 
 
 @pytest.mark.parametrize(("copies", "rate", "cap"), [(4, 40, 4), (4, 10, 1), (64, 640, 8)])

@@ -92,7 +92,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
 
 
 class GainFigures(msgspec.Struct, frozen=True):
-    """`seconds`: what the plan would take with another value of `setting` (moves_per_broker, throttle)."""
+    """`seconds`: what the plan would take with another value of moves_per_broker, moves_per_batch or throttle."""
 
     setting: str
     value: int

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
+from kafka_reassign_rpc.pipeline.plans.plan_summary import GainFigures, PlanSummary
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import WORTH
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import duration, size
 
 
@@ -37,9 +38,11 @@ def time_lines(summary: PlanSummary) -> Iterator[tuple[str, str]]:
         yield "batches", f"{duration(summary.batches_seconds)} one after the other"
     for gain in summary.gains:
         if gain.seconds < WORTH * summary.expected_seconds:
-            other = (
-                f"{size(gain.value)}/s of throttle"
-                if gain.setting == "throttle"
-                else (f"{gain.value} moves per broker" if gain.value != 1 else "1 move per broker")
-            )
-            yield "gain", f"{duration(gain.seconds)} with {other}"
+            yield "gain", f"{duration(gain.seconds)} with {_other(gain)}"
+
+
+def _other(gain: GainFigures) -> str:
+    """200.0 MB/s of throttle; 2000 moves in all; 1 move per broker."""
+    if gain.setting == "throttle":
+        return f"{size(gain.value)}/s of throttle"
+    return f"{counted(gain.value, 'move')} {'in all' if gain.setting == 'moves_per_batch' else 'per broker'}"

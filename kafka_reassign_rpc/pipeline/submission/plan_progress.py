@@ -96,7 +96,7 @@ class PlanProgress:
         return Progress(done, total if self.info.batches else None, rate, left)
 
     def _left(self, seconds: float, before: int, done: int, total: int) -> float | None:
-        """Seconds until the end of the plan, which had copied the bytes `before`, and so many seconds later `done`; None:
+        """Seconds until the end of the plan, which has copied the bytes `done`, and so many seconds ago `before`. None:
         not known."""
         at = self._pace.at(done / total)
         if done == total or not seconds:

@@ -23,7 +23,7 @@ WORTH = 0.98
 class Gain(NamedTuple):
     """The time of the plan in seconds if one thing were different.
 
-    setting    moves_per_broker, or throttle (bytes/s of each broker)
+    setting    moves_per_broker, moves_per_batch (in all), or throttle (bytes/s of each broker)
     value      its other value
     """
 
@@ -66,18 +66,21 @@ def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_ca
 
 
 class _Tries:
-    """Simulates a plan with one cap per broker and another, each of them once."""
+    """Simulates a plan with some caps and others, with each of them once."""
 
     def __init__(self, copies: CopyArrays, network: NetworkLimits, caps: Caps) -> None:
         self._copies, self._network, self._caps = copies, network, caps
         self.bound = time_bound(copies, network)
-        self._found: dict[int, Simulated] = {}
+        self._found: dict[Caps, Simulated] = {}
         self._is_small = len(copies.sizes) <= _MORE_TRIED_UP_TO
 
     def with_cap(self, cap: int) -> Simulated:
-        if cap not in self._found:
-            self._found[cap] = simulate(self._copies, self._network, self._caps._replace(per_broker=cap))
-        return self._found[cap]
+        return self._with(self._caps._replace(per_broker=cap))
+
+    def _with(self, caps: Caps) -> Simulated:
+        if caps not in self._found:
+            self._found[caps] = simulate(self._copies, self._network, caps)
+        return self._found[caps]
 
     def best_cap(self, cap: int, times: Sequence[float]) -> int:
         """The first of these multiples of the cap with which the plan is about as soon done as with the best of them.
@@ -86,20 +89,24 @@ class _Tries:
         """
         if not self._is_small or cap <= 0:
             return cap
-        caps = [max(1, int(cap * one)) for one in times]
+        return self._best([self._caps._replace(per_broker=max(1, int(cap * one))) for one in times]).per_broker
+
+    def _best(self, caps: Sequence[Caps]) -> Caps:
+        """The first with which the plan is about as soon done as with the best of them."""
         least = self.bound.seconds
         for one in caps:
-            if WORTH * self.with_cap(one).seconds <= least:
+            if WORTH * self._with(one).seconds <= least:
                 return one
-        least = min(self.with_cap(one).seconds for one in caps)
-        return next(one for one in caps if WORTH * self.with_cap(one).seconds <= least)
+        least = min(self._with(one).seconds for one in caps)
+        return next(one for one in caps if WORTH * self._with(one).seconds <= least)
 
     def gains(self, cap: int) -> Iterator[Gain]:
-        """With more moves at a time, with half as many, with twice the throttle."""
+        """With more moves at a time, with half as many, with more in all, with twice the throttle."""
         if cap > 0:
             yield self._gain_of(self.best_cap(2 * cap, _RAISED))
         if cap > 1 and self._is_small:
             yield self._gain_of(cap // 2)
+        yield from self._gain_in_all(self._caps._replace(per_broker=cap))
         if self._network.throttle >= 0:
             twice = msgspec.structs.replace(self._network, throttle=2 * self._network.throttle)
             caps = self._caps._replace(per_broker=cap)
@@ -107,3 +114,13 @@ class _Tries:
 
     def _gain_of(self, cap: int) -> Gain:
         return Gain("moves_per_broker", cap, self.with_cap(cap).seconds)
+
+    def _gain_in_all(self, caps: Caps) -> Iterator[Gain]:
+        """With more moves in all, where these keep brokers waiting that have room."""
+        seconds, brokers = self._with(caps).seconds, len(self._copies.brokers)
+        if caps.in_all <= 0 or 0 < caps.per_broker * brokers <= caps.in_all or WORTH * seconds <= self.bound.seconds:
+            return
+        times = _RAISED if self._is_small else _RAISED[:1]
+        best = self._best([caps._replace(in_all=int(2 * caps.in_all * one)) for one in times])
+        if self._with(best).seconds < WORTH * seconds:
+            yield Gain("moves_per_batch", best.in_all, self._with(best).seconds)
