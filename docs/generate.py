@@ -310,7 +310,9 @@ def apis_page() -> str:
     parts = [
         NOTE.format(source="kafka_reassign_rpc/api and schemas/"),
         "# APIs",
-        "The server answers these Kafka APIs. Where only the controller can answer, another server answers"
+        "The server answers these Kafka APIs. Of those that clients may send to any node, ApiVersions announces the"
+        " versions that all brokers know too: a broker that is away counts as what it was, one that has not answered yet"
+        " as one of 2.8. Where only the controller can answer, another server answers"
         ' NOT_CONTROLLER. "Elements" are the most that all arrays of a request may have together; eight numbers of one'
         " array count as one. The last column is Kafka's permission for the API; this version checks none"
         " ([security](security.md)).",

@@ -12,7 +12,7 @@ Versions = Mapping[int, tuple[int, int]]
 
 
 def announced_versions(own: Versions, brokers: Iterable[Versions], sent_to_us: Container[int]) -> Versions:
-    """The versions of `own` that every broker knows too, in the order of `own`; all of them without brokers.
+    """The versions of `own` that each of `brokers` knows too, in the order of `own`.
 
     An API that some broker lacks is left out, and so is one without a version that all know. The keys in `sent_to_us`
     stay as they are: clients send these requests to servers like this one only.

@@ -168,15 +168,39 @@ SUPPORTED: Mapping[int, tuple[int, int]] = MappingProxyType(
 """The lowest and the highest version of each API that the codec reads and writes. Where the schema is ours, these are
 its `validVersions`. Each node serves and advertises a part of this table."""
 
-_OF_KRAFT_MODE = frozenset({ApiKey.DESCRIBE_QUORUM, ApiKey.LIST_CONFIG_RESOURCES, ApiKey.DESCRIBE_TOPIC_PARTITIONS})
-
-NEWEST_IN_ZOOKEEPER_MODE: Mapping[int, tuple[int, int]] = MappingProxyType(
+_NOT_IN_2_8 = frozenset(
     {
-        **{key: found for key, found in SUPPORTED.items() if key < FIRST_VENDOR_KEY and key not in _OF_KRAFT_MODE},
-        ApiKey.METADATA: (0, 12),
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS: (0, 0),
-        ApiKey.DESCRIBE_CLUSTER: (0, 1),
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.DESCRIBE_TRANSACTIONS,
+        ApiKey.LIST_TRANSACTIONS,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.LIST_CONFIG_RESOURCES,
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     }
 )
-"""What a stock broker in ZooKeeper mode knows at most: Kafka 3.9 is the last release with that mode. Its
-request schemas with the listener `zkBroker` have these versions."""
+
+OF_OLDEST_BROKER: Mapping[int, tuple[int, int]] = MappingProxyType(
+    {
+        **{key: found for key, found in SUPPORTED.items() if key < FIRST_VENDOR_KEY and key not in _NOT_IN_2_8},
+        ApiKey.LIST_OFFSETS: (1, 6),
+        ApiKey.METADATA: (0, 11),
+        ApiKey.LEADER_AND_ISR: (0, 5),
+        ApiKey.STOP_REPLICA: (0, 3),
+        ApiKey.UPDATE_METADATA: (0, 7),
+        ApiKey.OFFSET_FETCH: (1, 7),
+        ApiKey.FIND_COORDINATOR: (0, 3),
+        ApiKey.LIST_GROUPS: (0, 4),
+        ApiKey.API_VERSIONS: (0, 3),
+        ApiKey.INIT_PRODUCER_ID: (0, 4),
+        ApiKey.DESCRIBE_ACLS: (0, 2),
+        ApiKey.CREATE_ACLS: (0, 2),
+        ApiKey.DELETE_ACLS: (0, 2),
+        ApiKey.DESCRIBE_LOG_DIRS: (0, 2),
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: (0, 0),
+        ApiKey.ALTER_PARTITION: (0, 0),
+        ApiKey.UPDATE_FEATURES: (0, 0),
+        ApiKey.DESCRIBE_CLUSTER: (0, 0),
+    }
+)
+"""What the codec shares with a broker of Kafka 2.8 in ZooKeeper mode, the oldest that is supported: every later broker
+with that mode knows these versions too. Source: the request schemas of 2.8.2 with the listener `zkBroker`."""

@@ -2,7 +2,8 @@
 
 The survey asks for as long as the server runs, as controller and as standby. Each registration is asked on a connection
 of its own, so that a broker that is slow or silent delays nothing: until it has answered, what is built in holds. A
-broker can change these answers only by a restart, which registers it anew. All of this is soft state.
+broker can change these answers only by a restart, which registers it anew; its API versions are kept meanwhile. All of
+this is soft state.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.broker_settings import AT_FIRST, Value
 from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
-from kafka_reassign_rpc.protocol.versions import NEWEST_IN_ZOOKEEPER_MODE, SUPPORTED
+from kafka_reassign_rpc.protocol.versions import OF_OLDEST_BROKER, SUPPORTED
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.tasks import end
 
@@ -34,7 +35,6 @@ STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 4, 5
 class _Registration:
     """One registration of a broker, and what the broker has answered.
 
-    versions    of the APIs in `protocol.versions.SUPPORTED`; None before it has answered
     settings    those of `broker_settings.ASKED` that it has answered
     tried       whether the first attempt to ask it is over, successful or not
     """
@@ -42,7 +42,6 @@ class _Registration:
     def __init__(self, broker: Broker, task: asyncio.Task[None]) -> None:
         self.broker = broker
         self.task = task
-        self.versions: Versions | None = None
         self.settings: Mapping[str, Value] = {}
         self.tried = False
 
@@ -63,6 +62,8 @@ class BrokerSurvey:
         self._own = own or {}
         self._refuses = refuses
         self._registered: dict[int, _Registration] = {}
+        self._versions: dict[int, Versions] = {}
+        """Of the APIs in `protocol.versions.SUPPORTED`: what each broker has last answered, those that are away too."""
         self._has_looked = False
         self._told: frozenset[tuple[str, frozenset[Value]]] = frozenset()
         self._evaluation: asyncio.Handle | None = None
@@ -88,14 +89,15 @@ class BrokerSurvey:
         return self._has_looked and all(one.tried for one in self._registered.values())
 
     def versions(self) -> Iterable[Versions]:
-        """The API versions of the registered brokers, each set of versions once.
+        """The API versions that clients may count on, each set of versions once.
 
-        A broker that has not answered yet counts as the newest that can be registered in ZooKeeper. Before the first
-        look there may be such brokers.
+        A broker that is away, or has come back and has not answered again, counts as what it was: clients keep the
+        versions that they have learnt. One that has never answered counts as the oldest that is supported, and before
+        the first answer there may be such brokers.
         """
-        found = {id(one.versions): one.versions for one in self._registered.values() if one.versions is not None}
-        if not self._has_looked or any(one.versions is None for one in self._registered.values()):
-            found[id(NEWEST_IN_ZOOKEEPER_MODE)] = NEWEST_IN_ZOOKEEPER_MODE
+        found = {id(versions): versions for versions in self._versions.values()}
+        if not found or not self._versions.keys() >= self._registered.keys():
+            found[id(OF_OLDEST_BROKER)] = OF_OLDEST_BROKER
         return found.values()
 
     def news(self) -> Sequence[str]:
@@ -178,8 +180,8 @@ class BrokerSurvey:
 
     def _versions_learnt(self, broker: Broker, answered: Versions) -> None:
         versions = {key: found for key, found in answered.items() if key in SUPPORTED}
-        same = (one.versions for one in self._registered.values() if one.versions == versions)
-        self._registered[broker.id].versions = next(same, versions)
+        same = (known for known in self._versions.values() if known == versions)
+        self._versions[broker.id] = next(same, versions)
         self.revision += 1
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -20,13 +20,15 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster as Known
 from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest, DescribeClusterRequest, MetadataRequest
-from kafka_reassign_rpc.protocol.versions import NEWEST_IN_ZOOKEEPER_MODE, ApiKey
+from kafka_reassign_rpc.protocol.versions import OF_OLDEST_BROKER, ApiKey
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.cluster import LISTENERS, Cluster, cluster
+from tests.controller_channel.scripted_broker import ScriptedBroker
 from tests.waiting import eventually
 
 SILENT = 9
+KAFKA_2_8 = {ApiKey.METADATA: (0, 11), ApiKey.DESCRIBE_CLUSTER: (0, 0)}
 KAFKA_3_9 = {ApiKey.METADATA: (0, 12), ApiKey.DESCRIBE_CLUSTER: (0, 1)}
 OWN = {ApiKey.METADATA: (0, 13), ApiKey.DESCRIBE_CLUSTER: (0, 2)}
 
@@ -52,6 +54,36 @@ async def asking(bootstrap: str) -> AsyncIterator[RpcClient]:
         client.close()
 
 
+Announces = Mapping[ApiKey, tuple[int, int]]
+
+
+async def announces(client: RpcClient, wanted: Announces) -> bool:
+    found = await announced(client)
+    return all(found[key] == versions for key, versions in wanted.items())
+
+
+@asynccontextmanager
+async def broker_with(connect: str, versions: Announces, id_: int = SILENT) -> AsyncIterator[None]:
+    """A registered broker that knows these versions, and closes the connection on everything but ApiVersions."""
+    broker = ScriptedBroker({key: highest for key, (_, highest) in versions.items()})
+    broker.answer = lambda _: None
+    await broker.start()
+    try:
+        async with registered(connect, Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", broker.port), id_):
+            yield
+    finally:
+        await broker.stop()
+
+
+@asynccontextmanager
+async def registered(connect: str, endpoint: Endpoint, id_: int) -> AsyncIterator[None]:
+    async with ZooKeeper(connect) as session:
+        await session.ensure_path(znode_paths.BROKER_IDS)
+        data = znode_contents.encode_broker([endpoint], 0, None)
+        await session.create(znode_paths.broker(id_), data, ephemeral=True)
+        yield
+
+
 @asynccontextmanager
 async def silent_broker(connect: str) -> AsyncIterator[int]:
     """A registered broker that accepts connections and never answers. Yields its id."""
@@ -63,10 +95,7 @@ async def silent_broker(connect: str) -> AsyncIterator[int]:
     server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
     endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", *server.sockets[0].getsockname())
     try:
-        async with ZooKeeper(connect) as session:
-            await session.ensure_path(znode_paths.BROKER_IDS)
-            data = znode_contents.encode_broker([endpoint], 0, None)
-            await session.create(znode_paths.broker(SILENT), data, ephemeral=True)
+        async with registered(connect, endpoint, SILENT):
             yield SILENT
     finally:
         for writer in open_connections:
@@ -74,24 +103,46 @@ async def silent_broker(connect: str) -> AsyncIterator[int]:
         server.close()
 
 
-async def test_sv_9_what_the_brokers_know_is_announced_and_changes_when_brokers_come_and_go(here: Cluster) -> None:
+async def test_sv_9_what_the_brokers_know_is_announced_and_changes_when_brokers_come(here: Cluster) -> None:
     async with asking(here.bootstrap) as client:
-
-        async def announces(wanted: dict[ApiKey, tuple[int, int]]) -> bool:
-            found = await announced(client)
-            return all(found[key] == versions for key, versions in wanted.items())
-
-        await eventually(lambda: announces(OWN))  # the simulated brokers have said that they know as much
+        await eventually(lambda: announces(client, OWN))  # the simulated brokers have said that they know as much
         async with silent_broker(here.connect):
-            await eventually(lambda: announces(KAFKA_3_9))
+            await eventually(lambda: announces(client, KAFKA_2_8))
             found = await announced(client)
+            assert ApiKey.LIST_TRANSACTIONS not in found, "a broker of 2.8 does not know it"
             assert found[ApiKey.ALTER_PARTITION_REASSIGNMENTS] == (0, 1), "clients send it to the controller alone"
             assert found[ApiKey.ALTER_PARTITION] == (0, 3), "brokers send it to the controller alone"
             assert {32240, 32241, 32242, 32243, 32244} <= found.keys()
-        await eventually(lambda: announces(OWN))
-        for broker in (1, 2):
-            await here.kill_broker(broker)
-        await eventually(lambda: announces(OWN))
+        await eventually(lambda: announces(client, OWN))
+        async with broker_with(here.connect, KAFKA_3_9):
+            await eventually(lambda: announces(client, KAFKA_3_9))
+
+
+async def test_sv_9_brokers_that_are_away_count_as_what_they_were_until_they_answer_again(zk_connect: str) -> None:
+    """Clients that bootstrap while all brokers restart, or one is upgraded, are promised what all of them know."""
+    config = ServerConfig(zookeeper_connect=zk_connect, listeners=LISTENERS, server_id=1001)
+    async with ControllerProcess(config) as server, AsyncExitStack() as stack:
+        await server.ready()
+        client = await stack.enter_async_context(asking(server.bootstrap))
+
+        async def knows(*brokers: int) -> bool:
+            answer: Any = await client.call(MetadataRequest, MetadataRequest(version=9, topics=[]), 9)
+            return {one.node_id for one in answer.brokers} == {1001, *brokers}
+
+        assert await announces(client, KAFKA_2_8), "nobody has answered yet"
+        async with broker_with(zk_connect, KAFKA_3_9, 1):
+            await eventually(lambda: announces(client, KAFKA_3_9))
+        await eventually(knows)
+        assert await announces(client, KAFKA_3_9), "no broker is there"
+
+        async with broker_with(zk_connect, KAFKA_3_9, 1), broker_with(zk_connect, KAFKA_2_8, 2):
+            await eventually(lambda: announces(client, KAFKA_2_8))
+        await eventually(knows)
+        async with broker_with(zk_connect, KAFKA_3_9, 1):
+            await eventually(lambda: knows(1))
+            assert await announces(client, KAFKA_2_8), "2 is still away"
+            async with broker_with(zk_connect, KAFKA_3_9, 2):
+                await eventually(lambda: announces(client, KAFKA_3_9))
 
 
 async def test_sv_10_a_broker_that_a_reload_finds_is_asked_too(here: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,14 +168,14 @@ async def test_sv_10_a_broker_that_a_reload_finds_is_asked_too(here: Cluster, mo
         async with silent_broker(here.connect):
             monkeypatch.setattr(DurableStore, "commit", commit_after_reload)
             await here.create_topic("t", {0: [1, 2]})
-            await eventually(lambda: shows(12), within=10)
+            await eventually(lambda: shows(11), within=10)
 
 
-async def test_sv_9_before_the_server_knows_which_brokers_there_are_it_promises_no_more_than_kafka_3_9() -> None:
+async def test_sv_9_before_a_broker_has_answered_clients_are_promised_no_more_than_the_oldest_one_knows() -> None:
     survey = BrokerSurvey("test", BrokerLinks())
-    assert list(survey.versions()) == [NEWEST_IN_ZOOKEEPER_MODE]
+    assert list(survey.versions()) == [OF_OLDEST_BROKER]
     survey.look({})
-    assert list(survey.versions()) == []
+    assert list(survey.versions()) == [OF_OLDEST_BROKER]
 
 
 async def test_sv_9_a_standby_announces_the_same_as_the_controller(here: Cluster) -> None:
@@ -139,7 +190,7 @@ async def test_sv_9_a_standby_announces_the_same_as_the_controller(here: Cluster
 
             await eventually(lambda: are_alike((0, 13)))
             async with silent_broker(here.connect):
-                await eventually(lambda: are_alike((0, 12)))
+                await eventually(lambda: are_alike((0, 11)))
             await eventually(lambda: are_alike((0, 13)))
 
 
@@ -147,7 +198,7 @@ async def test_sv_9_a_version_that_is_not_announced_any_more_is_answered_all_the
     async with silent_broker(here.connect), asking(here.bootstrap) as client:
 
         async def is_limited() -> bool:
-            return (await announced(client))[ApiKey.METADATA] == (0, 12)
+            return (await announced(client))[ApiKey.METADATA] == (0, 11)
 
         await eventually(is_limited)
         shown: Any = await client.call(MetadataRequest, MetadataRequest(version=13, topics=[]), 13)
