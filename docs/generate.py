@@ -43,7 +43,8 @@ HERE = {
     " as gone",
     "RequestTimedOut": "Raise the client's timeout, send fewer partitions in one request, or try again: the message"
     " says which",
-    "StaleControllerEpoch": "A broker answers it to a controller that was replaced. Nothing to do",
+    "StaleControllerEpoch": "A broker answers it to a controller that was replaced. Nothing to do, unless the server"
+    " warns of it while it is the controller: then restart the broker",
     "CoordinatorNotAvailable": "`__consumer_offsets` or `__transaction_state` has no leader for this group yet",
     "InvalidTopic": "Choose a legal topic name",
     "UnsupportedVersion": "The server or broker is older than the option that was asked for",
@@ -311,8 +312,8 @@ def apis_page() -> str:
         NOTE.format(source="kafka_reassign_rpc/api and schemas/"),
         "# APIs",
         "The server answers these Kafka APIs. Of those that clients may send to any node, ApiVersions announces the"
-        " versions that all brokers know too: a broker that is away counts as what it was, one that has not answered yet"
-        " as one of 2.8. Where only the controller can answer, another server answers"
+        " versions that all brokers know too: a broker that is away counts as what it was, one that has not answered"
+        " yet as one of 2.8. Where only the controller can answer, another server answers"
         ' NOT_CONTROLLER. "Elements" are the most that all arrays of a request may have together; eight numbers of one'
         " array count as one. The last column is Kafka's permission for the API; this version checks none"
         " ([security](security.md)).",

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from kafka_reassign_rpc.controller_channel import leader_and_isr_answers, packed_requests, request_builders
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
-from kafka_reassign_rpc.controller_channel.broker_links import NO_RIGHTS, RIGHTS, BrokerLinks, BrokerRefuses
+from kafka_reassign_rpc.controller_channel.broker_links import EPOCH, NO_RIGHTS, RIGHTS, BrokerLinks, BrokerRefuses
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import (
     DELETED_EPOCH,
@@ -64,6 +64,11 @@ METADATA_PER_REQUEST = 10_000
 """How many partitions are about as many as one request with the metadata of all has. A broker copies its whole metadata
 for each of these requests (ZkMetadataCache.updateMetadata): few large ones reach it sooner than many small ones."""
 
+KNOWS_NEWER = (
+    "knows a newer controller than this one of epoch {} (STALE_CONTROLLER_EPOCH). If this server is still the"
+    " controller of the cluster, the broker learns nothing of it: restart the broker"
+)
+
 _Part = LiveBrokers | UpdateMetadata | LeaderAndIsr | StopReplica
 """What one request says."""
 _Request = UpdateMetadataRequest | LeaderAndIsrRequest | StopReplicaRequest
@@ -104,7 +109,7 @@ class BrokerChannel:
     """Sends one broker its pending requests, from the first `wake` on. Each registration of a broker gets a channel.
 
     stopped            called with the broker's id and the stops that it has confirmed
-    controller_moved   called when the broker knows a newer controller
+    knows_newer        called each time that the broker says that it knows a newer controller
     log_dirs_answered  called with the broker and its replicas whose log dir has failed, or works again
     leader_and_isr_answered  called with the broker's id and the partitions of a LeaderAndIsr that it has answered, or
                        None for all of its partitions; its slices share `turn`
@@ -118,7 +123,7 @@ class BrokerChannel:
         cluster: Callable[[], Cluster],
         sender: request_builders.Sender,
         stopped: Stopped,
-        controller_moved: Callable[[], None],
+        knows_newer: Callable[[], None],
         links: BrokerLinks | None = None,
         turn: asyncio.Lock | None = None,
         log_dirs_answered: LogDirsAnswered = lambda *_: None,
@@ -129,7 +134,7 @@ class BrokerChannel:
         self._cluster = cluster
         self._sender = sender
         self._stopped = stopped
-        self._controller_moved = controller_moved
+        self._knows_newer = knows_newer
         self._links = links or BrokerLinks()
         self._turn = turn or asyncio.Lock()
         self._log_dirs_answered = log_dirs_answered
@@ -277,9 +282,11 @@ class BrokerChannel:
             self._lacks_rights()
         self._links.forget(self.broker.id, RIGHTS)
         if error == StaleControllerEpoch.code:
-            log.warning("broker %d knows a newer controller than epoch %d", self.broker.id, self._sender.epoch)
-            self._controller_moved()
-        elif error:
+            self._links.note(self.broker.id, EPOCH, f"broker {self.broker.id} {KNOWS_NEWER.format(self._sender.epoch)}")
+            self._knows_newer()
+        else:
+            self._links.forget(self.broker.id, EPOCH)
+        if error and error != StaleControllerEpoch.code:
             log.warning("broker %d refused %s: error %d", self.broker.id, type(request).__name__, error)
         if error and isinstance(request, StopReplica):
             self._retry_later(request, dict.fromkeys(request.stops, error))

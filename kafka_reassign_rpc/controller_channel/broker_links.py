@@ -1,7 +1,8 @@
 """How this server connects to brokers: to which listener, over TLS or not, and as whom.
 
 Every connection to a broker is opened here. `troubles` has what keeps this server from controlling brokers although
-they answer: a failed login, a certificate, a missing right. Each is logged once, until it is over or becomes another.
+they answer: a failed login, a certificate, a missing right, a newer controller that they know. Each is logged once,
+until it is over or becomes another.
 """
 
 import logging
@@ -18,7 +19,7 @@ from kafka_reassign_rpc.support.bounded_text import SHOWN, word
 
 log = logging.getLogger(__name__)
 
-LOGIN, RIGHTS = "login", "rights"
+LOGIN, RIGHTS, EPOCH = "login", "rights", "epoch"
 NO_RIGHTS = (
     "does not take this server as its controller (CLUSTER_AUTHORIZATION_FAILED): give the principal of this"
     " server's login CLUSTER_ACTION on the cluster, or name it in super.users"
@@ -151,6 +152,6 @@ class BrokerLinks:
 
     def forget(self, broker: int, *kinds: str) -> None:
         """These troubles are over, or the broker is not registered any more (without `kinds`)."""
-        for kind in kinds or (LOGIN, RIGHTS):
+        for kind in kinds or (LOGIN, RIGHTS, EPOCH):
             if self._troubles.pop((broker, kind), None) is not None and kinds:
                 log.info("broker %d takes this server now (%s)", broker, kind)

@@ -27,14 +27,14 @@ class ChannelManager:
         cluster: Callable[[], Cluster],
         sender: Sender,
         stopped: Stopped,
-        controller_moved: Callable[[], None],
+        knows_newer: Callable[[], None],
         links: BrokerLinks | None = None,
         log_dirs_answered: LogDirsAnswered = lambda *_: None,
     ) -> None:
         self._cluster = cluster
         self._sender = sender
         self._stopped = stopped
-        self._controller_moved = controller_moved
+        self._knows_newer = knows_newer
         self._links = links or BrokerLinks()
         self._log_dirs_answered = log_dirs_answered
         self._channels: dict[int, BrokerChannel] = {}
@@ -61,7 +61,7 @@ class ChannelManager:
                 self._cluster,
                 self._sender,
                 self._stopped,
-                self._controller_moved,
+                self._knows_newer,
                 self._links,
                 self._turn,
                 self._log_dirs_answered,

@@ -123,7 +123,7 @@ class ChannelReports:
 
     def __init__(self) -> None:
         self.stopped: list[tuple[int, dict[TopicPartition, StopReplicaState]]] = []
-        self.controller_moved = 0
+        self.newer_controllers = 0
         self.log_dirs: list[list[LogDirAnswer]] = []
 
     def note_log_dirs(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
@@ -133,8 +133,8 @@ class ChannelReports:
     def note_stopped(self, broker: int, stops: dict[TopicPartition, StopReplicaState]) -> None:
         self.stopped.append((broker, stops))
 
-    def note_controller_moved(self) -> None:
-        self.controller_moved += 1
+    def note_newer_controller(self) -> None:
+        self.newer_controllers += 1
 
 
 @asynccontextmanager
@@ -155,7 +155,7 @@ async def connected(
         lambda: found,
         Sender(1000, 9, (own,)),
         reports.note_stopped,
-        reports.note_controller_moved,
+        reports.note_newer_controller,
         links=links,
         log_dirs_answered=reports.note_log_dirs,
     )

@@ -141,14 +141,25 @@ async def test_sv_4_requests_are_sent_in_the_versions_of_an_old_broker() -> None
         assert deletes == [False, True], "an old StopReplica deletes all or none"
 
 
-async def test_sv_3_a_broker_that_knows_a_newer_controller_ends_the_term_of_this_one() -> None:
-    async with connected() as (broker, channel, reports, _):
+async def test_sv_3_a_broker_that_knows_a_newer_controller_is_reported_each_time_and_a_trouble_until_it_is_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    links = BrokerLinks()
+    async with connected(links=links) as (broker, channel, reports, _):
         broker.answer = lambda _: LeaderAndIsrResponse(version=7, error_code=STALE_CONTROLLER_EPOCH)
+        for _ in range(2):
+            reports.newer_controllers = 0
+            channel.pending.leader_and_isr("t", 0, is_new=True)
+            channel.wake()
+            await eventually(lambda: reports.newer_controllers == 1)
+        assert links.troubles == 1
+
+        broker.answer = lambda body: RESPONSES[body.API_KEY]
         channel.pending.leader_and_isr("t", 0, is_new=True)
         channel.wake()
-
-        await eventually(lambda: reports.controller_moved)
-        assert reports.controller_moved == 1
+        await eventually(lambda: not links.troubles)
+        assert reports.newer_controllers == 1
+    assert len([one for one in caplog.records if "STALE_CONTROLLER_EPOCH" in one.getMessage()]) == 1
 
 
 async def test_sv_4_the_channel_reconnects_to_a_broker_that_answers_garbage() -> None:

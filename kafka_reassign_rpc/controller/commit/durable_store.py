@@ -199,6 +199,10 @@ class DurableStore:
         self._parents -= {znode_paths.reassignment_topic(topic.name), znode_paths.partitions(topic.name)}
         self._parents.difference_update(znode_paths.partition(topic.name, index) for index in topic.partitions)
 
+    async def confirm(self) -> None:
+        """Ask ZooKeeper whether this server is still the controller. Raises ControllerMoved if not; ReloadNeeded."""
+        await self._write([[self._fence]])
+
     async def write(self, operations: Iterable[Op]) -> None:
         """Fenced writes outside of rounds: orphaned records, a block of producer ids, the znodes of a deleted topic."""
         await self._write(list(split_ops(operations)))

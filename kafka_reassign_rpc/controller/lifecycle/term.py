@@ -117,6 +117,7 @@ class Term:
         self._notifications: BrokerNotifications
         self._removals = asyncio.Semaphore(REMOVALS_AT_ONCE)
         self._removes_marks = False
+        self._is_confirming = False
         self._batch_length = 0
         self._is_processing = self._process_again = False
 
@@ -217,7 +218,7 @@ class Term:
             lambda: cluster,
             self._sender,
             self._stopped,
-            self.controller_moved,
+            self._broker_knows_newer,
             self._links,
             self._log_dirs_answered,
         )
@@ -305,6 +306,18 @@ class Term:
     def brokers_changed(self) -> None:
         self._process_waiting()
         self._healer.diagnose_again()
+
+    def _broker_knows_newer(self) -> None:
+        """A broker says that there is a newer controller. ZooKeeper decides whether that is true."""
+        if not self._is_confirming:
+            self._is_confirming = True
+            self._background(self._confirm())
+
+    async def _confirm(self) -> None:
+        try:
+            await self._store.confirm()
+        finally:
+            self._is_confirming = False
 
     def _settings_learnt(self) -> None:
         """The survey may know more of the brokers' settings."""
@@ -418,6 +431,7 @@ class Term:
                     done = names
         finally:
             self._removes_marks = False
+        self._is_confirming = False
 
     async def _remove_topic(self, topic: Topic) -> None:
         """Remove the znodes of a topic in removal. Others may change them meanwhile: then again, after a pause."""

@@ -73,7 +73,8 @@ MOVES_WAITING = _gauge("moves_waiting", "Moves that wait in the queue or in the 
 BROKERS_LIVE = _gauge("brokers_live", "Brokers that are registered.")
 BROKERS_REFUSING = _gauge(
     "brokers_refusing",
-    "Brokers that do not take this server: its login, its TLS or its right to CLUSTER_ACTION fails there.",
+    "Brokers that do not take this server: its login, its TLS or its right to CLUSTER_ACTION fails there, or they know"
+    " a newer controller.",
 )
 BROKERS_FAILED = _gauge("brokers_failed", "Failed brokers whose replicas have not been moved yet.")
 BROKERS_ALERTED = _gauge("brokers_alerted", "Failed brokers that are gone for longer than the alert interval.")
