@@ -431,7 +431,6 @@ class Term:
                     done = names
         finally:
             self._removes_marks = False
-        self._is_confirming = False
 
     async def _remove_topic(self, topic: Topic) -> None:
         """Remove the znodes of a topic in removal. Others may change them meanwhile: then again, after a pause."""
