@@ -23,10 +23,10 @@ from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
 from kafka_reassign_rpc.pipeline.spark_session import session
 from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
 from kafka_reassign_rpc.pipeline.submission.submit_settings import ProgressOutput
-from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bound
-from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
 
 BROKERS, LOST, DRAINED = range(1, 30), 30, 7
@@ -66,7 +66,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
                 await fragile.kill()
                 await asyncio.to_thread(_until_gone, bootstrap, LOST)
             snapshot, plan = (directory / f"{goal.kind}-{what}" for what in ("snapshot", "plan"))
-            job = PlanJob(snapshot, plan, goal, bandwidth=bandwidth, chooses_cap=True)
+            job = PlanJob(snapshot, plan, goal, PlanOptions(network=NetworkLimits(bandwidth)), chooses_cap=True)
             await asyncio.to_thread(_plan, bootstrap, snapshot, job)
             planned = _planned(plan, bandwidth)
             actual = await asyncio.to_thread(_carry_out, bootstrap, plan)

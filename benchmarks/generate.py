@@ -22,7 +22,6 @@ from kafka_reassign_rpc.pipeline.spark_session import session
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
-from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from kafka_reassign_rpc.support.human_units import duration, size
@@ -55,7 +54,7 @@ CASES = (
     Case("3 of 33 are empty", (), Goal(GoalKind.REBALANCE), ALL, ("rebalance", "--storage-threshold", "0", *ANY_SIZE)),
 )
 NAME = "generate"
-NETWORK = NetworkLimits(PlanOptions().bandwidth)
+NETWORK = PlanOptions().network
 HEADER = ("", "", "moves", "copied", "time", "racks", "bytes", "replicas", "leaders")
 NOTES = (
     "time: simulated, at 100 MB/s for each broker; racks: partitions on fewer racks than they could be; bytes,",

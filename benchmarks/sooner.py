@@ -13,11 +13,11 @@ from pathlib import Path
 from benchmarks.tables import show
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
-from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order

@@ -170,15 +170,14 @@ def _add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         "--bandwidth",
         default=100_000_000,
         metavar="BYTES/S",
-        help="bytes per second of each broker in each direction, such as 50MB, to estimate its duration "
-        "(default: %(default)s)",
+        help="bytes per second of each broker in each direction, such as 50MB (default: %(default)s)",
     )
     parser.add_argument(
         "--broker-bandwidth",
         action="append",
         default=[],
         metavar="ID=BYTES/S",
-        help="the bandwidth of a broker that differs, such as 4=25MB; may be repeated",
+        help="the bandwidth of a broker that differs, such as 4=25MB: a slow one gets and sends less; may be repeated",
     )
     parser.add_argument(
         "--throttle",
@@ -200,6 +199,7 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
     from kafka_reassign_rpc.pipeline.store_paths import store_path
     from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+    from kafka_reassign_rpc.planner.network_limits import NetworkLimits
     from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 
     kind = GoalKind(arguments.goal)
@@ -216,14 +216,18 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
         racks=getattr(arguments, "racks", False),
     )
     defaults = PlanOptions()
-    bandwidth = _checked("--bandwidth", byte_count(1), arguments.bandwidth)
+    network = NetworkLimits(
+        _checked("--bandwidth", byte_count(1), arguments.bandwidth),
+        dict(_broker_bandwidth(one) for one in arguments.broker_bandwidth),
+        -1 if arguments.throttle is None else _checked("--throttle", byte_count(1), arguments.throttle),
+    )
     options = PlanOptions(
         seed=_checked("--seed", whole(0), arguments.seed),
         tolerance=_checked("--tolerance", share(0.001), getattr(arguments, "tolerance", defaults.tolerance)),
         headroom=_checked("--headroom", share(0.0), arguments.headroom),
         max_bytes=_checked("--max-bytes", byte_count(-1), getattr(arguments, "max_bytes", defaults.max_bytes)),
         weights=_weights(arguments.weight),
-        bandwidth=bandwidth,
+        network=network,
         lead_first=not arguments.leaders_stay,
     )
     cap = arguments.max_moves_per_broker
@@ -233,10 +237,8 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
         _limit("--max-bytes-per-batch", arguments.max_bytes_per_batch),
         _checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
     )
-    of_brokers = dict(_broker_bandwidth(one) for one in arguments.broker_bandwidth)
-    throttle = -1 if arguments.throttle is None else _checked("--throttle", byte_count(1), arguments.throttle)
     paths = store_path(arguments.snapshot), store_path(arguments.out)
-    return PlanJob(*paths, goal, options, caps, bandwidth, of_brokers, throttle, chooses_cap=cap is None)
+    return PlanJob(*paths, goal, options, caps, chooses_cap=cap is None)
 
 
 def _broker_bandwidth(text: str) -> tuple[int, int]:

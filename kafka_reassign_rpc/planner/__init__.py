@@ -3,6 +3,7 @@
 The pipeline's plan job runs it on Spark, self-healing runs it inside the controller. Both get the same plan.
 
     goals_and_options.py     what a caller asks for: the goal, the weights of soft goals, seed, tolerance, headroom
+    network_limits.py        what brokers can send and receive
     goal_check.py            whether a goal makes sense for a cluster
     planner_cluster.py       the cluster that a caller hands over: brokers, topics, partitions
     plan_result.py           what a caller gets: moves, partitions left out, figures

@@ -4,6 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
+
 
 class PlanError(Exception):
     """The planner cannot plan this goal for this cluster; the message says what to change."""
@@ -51,8 +53,9 @@ class GoalWeights(msgspec.Struct, frozen=True):
     """How much each soft goal counts; 0 disables it.
 
     topic    replicas of one topic on one broker; this weight influences destinations and starts no move of its own
-    time     that the copying ends soon, where a goal forces changes: a broker that gets twice its even part of all that
-             is copied is as unwelcome as one that holds `time` times its target more. It starts no move of its own
+    time     that the copying ends soon, where a goal forces changes: a broker that gets twice its part of all that is
+             copied (its part by its bandwidth) is as unwelcome as one that holds `time` times its target more. It
+             starts no move of its own
     """
 
     bytes: float = 1.0
@@ -75,7 +78,7 @@ class PlanOptions(msgspec.Struct, frozen=True):
     tolerance    the planner leaves a broker alone that is within this share of its target (0.1: 90 to 110 %)
     headroom     share of a broker's capacity that the plan never fills
     max_bytes    EXPAND and REBALANCE copy no more than this (-1: no limit)
-    bandwidth    bytes/s that each broker can send: leaders of busy partitions have less left for copies
+    network      what each broker can send and receive: slow ones get and send less, so do leaders of busy partitions
     lead_first   another replica in sync leads before the copy where a broker would send too much (no byte is copied)
     rounds       EXPAND and REBALANCE end after this number of rounds at the latest
     """
@@ -85,6 +88,6 @@ class PlanOptions(msgspec.Struct, frozen=True):
     headroom: float = 0.05
     max_bytes: int = -1
     rounds: int = 40
-    bandwidth: int = 100_000_000
+    network: NetworkLimits = NetworkLimits(100_000_000)
     lead_first: bool = True
     weights: GoalWeights = GoalWeights()

@@ -117,6 +117,7 @@ class RoundCoordinator:
             self._racks,
             self.targets,
             weights.time,
+            self.options.network,
             [(self._racks.get(broker), self.loads[broker]) for broker in self._leaving if broker in self.loads],
             self._most_forced(),
             self.options.seed,
@@ -159,9 +160,7 @@ class RoundCoordinator:
                 return self.round_parameters()
             if not (self.options.lead_first and self._weights.time):
                 return None
-            self._leading = LeaderRounds(
-                self._survey.client_sends, self._live, self.options.bandwidth, self.options.seed
-            )
+            self._leading = LeaderRounds(self._survey.client_sends, self._live, self.options.network, self.options.seed)
         if self._leading is not None and self._leading.is_over:
             return None
         return self.round_parameters()

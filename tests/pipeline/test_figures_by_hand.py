@@ -31,6 +31,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from tests.planner.clusters import partition, topic
@@ -73,7 +74,8 @@ def drain(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Plan
     directory = tmp_path_factory.mktemp("by-hand")
     snapshot = write(directory / "snapshot", 5, **DRAINED)
     limits = BatchLimits(moves_per_broker=1)
-    job = PlanJob(snapshot, directory / "plan", Goal(GoalKind.DRAIN, (3,)), PlanOptions(), limits, bandwidth=10)
+    options = PlanOptions(network=NetworkLimits(10), lead_first=False)
+    job = PlanJob(snapshot, directory / "plan", Goal(GoalKind.DRAIN, (3,)), options, limits)
     summary = plan_job.run(spark, job)
     plan_report.write(job.out)
     return PlannedByHand(directory / "plan", summary)

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import PARTITIONS, SnapshotMeta
 from kafka_reassign_rpc.pipeline.spark_session import SMALL_ROWS
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
 from tests.pipeline.test_plan_job import files, written
 from tests.planner.clusters import random_cluster, topic
@@ -77,7 +78,8 @@ def test_dp_6_a_small_plan_made_in_this_process_is_the_same_to_the_byte_as_on_sp
     goal: Goal, tmp_path: Path, spark: SparkSession
 ) -> None:
     path = write_random_snapshot(tmp_path / "snapshot", seed=GOALS.index(goal))
-    options = PlanOptions(seed=5, tolerance=0.15)
+    network = NetworkLimits(100_000_000, {2: 25_000_000, 7: 50_000_000})
+    options = PlanOptions(seed=5, tolerance=0.15, network=network)
     on_spark = plan_job.run(spark, PlanJob(path, tmp_path / "on-spark", goal, options))
     in_memory = plan_job.run_small(here(spark), PlanJob(path, tmp_path / "in-memory", goal, options))
     assert in_memory == on_spark

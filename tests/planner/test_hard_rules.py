@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner, make_plan
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.effort import examples
 from tests.planner.clusters import broken_rules, clusters, goals, plan_in_chunks, random_cluster
@@ -64,7 +65,8 @@ def test_dp_2_the_plan_is_the_same_however_the_topics_are_cut_into_chunks(kind: 
     cluster = shaped("plain", 12, 500) if kind is GoalKind.RACKS else random_cluster(12, 3, 500, dead=dead)
     brokers = {GoalKind.DRAIN: (2, 3), GoalKind.EXPAND: (11,)}.get(kind, ())
     goal = Goal(kind, brokers, factor=2 if kind is GoalKind.SET_FACTOR else 0)
-    options = PlanOptions(seed=4, tolerance=0.08, rounds=10)
+    network = NetworkLimits(100_000_000, {0: 25_000_000, 7: 50_000_000})
+    options = PlanOptions(seed=4, tolerance=0.08, rounds=10, network=network)
     whole = make_plan(cluster, goal, options)
     assert whole.moves
     for count in (3, 17):

@@ -1,16 +1,19 @@
 """Plans know the time: the most loaded broker gets and sends little more than in the best of all placements."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 import pytest
 
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.placement import first_leaders, forced_rounds
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
 from tests.planner.clusters import MIB, broken_rules, brokers, partition, topic
 from tests.planner.placement_bound import (
+    EVEN,
     least_received,
     least_received_for_balance,
     least_sent,
@@ -22,11 +25,13 @@ from tests.planner.shapes import SHAPES, roomy, shaped
 GOALS = {"heal": (Goal(GoalKind.HEAL), 1), "drain": (Goal(GoalKind.DRAIN, (1, 2)), 0)}
 
 
-def assert_near_the_best_placement(cluster: PlannerCluster, goal: Goal, made: Plan) -> None:
+def assert_near_the_best_placement(
+    cluster: PlannerCluster, goal: Goal, made: Plan, bandwidth: Mapping[int, int] = EVEN
+) -> None:
     places = [one.id for one in cluster.brokers if one.live and one.id not in goal.brokers]
-    least = least_received(cluster, made.moves, places)
-    assert received_most(made.moves) <= 1.15 * least
-    assert sent_most(made.moves) <= 1.15 * max(least, least_sent(cluster, made.moves))
+    least = least_received(cluster, made.moves, places, bandwidth)
+    assert received_most(made.moves, bandwidth) <= 1.15 * least
+    assert sent_most(made.moves, bandwidth) <= 1.15 * max(least, least_sent(cluster, made.moves, bandwidth))
     assert broken_rules(cluster, goal, made, 0.05) == []
 
 
@@ -128,7 +133,7 @@ def test_dp_7_leaders_stay_where_that_is_asked_for_or_time_does_not_count(option
 
 def test_dp_7_a_broker_whose_clients_take_its_bandwidth_does_not_lead_first() -> None:
     """Broker 2 can send 1 MiB/s, and its consumers take nearly all of that."""
-    options = PlanOptions(bandwidth=MIB)
+    options = PlanOptions(network=NetworkLimits(MIB))
     made = make_plan(drained_leader(fetch=MIB * 9 // 10), Goal(GoalKind.DRAIN, (1,)), options)
     senders = Counter(move.sender for move in made.moves)
     assert senders[2] < senders[3] // 2

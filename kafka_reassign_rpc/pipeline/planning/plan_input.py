@@ -3,7 +3,6 @@
 This module imports no PySpark: that takes seconds, in which a wrong broker would go untold.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
@@ -15,7 +14,6 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
-from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 
 NAMED_TOPICS = 20
 """Topics that a message names one by one."""
@@ -24,10 +22,8 @@ NAMED_TOPICS = 20
 class PlanJob(NamedTuple):
     """The input of the job.
 
-    bandwidth, broker_bandwidth    bytes/s that each broker sends and receives; those of brokers that differ
-    throttle                       bytes/s of moves on each broker; -1: none
-    chooses_cap                    submit carries more or fewer moves of a broker at a time than
-                                   `limits.moves_per_broker` where the plan is done sooner by that; batches keep to it
+    chooses_cap    submit carries more or fewer moves of a broker at a time than `limits.moves_per_broker` where the
+                   plan is done sooner by that; batches keep to it
     """
 
     snapshot: StorePath
@@ -35,14 +31,7 @@ class PlanJob(NamedTuple):
     goal: Goal
     options: PlanOptions = PlanOptions()
     limits: BatchLimits = BatchLimits()
-    bandwidth: int = 100_000_000
-    broker_bandwidth: Mapping[int, int] = {}
-    throttle: int = -1
     chooses_cap: bool = False
-
-    @property
-    def network(self) -> NetworkLimits:
-        return NetworkLimits(self.bandwidth, self.broker_bandwidth, self.throttle)
 
 
 def check(job: PlanJob) -> SnapshotMeta:

@@ -91,14 +91,14 @@ def _run(
                 coordinator.begin(found.survey)
                 _decide(coordinator, rounds, show_status)
                 show_status("writing moves and batches")
-                with rounds.found(coordinator.round_parameters(), job.network) as made:
+                with rounds.found(coordinator.round_parameters(), job.options.network) as made:
                     written = _write(writer, made, job, show_status)
             except PlanError as error:
                 raise BadInput(str(error)) from None
         figures = coordinator.summary(written.moves, written.bytes, sum(one.partitions for one in written.left_out))
         show_status("simulating the plan")
         caps = Caps(job.limits.moves_per_broker, job.limits.moves_per_batch)
-        simulated = estimate(written.copies, job.network, caps, chooses_cap=job.chooses_cap)
+        simulated = estimate(written.copies, job.options.network, caps, chooses_cap=job.chooses_cap)
         summary = _summary(job, meta, brokers, found, figures, written, simulated)
         writer.write_summary(summary)
         with start_spark() as spark:
@@ -222,7 +222,7 @@ def _summary(
     written: _Written,
     simulated: PlanEstimate,
 ) -> PlanSummary:
-    goal, options, limits = job.goal, job.options, job.limits
+    goal, options, limits, network = job.goal, job.options, job.limits, job.options.network
     listed = [_broker_figures(brokers[broker], figures) for broker in sorted(brokers)]
     requested = PlanRequest(
         brokers=list(goal.brokers),
@@ -254,14 +254,14 @@ def _summary(
         batches=with_times(written.batches, simulated.in_batches.batches),
         left_out=written.left_out,
         notes=list(figures.notes),
-        bandwidth=job.bandwidth,
-        broker_bandwidth=dict(job.broker_bandwidth),
-        throttle=None if job.throttle < 0 else job.throttle,
+        bandwidth=network.bandwidth,
+        broker_bandwidth=dict(network.by_broker),
+        throttle=None if network.throttle < 0 else network.throttle,
         moves_at_a_time=simulated.caps.per_broker,
         expected_seconds=simulated.carried_out.seconds,
         batches_seconds=simulated.in_batches.seconds,
         bound_seconds=simulated.bound.seconds,
-        bottleneck=bottleneck_figures(simulated.bound, job.network),
+        bottleneck=bottleneck_figures(simulated.bound, network),
         gains=[GainFigures(*gain) for gain in simulated.gains],
         timeline=timeline_figures(simulated.carried_out),
         complete=not goal.kind.forces_changes or all(one.reason == ON_ITS_WAY for one in written.left_out),

@@ -16,12 +16,12 @@ from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import FoundMoves
 from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerTopic
 from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Thresholds
-from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys, start_chance
 
 _TASKS_FOR_ONE_LEVEL = 64

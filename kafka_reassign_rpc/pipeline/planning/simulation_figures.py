@@ -10,8 +10,8 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BrokerTraffic,
     TimelineFigures,
 )
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.copy_table import Bound
-from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Simulated
 
 

@@ -11,12 +11,12 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import Arriving, Foun
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.chunk_round import accept, apply_accepted, collect_moves, propose
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerTopic
 from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Thresholds
-from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 
 

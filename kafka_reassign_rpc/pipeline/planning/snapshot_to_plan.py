@@ -7,11 +7,11 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import ClusterFacts, SnapshotSurvey
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Thresholds
-from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 
 
 class Arriving(NamedTuple):

@@ -5,8 +5,9 @@ broker most of what it holds. Leadership moves without a byte copied: any live r
 
 These rounds come after the last placement. The first one only measures what brokers send and get. In the next ones the
 coordinator chooses the senders of all moves, where there are many of a random part of them in each. A leader goes on
-sending as long as it stays below the level: what the busiest receiver gets, or what brokers send on average. A leader
-also sends to followers and consumers of its partitions as long as the plan takes: that counts as bytes, too.
+sending as long as it stays below the level: what the busiest receiver gets, or what brokers send on average, by the
+time that each of them takes for it. A leader also sends to followers and consumers of its partitions as long as the
+plan takes: that counts as bytes, too.
 """
 
 from collections import defaultdict
@@ -14,7 +15,9 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.deterministic_random import partition_key
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSums
+from kafka_reassign_rpc.planner.placement.broker_speeds import broker_speeds
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
 from kafka_reassign_rpc.planner.proposals import piecewise
 from kafka_reassign_rpc.planner.proposals.change_proposal import IN, OUT, ChangeProposal, LoadChange, PartitionName
@@ -81,11 +84,12 @@ def _proposal(
 class LeaderRounds:
     """What the coordinator of first leaders remembers from round to round."""
 
-    def __init__(self, client_sends: Mapping[int, int], live: Iterable[int], bandwidth: int, seed: int) -> None:
-        """client_sends: bytes/s that each leader sends anyway. bandwidth: bytes/s that each broker can send."""
+    def __init__(self, client_sends: Mapping[int, int], live: Iterable[int], network: NetworkLimits, seed: int) -> None:
+        """client_sends: bytes/s that each leader sends anyway."""
         self._live = sorted(live)
         self._client_sends = client_sends
-        self._bandwidth = bandwidth
+        self._network = network
+        self._speeds = broker_speeds(self._live, network)
         self._busy: dict[int, float] = {}
         self._level = 0.0
         self._seed = seed
@@ -116,19 +120,21 @@ class LeaderRounds:
         """Take what brokers send more and less."""
         for broker, load in accepted.loads.items():
             self._busy[broker] = self._busy.get(broker, 0.0) + load.bytes
-        busiest = max(self._busy.values(), default=0.0)
+        busiest = max((size / self._speeds[broker] for broker, size in self._busy.items()), default=0.0)
         self.is_over = busiest <= self._level * _GOOD_ENOUGH or self._rounds > self._parts
 
     def _free(self, broker: int) -> float:
-        """The part of its bandwidth that clients leave to a broker."""
-        return max(_LEAST_FREE, 1 - self._client_sends.get(broker, 0) / self._bandwidth)
+        """The broker's speed with what clients leave of its bandwidth."""
+        left = 1 - self._client_sends.get(broker, 0) / self._network.bandwidth_of(broker)
+        return self._speeds[broker] * max(_LEAST_FREE, left)
 
     def _measure(self, buckets: Mapping[tuple[int, int], BucketSums]) -> None:
         moved = {key: sum(load.bytes for _, load, _ in sums) for key, sums in buckets.items() if key[0] >= 0}
-        received = max((size for (_, side), size in moved.items() if side == IN), default=0)
+        received = max((size / self._speeds[one] for (one, side), size in moved.items() if side == IN), default=0.0)
         sent = {broker: size for (broker, side), size in moved.items() if side == OUT}
         self._level = max(received, sum(sent.values()) / sum(map(self._free, self._live)))
-        self.seconds = self._level / self._bandwidth
+        bandwidths = [self._network.bandwidth_of(broker) for broker in self._live]
+        self.seconds = self._level / (sum(bandwidths) / len(bandwidths))
         self._busy = {
             broker: sent.get(broker, 0) + self._client_sends.get(broker, 0) * self.seconds for broker in self._live
         }
@@ -144,8 +150,8 @@ class _Senders:
     def __init__(self, sent: Mapping[int, float], free: Mapping[int, float], level: float, seed: int) -> None:
         """sent: by live broker, the bytes that it sends so far, with these moves.
 
-        free     by live broker, the part of its bandwidth that clients leave to it
-        level    bytes that a broker sends in the time that the plan takes, with all of its bandwidth
+        free     by live broker, its speed with what clients leave of its bandwidth
+        level    bytes that a broker of speed 1.0 sends in the time that the plan takes
         """
         self._free = free
         self._heights = {broker: size / free[broker] for broker, size in sent.items()}

@@ -1,7 +1,7 @@
 """How a goal that forces changes places replicas: so that the copying ends soon, then so that brokers are even.
 
 Each broker has a height (see `filling_broker.py`): what it holds, as a share of what it should hold, plus what
-this plan brings to it, as a share of what it brings to each broker at best, times `GoalWeights.time`.
+this plan brings to it, as a share of what it brings to a broker of this speed at best, times `GoalWeights.time`.
 
 Few partitions are placed one by one, by the coordinator (`placing.py`). Where there are many, the first round finds
 what they bring, and the second one places the large ones so. The small ones are poured over the brokers: a rack is
@@ -16,8 +16,10 @@ from enum import Enum, auto
 from kafka_reassign_rpc.planner.brokers.broker_choice import WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import Load, total
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.placement import fill_levels, rack_weights
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import BucketSums, threshold_at_level
+from kafka_reassign_rpc.planner.placement.broker_speeds import broker_speeds
 from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
 from kafka_reassign_rpc.planner.placement.placing import Placing, copies_of
 from kafka_reassign_rpc.planner.proposals import piecewise
@@ -56,6 +58,7 @@ class ForcedRounds:
         racks: Mapping[int, str],
         targets: BrokerTargets,
         time_weight: float,
+        network: NetworkLimits,
         leaving: Iterable[tuple[str | None, Load]],
         most: int,
         seed: int,
@@ -71,6 +74,7 @@ class ForcedRounds:
         self._time_weight = time_weight
         self._seed = seed
         self._racks = {broker: rack for rack, brokers in by_rack.items() for broker in brokers}
+        self._speeds = broker_speeds(self._racks, network)
         self._arrivals = fill_levels.expected_arrivals(leaving, self.by_rack)
         self._came = dict.fromkeys(self._racks, Load())
         self._fitted: dict[str, float] = {}
@@ -83,7 +87,7 @@ class ForcedRounds:
         """See BrokerChoice."""
 
     def even_bytes(self) -> float:
-        """What the plan would bring to each broker at best: in bytes, in replicas where no size is known."""
+        """What the plan would bring to a broker of mean speed at best: in bytes, in replicas where no size is known."""
         whole = total([*self._came.values(), *self._arrivals.values()])
         return (whole.bytes or whole.replicas) / len(self._racks)
 
@@ -120,7 +124,7 @@ class ForcedRounds:
             return Thresholds()
         if self._stage is Stage.POUR:
             return self._pour(buckets, loads, room)
-        placing = Placing(self.by_rack, self._all_racks, self._filling(loads), room)
+        placing = Placing(self._by_rack_and_speed(), self._all_racks, self._filling(loads), room)
         in_order = yield from piecewise.in_order(proposed.collected, self._seed, urgent_first=bool(self.scarce))
         yield from placing.steps(in_order)
         return Thresholds(placed=placing.placed)
@@ -196,11 +200,11 @@ class ForcedRounds:
 
     def _filling(self, loads: Mapping[int, Load]) -> dict[int, FillingBroker]:
         even, by_bytes = self.even_bytes(), self._counts_bytes()
-        time = self._time_weight / even if even else 0.0
         found = {}
         for broker in self._racks:
             size, count, *others = self._targets.fullness_factors(broker)
             came = self._came[broker]
+            time = self._time_weight / even / self._speeds[broker] if even else 0.0
             height = self._targets.fullness(broker, loads[broker]) + time * (came.bytes if by_bytes else came.replicas)
             factors = (size + time, count, *others) if by_bytes else (size, count + time, *others)
             found[broker] = FillingBroker(height, factors)
@@ -208,6 +212,15 @@ class ForcedRounds:
 
     def _by_rack(self, filling: Mapping[int, FillingBroker]) -> dict[str, list[FillingBroker]]:
         return {rack: [filling[broker] for broker in brokers] for rack, brokers in self.by_rack.items()}
+
+    def _by_rack_and_speed(self) -> dict[str, list[list[int]]]:
+        found: dict[str, list[list[int]]] = {}
+        for rack, brokers in self.by_rack.items():
+            alike: dict[float, list[int]] = {}
+            for broker in brokers:
+                alike.setdefault(self._speeds[broker], []).append(broker)
+            found[rack] = list(alike.values())
+        return found
 
     def _wanted(self, filling: Mapping[int, FillingBroker]) -> dict[str, float]:
         """The part of everything that each rack should get."""

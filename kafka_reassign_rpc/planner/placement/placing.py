@@ -39,12 +39,12 @@ class Placing:
 
     def __init__(
         self,
-        by_rack: Mapping[str, Sequence[int]],
+        by_rack: Mapping[str, Sequence[Sequence[int]]],
         racks: Mapping[int, str],
         filling: Mapping[int, FillingBroker],
         room: Callable[[int, int], int],
     ) -> None:
-        """by_rack: the brokers that may get a replica; racks: of all brokers as far as known.
+        """by_rack: the brokers that may get a replica, those of one speed together; racks: of all as far as known.
 
         room    the bytes that fit on a broker after it got that many more
         """
@@ -93,10 +93,10 @@ class Placing:
     def _lowest(self, copy: Copy, racks: Iterable[str], kept: Sequence[int]) -> BetterPlace | None:
         """The lowest broker after it got the copy, of those in the racks that have room for it."""
         found, size = [], copy.load.bytes
-        for rack in racks:
+        for alike in (brokers for rack in racks for brokers in self._by_rack[rack]):
             broker = lowest(
                 self._heights,
-                self._by_rack[rack],
+                alike,
                 lambda one: one not in kept and self._room(one, self._got[one]) >= size,
             )
             if broker is not None:

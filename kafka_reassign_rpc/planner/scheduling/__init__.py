@@ -3,7 +3,6 @@
 start_order.py         priorities, and the order in which the moves of a repair start
 queue_order.py         the order in which the moves of a plan start
 move_batching.py       moves in batches that respect limits for each broker and each batch
-network_limits.py      what brokers can send and receive
 copy_table.py          the copies that moves need; the least time that they take
 fair_rates.py          how copies share the network
 plan_simulation.py     carries out moves in virtual time

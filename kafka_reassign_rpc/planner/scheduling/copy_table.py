@@ -6,10 +6,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints
 from kafka_reassign_rpc.planner.scheduling.move_batching import sender_and_receivers
-from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 
 
 class CopyArrays(NamedTuple):

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyArrays, CopyTable
 from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints, fair_rates
-from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.scheduling.simulated_timeline import Timeline
 
 WINDOW = 10_000

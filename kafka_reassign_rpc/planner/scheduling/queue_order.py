@@ -14,9 +14,9 @@ from heapq import heappop, heappush
 from math import log2
 
 from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling.move_batching import sender_and_receivers
-from kafka_reassign_rpc.planner.scheduling.network_limits import NetworkLimits
 
 _CLASSES_PER_DOUBLING = 16
 _CHANCES = 2**63

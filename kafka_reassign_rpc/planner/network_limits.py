@@ -18,6 +18,10 @@ class NetworkLimits(msgspec.Struct, frozen=True):
     throttle: int = -1
 
     def rate(self, broker: int) -> int:
-        """Bytes/s of this broker, each way."""
-        given = self.by_broker.get(broker, self.bandwidth)
+        """Bytes/s of moves on this broker, each way."""
+        given = self.bandwidth_of(broker)
         return given if self.throttle < 0 else min(given, self.throttle)
+
+    def bandwidth_of(self, broker: int) -> int:
+        """The same without the throttle: what moves share with clients."""
+        return self.by_broker.get(broker, self.bandwidth)
