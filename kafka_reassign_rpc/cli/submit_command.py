@@ -23,8 +23,8 @@ Executes a plan: moves start as others end, in the order of the plan, as many at
 each batch starts when the batch before is done. A move starts only if its partition has the replicas from which the
 plan was made; a kafka-reassign-rpc server compares them again in the same step. Other moves go on without it, and
 submit names it at the end; by batch nothing of its batch starts. A replication factor changes only if that is the goal
-of the plan. Where the plan names a first leader, that replica leads before the copy begins. Without --execute submit
-changes nothing, and shows the state of each batch.
+of the plan. Where the plan names a first leader, that replica leads before the copy begins; a partition whose move does
+not begin gets its order back. Without --execute submit changes nothing, and shows the state of each batch.
 
 submit may be killed at any time: started again, it continues from the state of the cluster. On Ctrl-C it takes back the
 moves that wait in the controller's queue, and says which go on, and how to cancel them. It stops when the cluster is
@@ -138,21 +138,24 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
         except (SubmitStopped, PlanDoesNotFit) as error:
             status.clear()
             say(f"kafka-reassign-rpc submit: {error}")
-            return 3 if isinstance(error, SubmitStopped) else 4
+            if isinstance(error, PlanDoesNotFit):
+                return 4
+            if submission.under_way.moves:
+                say(_how_to_cancel(submission, arguments))
+            return 3
         except (KeyboardInterrupt, SystemExit):  # Ctrl-C, SIGTERM
             status.clear()
             say("\n".join(_interrupted(submission, arguments)))
             raise
         finally:
             status.clear()
+            for line in _how_to_restore_order(submission, arguments):
+                say(line)
     return 0
 
 
 def _interrupted(submission: "Submission", arguments: argparse.Namespace) -> list[str]:
     """What goes on without submit, and what the operator can do about it."""
-    from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-    from kafka_reassign_rpc.pipeline.submission.submit_plan import write_under_way
-
     under_way = submission.under_way
     taken_back = f"{under_way.taken_back} that waited in the controller's queue"
     taken_back += f" {agreeing(under_way.taken_back, 'were')} taken back"
@@ -168,14 +171,46 @@ def _interrupted(submission: "Submission", arguments: argparse.Namespace) -> lis
         text += f"; {under_way.waiting} {wait} in the controller's queue and will start: {under_way.why_not}"
     elif under_way.why_not:
         text += f", those that wait in a queue included: {under_way.why_not}"
+    return [text, "  to continue the plan: run the same command again", _how_to_cancel(submission, arguments)]
+
+
+def _how_to_cancel(submission: "Submission", arguments: argparse.Namespace) -> str:
+    """How to cancel what is under way."""
+    from kafka_reassign_rpc.pipeline.job_errors import JobFailed
+    from kafka_reassign_rpc.pipeline.submission.submit_plan import write_under_way
+
     try:
         file = write_under_way(submission)
     except (OSError, JobFailed) as error:
-        return [text, f"  the moves could not be written: {error}"]
-    config = f" --command-config {shlex.quote(arguments.command_config)}" if arguments.command_config else ""
-    cancel = f"kafka-reassign --bootstrap-server {arguments.bootstrap_server}{config}"
+        return f"  the moves could not be written: {error}"
+    return f"  to cancel these moves: {_kafka_reassign(arguments, file)} --cancel"
+
+
+def _how_to_restore_order(submission: "Submission", arguments: argparse.Namespace) -> list[str]:
+    """How partitions get their order of replicas and their leader back that have the plan's first leader in front, or
+    will have it where their moves are cancelled."""
+    from kafka_reassign_rpc.pipeline.job_errors import JobFailed
+    from kafka_reassign_rpc.pipeline.submission.submit_plan import write_before
+
+    try:
+        file = write_before(submission)
+    except (OSError, JobFailed) as error:
+        return [f"  the order of replicas before these moves could not be written: {error}"]
+    if file is None:
+        return []
+    execute = "--execute --additional" + (" --expect-current" if submission.under_way.compares else "")
+    config = f" --admin.config {shlex.quote(arguments.command_config)}" if arguments.command_config else ""
+    elect = f"kafka-leader-election.sh --bootstrap-server {arguments.bootstrap_server}{config}"
     return [
-        text,
-        "  to continue the plan: run the same command again",
-        f"  to cancel these moves: {cancel} --reassignment-json-file {shlex.quote(str(file))} --cancel",
+        f"  to restore the order of replicas where a plan's first leader is in front, after a cancel: "
+        f"{_kafka_reassign(arguments, file)} {execute}",
+        "  to let the first replicas lead then, where auto.leader.rebalance.enable does not: "
+        f"{elect} --election-type preferred --path-to-json-file {shlex.quote(str(file))}",
     ]
+
+
+def _kafka_reassign(arguments: argparse.Namespace, file: object) -> str:
+    """The command for the moves of a file."""
+    config = f" --command-config {shlex.quote(arguments.command_config)}" if arguments.command_config else ""
+    command = f"kafka-reassign --bootstrap-server {arguments.bootstrap_server}{config}"
+    return f"{command} --reassignment-json-file {shlex.quote(str(file))}"

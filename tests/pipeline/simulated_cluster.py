@@ -45,6 +45,7 @@ class SimulatedCluster:
     late       so many descriptions of topics show the state before any move
     altered    the alterations: targets, and options
     checks     descriptions of the whole cluster
+    compares   it compares expected replicas
     queues     it has a queue, and is a kafka-reassign-rpc server in that respect
     in_flight  the most moves in flight of one broker that any list has shown
     disabled   why no move starts, and no waiting one
@@ -75,6 +76,7 @@ class SimulatedCluster:
         self.elected: list[set[TopicPartition]] = []
         self.cannot_lead: set[TopicPartition] = set()
         self.keeps_reasons = True
+        self.compares = True
         self.queues = False
         self.in_flight = 0
         self.disabled: str | None = None
@@ -213,9 +215,13 @@ class SimulatedCluster:
 
     def can_compare_replicas(self) -> bool:
         self._called("can")
+        return self.compares
+
+    def can_lease_throttles(self) -> bool:
+        self._called("can")
         return True
 
-    can_forbid_replication_factor_change = can_lease_throttles = can_compare_replicas
+    can_forbid_replication_factor_change = can_lease_throttles
 
     def can_queue(self) -> bool:
         return self.queues

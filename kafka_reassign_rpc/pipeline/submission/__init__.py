@@ -4,7 +4,8 @@ submit_plan.py        the run: check the cluster, choose the way
 window_run.py         moves begin as others end
 move_window.py        which moves may be in flight (pure)
 plan_progress.py      moves, bytes and time of the whole plan (pure)
-withdrawal.py         takes back what waits in the controller's queue
+withdrawal.py         an end before its time: takes back what waits in the controller's queue
+replica_order.py      the order of replicas before moves with a first leader (pure)
 plan_warnings.py      a throttle that is too low (pure)
 batch_run.py          one batch after the other
 batch_changes.py      begin moves, take a batch back if part of it is refused, change the throttle, elect leaders

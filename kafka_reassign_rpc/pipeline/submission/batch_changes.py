@@ -1,5 +1,5 @@
 """What submit changes in the cluster: it begins the moves of a batch, takes them back, gives them another throttle,
-lets the first replicas lead afterwards."""
+lets the first replicas lead afterwards, and restores the order of replicas where a move does not begin."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -14,10 +14,10 @@ from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
+from kafka_reassign_rpc.pipeline.submission.replica_order import Entries, first_led
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
 from kafka_reassign_rpc.support.counted import counted
 
-Entries = Mapping[TopicPartition, PlanEntry]
 Assignment = Mapping[TopicPartition, tuple[int, ...]]
 
 
@@ -160,8 +160,43 @@ class BatchChanges:
             with self.cluster.word_if_slow():
                 self._elect(name, sorted(found.to_elect), "led by the first leader of the plan still")
 
+    def restore_order(self, name: str, entries: Entries) -> dict[TopicPartition, PlanEntry]:
+        """Give partitions the order and the leader back that they had before their first leader was put in front.
+        Nothing is copied. A partition that moves, or that has changed otherwise, stays as it is.
+
+        Returns those whose order could not be restored, or may not be; a line names them. Raises nothing.
+        """
+        maybe = first_led(entries)
+        if not maybe:
+            return {}
+        try:
+            restored, failed = self._restore(maybe)
+        except KafkaError as error:
+            restored, failed = set(), dict.fromkeys(maybe, error)
+        self._tell_failed(name, "keep their first leader in front until the same command runs again", failed)
+        self._elect(name, sorted(restored), "led by the first leader until the next preferred election")
+        return {one: maybe[one] for one in failed}
+
+    def _restore(self, maybe: Entries) -> tuple[set[TopicPartition], dict[TopicPartition, KafkaError]]:
+        """Those of the partitions that have their order back, and those that do not. Raises KafkaError."""
+        found = self.cluster.state_when(
+            maybe, lambda found: found.reordered >= maybe.keys(), self.cluster.intervals.poll
+        )
+        left = {one: maybe[one] for one in sorted(found.reordered)}
+        before = {one: entry.expected_replicas for one, entry in left.items()}
+        as_they_are = {one: entry.reordered for one, entry in left.items()}
+        errors = _failures(self.cluster.ask(lambda: self._alter(before, as_they_are, None)))
+        if not errors:
+            return set(left), {}
+        # A lost answer, or somebody was faster: what the cluster shows counts.
+        found = self.cluster.state({one: left[one] for one in errors})
+        restored = left.keys() - errors.keys() | (found.not_begun - found.reordered)
+        return restored, {one: error for one, error in errors.items() if one in found.reordered}
+
     def _elect(self, name: str, partitions: list[TopicPartition], otherwise: str) -> None:
         """Let the first replicas lead. Where that fails, a line says why and what is the case `otherwise`."""
+        if not partitions:
+            return
         try:
             results = self.cluster.client.elect_preferred_leaders(partitions)
         except KafkaError as error:

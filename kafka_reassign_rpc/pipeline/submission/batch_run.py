@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client import LogDirProgressTracker, ProgressSnapshot, TopicPartition
 from kafka_reassign_rpc.client.text_format import amounts, bar, first_lines
@@ -13,6 +13,7 @@ from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
 from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH, PlanDoesNotFit, UnderWay
+from kafka_reassign_rpc.pipeline.submission.withdrawal import taking_back
 
 Batch = Mapping[TopicPartition, PlanEntry]
 
@@ -28,6 +29,8 @@ class BatchRun:
     changes: Callable[[str], BatchChanges]
     under_way: UnderWay
     warnings: PlanWarnings
+    _reordered: Batch = field(default_factory=dict)
+    """Moves that have not begun, or were cancelled, and have their first leader in front."""
 
     def run(self) -> int:
         """Carry out the rest of the plan; returns the number of moves that this run began.
@@ -43,24 +46,32 @@ class BatchRun:
             if found.is_done:
                 continue
             self._see(batch, found.moving)
-            self.watch.wait_until_healthy(targets(batch))
-            refused = mismatch_lines(found) + _missing_broker_lines(batch, found, self.live)
-            if refused:
-                text = f"{file.stem} does not fit the cluster, submit began nothing more of it:"
-                raise PlanDoesNotFit("\n".join([text, *first_lines(refused)]))
-            if found.moving and changes.throttle is not None:
-                changes.change_throttle(file.stem, {name: batch[name] for name in sorted(found.moving)})
-            self.warnings.of_racks(batch, found.not_begun, self.cluster.racks)
-            if found.not_begun:
-                self._see(batch, found.moving | found.not_begun)
-                changes.begin(file.stem, {name: batch[name] for name in sorted(found.not_begun)}, found.reordered)
-                begun += len(found.not_begun)
-            self._follow(changes, file.stem, batch, f"batch {number}/{len(self.plan.batches)}")
+            self._reordered = {name: batch[name] for name in found.reordered}
+            with taking_back(changes, file.stem, self.under_way, lambda: self._reordered):
+                begun += self._carry_out(changes, file.stem, batch, found, f"batch {number}/{len(self.plan.batches)}")
             self.cluster.output.line(f"{file.stem}: {len(batch)} done")
         return begun
 
+    def _carry_out(self, changes: BatchChanges, name: str, batch: Batch, found: BatchState, title: str) -> int:
+        """Begin what is left of a batch, and wait for its end. Returns how many moves it began."""
+        self.watch.wait_until_healthy(targets(batch))
+        refused = mismatch_lines(found) + _missing_broker_lines(batch, found, self.live)
+        if refused:
+            text = f"{name} does not fit the cluster, submit began nothing more of it:"
+            raise PlanDoesNotFit("\n".join([text, *first_lines(refused)]))
+        if found.moving and changes.throttle is not None:
+            changes.change_throttle(name, {one: batch[one] for one in sorted(found.moving)})
+        self.warnings.of_racks(batch, found.not_begun, self.cluster.racks)
+        if found.not_begun:
+            left = {one: batch[one] for one in sorted(found.not_begun)}
+            self.under_way.see({one: batch[one] for one in found.moving}, asked=left)
+            changes.begin(name, left, found.reordered)
+            self._reordered = {}
+        self._follow(changes, name, batch, title)
+        return len(found.not_begun)
+
     def _see(self, batch: Batch, moving: Set[TopicPartition]) -> None:
-        self.under_way.moves = {name: batch[name] for name in moving}
+        self.under_way.see({name: batch[name] for name in moving})
 
     def _follow(self, changes: BatchChanges, name: str, batch: Batch, title: str) -> None:
         """Show progress until no partition of the batch moves any more."""
@@ -81,6 +92,7 @@ class BatchRun:
         found = self.cluster.state_when(batch, lambda found: found.is_done, self.cluster.intervals.arrival)
         changes.lead_afterwards(name, found)
         if not found.is_done:
+            self._reordered = {one: batch[one] for one in found.reordered}
             left = [f"{one}: it was cancelled" for one in sorted(found.not_begun)] + mismatch_lines(found)
             left += [f"{one}: it moves again" for one in sorted(found.moving)]
             raise PlanDoesNotFit("\n".join([f"{name}: partitions did not reach their targets:", *first_lines(left)]))

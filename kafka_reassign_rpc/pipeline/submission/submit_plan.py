@@ -23,6 +23,7 @@ from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, Windo
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
+from kafka_reassign_rpc.pipeline.submission.replica_order import order_before
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, StopConditions
 from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     PlanDoesNotFit,
@@ -35,6 +36,9 @@ from kafka_reassign_rpc.pipeline.submission.window_run import WindowRun
 JOURNAL = "submit.json"
 UNDER_WAY = "under-way.json"
 """The moves that went on when submit was interrupted."""
+
+BEFORE = "before.json"
+"""The order of replicas that partitions of moves with a first leader had before."""
 
 
 class Journal(msgspec.Struct, frozen=True):
@@ -98,7 +102,7 @@ class Submission:
         """
         health = self._check_cluster()
         stop_conditions = StopConditions(self._first_health(health, accept_health=accept_health), health.live)
-        compares = self._cluster.ask(self.client.can_compare_replicas)
+        compares = self.under_way.compares = self._cluster.ask(self.client.can_compare_replicas)
         forbids_factor_change = self._cluster.ask(self.client.can_forbid_replication_factor_change)
         keeps_reasons = self._cluster.ask(self.client.can_keep_reasons)
         if not compares:
@@ -175,4 +179,15 @@ def write_under_way(submission: Submission) -> StorePath:
     file = submission.path / UNDER_WAY
     entries = sorted(submission.under_way.moves.values(), key=lambda entry: entry.topic_partition)
     write_file(file, msgspec.json.encode(PlanBatch(entries)))
+    return file
+
+
+def write_before(submission: Submission) -> StorePath | None:
+    """Write the order of the partitions that have their first leader in front, or will have it after a cancel, as
+    kafka-reassign takes it to restore it. Returns the file; None where there are no such partitions."""
+    before = order_before({**submission.under_way.moves, **submission.under_way.out_of_order})
+    if not before.partitions:
+        return None
+    file = submission.path / BEFORE
+    write_file(file, msgspec.json.encode(before))
     return file

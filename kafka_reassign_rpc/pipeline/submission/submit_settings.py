@@ -1,6 +1,6 @@
 """What all parts of a submission share: its intervals, where it shows progress, how it ends early."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client import TopicPartition
@@ -18,7 +18,11 @@ class PlanDoesNotFit(Exception):
 class UnderWay:
     """The moves that were in flight when submit looked last, or that it has just asked for.
 
-    After an interrupt also what became of those that waited in the controller's queue:
+    asked           those of `moves` that the controller may not have yet
+    out_of_order    partitions that do not move, and may have their first leader in front
+    compares        whether the controller compares expected replicas
+
+    After an end before its time also what became of those that waited in the controller's queue:
 
     is_known      whether the controller told which moves are in flight, and which wait
     taken_back    how many that waited will not start
@@ -27,10 +31,19 @@ class UnderWay:
     """
 
     moves: Mapping[TopicPartition, PlanEntry] = field(default_factory=dict)
+    asked: Collection[TopicPartition] = ()
+    out_of_order: Mapping[TopicPartition, PlanEntry] = field(default_factory=dict)
+    compares: bool = False
     is_known: bool = False
     taken_back: int = 0
     waiting: int = 0
     why_not: str = ""
+
+    def see(
+        self, moving: Mapping[TopicPartition, PlanEntry], asked: Mapping[TopicPartition, PlanEntry] | None = None
+    ) -> None:
+        """These moves are in flight, and those are asked for now."""
+        self.moves, self.asked = {**moving, **(asked or {})}, frozenset(asked or ())
 
 
 @dataclass(frozen=True)

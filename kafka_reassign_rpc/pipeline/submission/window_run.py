@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client import KafkaError, LogDirProgressTracker, ProgressSnapshot, TopicPartition
 from kafka_reassign_rpc.client.text_format import first_lines
-from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, SubmittablePlan, batch_number, read_batch
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges, not_begun
@@ -30,10 +30,9 @@ from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, Windo
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
-from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, UnderWay
-from kafka_reassign_rpc.pipeline.submission.withdrawal import withdraw, withdraw_in_time
-from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.pipeline.submission.withdrawal import taking_back
+from kafka_reassign_rpc.support.counted import counted
 
 LOOK_AHEAD = 10_000
 """Moves of the plan that are read before they can begin."""
@@ -84,6 +83,8 @@ class WindowRun:
     _postponed: dict[TopicPartition, float] = field(default_factory=dict)
     """Moves that the controller refused for the moment, since when."""
     _left_out: dict[TopicPartition, str] = field(default_factory=dict)
+    _to_restore: dict[TopicPartition, PlanEntry] = field(default_factory=dict)
+    """Moves left out whose first leaders may be in front still."""
     _refused: int = 0
     _targets: set[int] = field(default_factory=set)
     _tracker: LogDirProgressTracker = field(default_factory=LogDirProgressTracker)
@@ -99,25 +100,13 @@ class WindowRun:
 
         Raises PlanDoesNotFit, SubmitStopped, JobFailed, BadInput.
         """
-        try:
+        with taking_back(self.changes, self.name, self.under_way, self._reordered_ones):
             return self._run()
-        except (SubmitStopped, PlanDoesNotFit, JobFailed):
-            try:
-                self._withdraw()
-            except KafkaError as error:
-                self.cluster.output.line(f"moves that wait in the controller's queue could not be taken back: {error}")
-            raise
-        except (KeyboardInterrupt, SystemExit):  # Ctrl-C, SIGTERM
-            withdraw_in_time(self.cluster, self.under_way, self.window.moving.keys())
-            raise
 
-    def _withdraw(self) -> None:
-        """Take back what waits in the controller's queue: nothing more is to begin."""
-        moving = self.window.moving.keys()
-        taken_back = withdraw(self.cluster, self.cluster.moves(moving)).taken_back if moving else 0
-        if taken_back:
-            moves, were = counted(taken_back, "move"), agreeing(taken_back, "were")
-            self.cluster.output.line(f"{moves} that waited in the controller's queue {were} taken back")
+    def _reordered_ones(self) -> dict[TopicPartition, PlanEntry]:
+        """The moves that have not begun and have their first leader in front, or were left out just now."""
+        waiting = self.window.waiting
+        return {name: waiting[name].entry for name in self._reordered & waiting.keys()} | self._to_restore
 
     def _run(self) -> int:
         begun = 0
@@ -133,6 +122,7 @@ class WindowRun:
                 self._show()
             else:
                 self.cluster.output.status("the cluster seems to be unhealthy, checking again")
+            self._restore_order()
             time.sleep(self.cluster.intervals.poll)
         if self._left_out:
             raise self._does_not_fit("all others are done")
@@ -164,7 +154,7 @@ class WindowRun:
             self._done(name, earlier=True)
         self.changes.lead_afterwards(self.name, found)
         for name, why in sorted(found.mismatched.items()):
-            self._leave_out(name, why)
+            self._leave_out(read[name], why)
         self._reordered |= found.reordered
         open_moves = {
             name: WindowMove.of(entry, found.leaders.get(name, -1))
@@ -212,16 +202,18 @@ class WindowRun:
             elif now < until:
                 continue
             else:
-                self._leave_out(name, found.mismatched.get(name, "it was cancelled"))
+                self._leave_out(move.entry, found.mismatched.get(name, "it was cancelled"))
             del self._arriving[name]
 
     def _done(self, name: TopicPartition, *, earlier: bool = False) -> None:
         self.progress.done(self._batches[name], earlier=earlier)
         self._close(name)
 
-    def _leave_out(self, name: TopicPartition, why: str) -> None:
+    def _leave_out(self, entry: PlanEntry, why: str) -> None:
+        name = entry.topic_partition
         self._left_out[name] = why
         self.progress.left_out(self._batches[name])
+        self._to_restore[name] = entry
         self._open[self._batches[name]].out += 1
         self._close(name)
 
@@ -242,7 +234,7 @@ class WindowRun:
         chosen = self._still_fitting({move.entry.topic_partition: move.entry for move in self.window.next()})
         if not chosen:
             return 0
-        self.under_way.moves = {name: move.entry for name, move in self.window.moving.items()} | chosen
+        self.under_way.see(self._moving(), asked=chosen)
         offer = self.changes.offer(self.name, chosen, self._reordered & chosen.keys())
         for name in sorted(offer.begun | offer.done):
             self.window.begin(name)
@@ -279,8 +271,13 @@ class WindowRun:
 
     def _drop(self, name: TopicPartition, why: str) -> None:
         """A waiting move does not begin."""
-        del self.window.waiting[name]
-        self._leave_out(name, why)
+        self._leave_out(self.window.waiting.pop(name).entry, why)
+
+    def _restore_order(self) -> None:
+        """Moves that were left out in this turn leave no first leader in front."""
+        left = self.changes.restore_order(self.name, self._to_restore)
+        self.under_way.out_of_order = {**self.under_way.out_of_order, **left}
+        self._to_restore.clear()
 
     def _postpone(self, later: Mapping[TopicPartition, KafkaError]) -> None:
         """Moves are refused for the moment: they are asked for again. Raises JobFailed if it is for too long."""
@@ -292,8 +289,11 @@ class WindowRun:
 
     # What is said
 
+    def _moving(self) -> dict[TopicPartition, PlanEntry]:
+        return {name: move.entry for name, move in self.window.moving.items()}
+
     def _tell_under_way(self) -> None:
-        self.under_way.moves = {name: move.entry for name, move in self.window.moving.items()}
+        self.under_way.see(self._moving())
 
     def _show(self) -> None:
         moving, queued = len(self.window.moving), self._snapshot.waiting if self._snapshot and self.window.moving else 0

@@ -1,57 +1,68 @@
-"""Takes back the moves that wait in the controller's queue: where submit stops, nothing more is to begin."""
+"""Where submit ends before its time nothing more is to begin, and nothing stays changed that no move needs.
+
+It takes back the moves that wait in the controller's queue, and restores the order of the replicas of those that had
+their first leader put in front.
+"""
 
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client import KafkaError, TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
+from kafka_reassign_rpc.pipeline.job_errors import JobFailed
+from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import Listed, PatientCluster
-from kafka_reassign_rpc.pipeline.submission.submit_settings import UnderWay
+from kafka_reassign_rpc.pipeline.submission.replica_order import Entries, first_led
+from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, UnderWay
+from kafka_reassign_rpc.support.counted import agreeing, counted
 
 NO_ANSWER = "the cluster does not answer"
 
 
-class Withdrawal(NamedTuple):
-    """gone: the moves that will not start. waiting: those that wait still, with the controller's reason."""
+@contextmanager
+def taking_back(
+    changes: BatchChanges, name: str, under_way: UnderWay, reordered: Callable[[], Entries]
+) -> Iterator[None]:
+    """If the block ends before its time: take back what waits, and note in `under_way` what goes on.
 
-    gone: frozenset[TopicPartition]
-    waiting: dict[TopicPartition, KafkaError]
-
-    @property
-    def taken_back(self) -> int:
-        return len(self.gone)
-
-
-def withdraw(cluster: PatientCluster, listed: Listed) -> Withdrawal:
-    """Cancel those of the listed moves that wait. Raises KafkaError."""
-    waiting = [name for name, move in listed.items() if move.is_waiting]
-    if not waiting:
-        return Withdrawal(frozenset(), {})
-    results = cluster.ask(lambda: cluster.client.cancel_partition_reassignments(waiting))
-    kept = {
-        name: error
-        for name, error in results.items()
-        if error is not None and not isinstance(error, NoReassignmentInProgress)
-    }
-    return Withdrawal(frozenset(waiting) - kept.keys(), kept)
-
-
-def withdraw_in_time(cluster: PatientCluster, under_way: UnderWay, seen: Collection[TopicPartition]) -> None:
-    """After an interrupt: take back what waits, and note in `under_way` what goes on. It takes ten seconds at the most,
-    and raises nothing: the operator waits for the end of the command.
-
-    seen    the moves that the controller is known to have. Others of `under_way` may have been asked for just now
+    name         for messages
+    reordered    moves that have not begun, and may have their first leader in front
     """
-    if not under_way.moves:
+    try:
+        yield
+    except (SubmitStopped, PlanDoesNotFit, JobFailed):
+        line = changes.cluster.output.line
+        try:
+            withdraw(changes, name, under_way, reordered(), is_answered=True)
+        except KafkaError as error:
+            line(f"moves that wait in the controller's queue could not be taken back: {error}")
+        if under_way.taken_back:
+            moves, were = counted(under_way.taken_back, "move"), agreeing(under_way.taken_back, "were")
+            line(f"{moves} that waited in the controller's queue {were} taken back")
+        raise
+    except (KeyboardInterrupt, SystemExit, KafkaError):  # Ctrl-C, SIGTERM; the cluster is silent
+        withdraw_in_time(changes, name, under_way, reordered())
+        raise
+
+
+def withdraw_in_time(changes: BatchChanges, name: str, under_way: UnderWay, reordered: Entries) -> None:
+    """After an interrupt: `withdraw`. It takes ten seconds at the most, and raises nothing: the operator waits for the
+    end of the command."""
+    under_way.out_of_order = first_led({**under_way.out_of_order, **reordered})
+    if not under_way.moves and not under_way.out_of_order:
         return
-    brief = replace(cluster, intervals=replace(cluster.intervals, patience=cluster.intervals.withdrawal))
+    cluster = changes.cluster
+    intervals = replace(cluster.intervals, patience=cluster.intervals.withdrawal)
+    brief = replace(changes, cluster=replace(cluster, intervals=intervals))
     under_way.why_not = NO_ANSWER
 
     def work() -> None:
         try:
-            _note(brief, under_way, frozenset(seen))
+            withdraw(brief, name, under_way, reordered, is_answered=False)
         except KafkaError as error:
             under_way.why_not = error.message
 
@@ -64,13 +75,47 @@ def withdraw_in_time(cluster: PatientCluster, under_way: UnderWay, seen: Collect
         under_way.why_not = "interrupted again"
 
 
-def _note(cluster: PatientCluster, under_way: UnderWay, seen: Collection[TopicPartition]) -> None:
-    moves = under_way.moves
-    listed = cluster.moves(moves.keys())
-    under_way.moves = {name: entry for name, entry in moves.items() if name in listed or name not in seen}
-    under_way.waiting = sum(move.is_waiting for move in listed.values())
-    under_way.is_known = listed.keys() >= under_way.moves.keys()
-    found = withdraw(cluster, listed)
-    under_way.moves = {name: entry for name, entry in under_way.moves.items() if name not in found.gone}
-    under_way.taken_back, under_way.waiting = found.taken_back, len(found.waiting)
-    under_way.why_not = next((error.message for error in found.waiting.values()), "")
+def withdraw(changes: BatchChanges, name: str, under_way: UnderWay, reordered: Entries, *, is_answered: bool) -> None:
+    """Take back what waits, restore the order of what does not move, and note in `under_way` what goes on. Raises
+    KafkaError where what waits could not be taken back.
+
+    is_answered    what was asked for is answered: what the controller does not list then is not under way
+    """
+    moves, asked = under_way.moves, under_way.asked
+    restless = {**under_way.out_of_order, **reordered, **{one: moves[one] for one in asked}}
+    try:
+        listed = changes.cluster.moves(moves.keys()) if moves else {}
+        doubtful = () if is_answered else asked
+        under_way.moves = {one: entry for one, entry in moves.items() if one in listed or one in doubtful}
+        under_way.waiting = sum(move.is_waiting for move in listed.values())
+        under_way.is_known = listed.keys() >= under_way.moves.keys()
+        found = _cancel_waiting(changes.cluster, listed)
+        restless |= {one: moves[one] for one in found.gone}
+        restless = {one: entry for one, entry in restless.items() if one not in listed or one in found.gone}
+        under_way.out_of_order = first_led(restless)  # until they are not
+        under_way.moves = {one: entry for one, entry in under_way.moves.items() if one not in found.gone}
+        under_way.taken_back, under_way.waiting = len(found.gone), len(found.waiting)
+        under_way.why_not = next((error.message for error in found.waiting.values()), "")
+    finally:
+        under_way.out_of_order = changes.restore_order(name, restless)
+
+
+class _Cancelled(NamedTuple):
+    """gone: the moves that will not start. waiting: those that wait still, with the controller's reason."""
+
+    gone: frozenset[TopicPartition]
+    waiting: dict[TopicPartition, KafkaError]
+
+
+def _cancel_waiting(cluster: PatientCluster, listed: Listed) -> _Cancelled:
+    """Cancel those of the listed moves that wait. Raises KafkaError."""
+    waiting = [name for name, move in listed.items() if move.is_waiting]
+    if not waiting:
+        return _Cancelled(frozenset(), {})
+    results = cluster.ask(lambda: cluster.client.cancel_partition_reassignments(waiting))
+    kept = {
+        name: error
+        for name, error in results.items()
+        if error is not None and not isinstance(error, NoReassignmentInProgress)
+    }
+    return _Cancelled(frozenset(waiting) - kept.keys(), kept)

@@ -1,0 +1,28 @@
+"""The order of replicas, which a move with a first leader changes for as long as it takes. Pure."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanBatch, PlanEntry
+
+Entries = Mapping[TopicPartition, PlanEntry]
+
+
+def first_led(entries: Entries) -> dict[TopicPartition, PlanEntry]:
+    """Those of the moves before which another replica is put in front than the first of the expected ones."""
+    return {name: entry for name, entry in entries.items() if entry.reordered != entry.expected_replicas}
+
+
+def order_before(entries: Entries) -> PlanBatch:
+    """What gives the partitions of these moves their order back, in the form of a file for kafka-reassign --execute.
+    The replicas that it expects are the reordered ones: those after a cancel."""
+    return PlanBatch(
+        [
+            msgspec.structs.replace(
+                entry, replicas=entry.expected_replicas, expected_replicas=entry.reordered, first_leader=-1
+            )
+            for _, entry in sorted(first_led(entries).items())
+        ]
+    )
