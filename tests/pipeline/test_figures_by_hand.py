@@ -200,7 +200,7 @@ def test_dp_3_the_summary_as_text_and_the_page_say_what_more_moves_in_all_and_th
     ]
     snapshot = write(tmp_path / "snapshot", brokers=brokers, partitions=partitions)
     limits, goal = BatchLimits(moves_per_batch=1), Goal(GoalKind.DRAIN, (3, 4))
-    job = PlanJob(snapshot, tmp_path / "plan", goal, PlanOptions(), limits, bandwidth=10, throttle=5)
+    job = PlanJob(snapshot, tmp_path / "plan", goal, PlanOptions(network=NetworkLimits(10, throttle=5)), limits)
     summary = plan_job.run(spark, job)
     plan_report.write(job.out)
     assert [gain for gain in summary.gains if gain.setting != "moves_per_broker"] == [
