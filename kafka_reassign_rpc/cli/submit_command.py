@@ -80,7 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accept-health",
         action="store_true",
-        help="go on although the cluster is less well than when the plan was started",
+        help="go on although the cluster is less well than when the plan was started; where nothing is left but "
+        "moves to a lost broker, submit stops and names them",
     )
 
 

@@ -11,6 +11,7 @@ batch_run.py          one batch after the other
 batch_changes.py      begin moves, take a batch back if part of it is refused, change the throttle, elect leaders
 health_watch.py       checks while moves run
 stop_conditions.py    when submit stops: broker lost, partitions under-replicated (pure)
+lost_brokers.py       moves that wait for a lost broker (pure)
 batch_state.py        how far moves are, from what the cluster shows (pure)
 plan_difference.py    `plan show` beside the cluster as it is now
 patient_cluster.py    questions to the cluster, asked again while it does not answer

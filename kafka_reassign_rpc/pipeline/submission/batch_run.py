@@ -10,6 +10,7 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, Submittabl
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, mismatch_lines, missing_broker
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
+from kafka_reassign_rpc.pipeline.submission.lost_brokers import lines_of, status_of, stop_for, waiting_for_lost
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
 from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH, PlanDoesNotFit, UnderWay
@@ -75,17 +76,31 @@ class BatchRun:
 
     def _follow(self, changes: BatchChanges, name: str, batch: Batch, title: str) -> None:
         """Show progress until no partition of the batch moves any more."""
-        tracker = LogDirProgressTracker()
+        tracker, waited = LogDirProgressTracker(), dict[TopicPartition, int]()
         while True:
             listed, snapshot = self.cluster.progress(tracker, batch.keys())
             self.warnings.of_throttle(time.monotonic(), snapshot.moves)
             self._see(batch, listed.keys())
-            self.cluster.output.status(_progress(title, len(batch), len(listed), snapshot))
+            waiting = waiting_for_lost(self.under_way.moves, self.watch.live)
+            text = _progress(title, len(batch), len(listed), snapshot)
+            self.cluster.output.status(f"{text}; {status_of(waiting)}" if waiting else text)
             if not listed:
                 self._require_done(changes, name, batch)
                 return
-            self.watch.is_healthy(targets(batch))
+            if self.watch.is_healthy(targets(batch)):
+                for line in lines_of({one: broker for one, broker in waiting.items() if one not in waited}):
+                    self.cluster.output.line(f"{name}: {line}")
+                waited = waiting
+                if len(waiting) == len(listed):
+                    self._require_life(name, batch)
             time.sleep(self.cluster.intervals.poll)
+
+    def _require_life(self, name: str, batch: Batch) -> None:
+        """All that is left of a batch waits for lost brokers: raises SubmitStopped unless one is back by now."""
+        self.watch.wait_until_healthy(targets(batch))
+        waiting = waiting_for_lost(self.under_way.moves, self.watch.live)
+        if len(waiting) == len(self.under_way.moves):
+            raise stop_for(name, waiting, "all other moves of the batch are done, those of later ones have not begun")
 
     def _require_done(self, changes: BatchChanges, name: str, batch: Batch) -> None:
         """Let the first replicas lead. Raises PlanDoesNotFit for partitions that did not reach their targets."""

@@ -6,10 +6,12 @@ A turn of the loop: read more of the plan, check the cluster's health, see what 
     moves to its target, or waits in a queue    it takes a place in the window
     moves no more, has its target               done; the first replica leads (`lead_afterwards`)
     moves no more, has other replicas           left out: somebody cancelled it, or moves it elsewhere
+    moves, and a broker of its target is lost   it takes no place until that broker is back
     at rest, as the plan expects it             begins when it has room
     anything else                               left out
 
-Moves that are left out hold nothing up: submit ends with their names. The cluster alone shows how far the plan is, so a
+Moves that are left out hold nothing up: submit ends with their names. Nor do moves that wait for a lost broker: submit
+stops when nothing else is left. The cluster alone shows how far the plan is, so a
 run may be killed anywhere; the next one finds the same states.
 """
 
@@ -19,13 +21,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client import KafkaError, LogDirProgressTracker, ProgressSnapshot, TopicPartition
-from kafka_reassign_rpc.client.text_format import first_lines
+from kafka_reassign_rpc.client.text_format import first_lines, named
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry, SubmittablePlan, batch_number, read_batch
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges, not_begun
 from kafka_reassign_rpc.pipeline.submission.batch_state import missing_broker
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
+from kafka_reassign_rpc.pipeline.submission.lost_brokers import lines_of, status_of, stop_for, waiting_for_lost
 from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowMove
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
@@ -77,6 +80,8 @@ class WindowRun:
     _open: dict[int, _OpenBatch] = field(default_factory=dict)
     _batches: dict[TopicPartition, int] = field(default_factory=dict)
     """The batch of each move that is not done."""
+    _stuck: dict[TopicPartition, WindowMove] = field(default_factory=dict)
+    """Moves in flight that wait for a lost broker."""
     _arriving: dict[TopicPartition, tuple[WindowMove, float]] = field(default_factory=dict)
     """Moves that have ended, whose partitions do not show it yet; and until when they may take for that."""
     _reordered: set[TopicPartition] = field(default_factory=set)
@@ -113,17 +118,21 @@ class WindowRun:
         self._adapt_at = time.monotonic() + self.cluster.intervals.adapt
         while True:
             self._read()
-            if not (self.window.waiting or self.window.moving or self._arriving):
+            if not (self.window.waiting or self.window.moving or self._arriving or self._stuck_go_on()):
                 break
             is_healthy = self.watch.is_healthy(self._targets)
             self._look()
             if is_healthy:
+                self._set_stuck_apart()
                 begun += self._begin()
                 self._show()
             else:
                 self.cluster.output.status("the cluster seems to be unhealthy, checking again")
             self._restore_order()
             time.sleep(self.cluster.intervals.poll)
+        if self._stuck:
+            more = [str(self._does_not_fit("these will not begin"))] if self._left_out else []
+            raise stop_for(self.name, self._waiting_for_lost(), "nothing else is left to do", *more)
         if self._left_out:
             raise self._does_not_fit("all others are done")
         return begun
@@ -174,10 +183,12 @@ class WindowRun:
     def _look(self) -> None:
         """See which moves have ended."""
         now = time.monotonic()
-        if self.window.moving:
-            listed, self._snapshot = self.cluster.progress(self._tracker, self.window.moving.keys())
-            for name in self.window.moving.keys() - listed.keys():
-                self._arriving[name] = self.window.end(name), now + self.cluster.intervals.arrival
+        flying = self.window.moving.keys() | self._stuck.keys()
+        if flying:
+            listed, self._snapshot = self.cluster.progress(self._tracker, flying)
+            for name in flying - listed.keys():
+                move = self._stuck.pop(name, None) or self.window.end(name)
+                self._arriving[name] = move, now + self.cluster.intervals.arrival
             self.warnings.of_throttle(now, self._snapshot.moves)
         if now >= self._adapt_at:
             self.window.adapt()
@@ -186,6 +197,28 @@ class WindowRun:
             self._confirm()
             self._confirm_at = time.monotonic() + self.cluster.intervals.confirm
         self._tell_under_way()
+
+    def _set_stuck_apart(self) -> None:
+        """Moves that wait for a lost broker take no places; they do again when it is back."""
+        flying = self.window.moving | self._stuck
+        waiting = waiting_for_lost(self._moving(), self.watch.live)
+        back = self._stuck.keys() - waiting.keys()
+        lines = lines_of({name: broker for name, broker in waiting.items() if name not in self._stuck})
+        lines += [f"{counted(len(back), 'move', 'go')} on, its broker is back: {named(back)}"] if back else []
+        for line in lines:
+            self.cluster.output.line(f"{self.name}: {line}")
+        self._stuck = {name: flying[name] for name in waiting}
+        self.window.moving = {name: move for name, move in flying.items() if name not in waiting}
+
+    def _stuck_go_on(self) -> bool:
+        """Whether moves that waited for lost brokers go on: looked up at once, for nothing else is left to do."""
+        if self._stuck:
+            self.watch.wait_until_healthy(self._targets)
+            self._set_stuck_apart()
+        return bool(self.window.moving)
+
+    def _waiting_for_lost(self) -> dict[TopicPartition, int]:
+        return waiting_for_lost({name: move.entry for name, move in self._stuck.items()}, self.watch.live)
 
     def _confirm(self) -> None:
         """See whether the partitions whose moves have ended have their targets."""
@@ -290,18 +323,19 @@ class WindowRun:
     # What is said
 
     def _moving(self) -> dict[TopicPartition, PlanEntry]:
-        return {name: move.entry for name, move in self.window.moving.items()}
+        return {name: move.entry for name, move in (self.window.moving | self._stuck).items()}
 
     def _tell_under_way(self) -> None:
         self.under_way.see(self._moving())
 
     def _show(self) -> None:
-        moving, queued = len(self.window.moving), self._snapshot.waiting if self._snapshot and self.window.moving else 0
+        moving = len(self.window.moving) + len(self._stuck)
+        queued = self._snapshot.waiting if self._snapshot and moving else 0
         waiting = len(self.window.waiting) + queued
         ended = [self._batches[name] for name in self._arriving]
-        self.cluster.output.status(
-            self.progress.text(time.monotonic(), self._snapshot, moving - queued, waiting, ended)
-        )
+        text = self.progress.text(time.monotonic(), self._snapshot, moving - queued, waiting, ended)
+        stuck = status_of(self._waiting_for_lost())
+        self.cluster.output.status(f"{text}; {stuck}" if stuck else text)
 
     def _does_not_fit(self, others: str) -> PlanDoesNotFit:
         lines = first_lines([f"{name}: {why}" for name, why in sorted(self._left_out.items())])

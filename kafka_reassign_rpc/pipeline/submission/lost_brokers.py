@@ -1,0 +1,48 @@
+"""Moves in flight to a broker that is lost: they cannot end before it is back. Pure."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Set
+
+from kafka_reassign_rpc.client.text_format import named
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.pipeline.submission.replica_order import Entries
+from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
+from kafka_reassign_rpc.support.counted import counted
+
+Waiting = Mapping[TopicPartition, int]
+"""Moves, with the lost broker for which each waits."""
+
+
+def waiting_for_lost(moves: Entries, live: Set[int]) -> dict[TopicPartition, int]:
+    """Those of the moves that have a broker in their target that is not live."""
+    return {name: min(gone) for name, entry in moves.items() if (gone := set(entry.replicas) - live)}
+
+
+def status_of(waiting: Waiting) -> str:
+    """What the status says of them."""
+    return "; ".join(_texts(waiting))
+
+
+def lines_of(waiting: Waiting) -> list[str]:
+    """A line for each broker, which names the moves."""
+    return [f"{text}: {named(names)}" for text, names in _texts(waiting).items()]
+
+
+def _texts(waiting: Waiting) -> dict[str, list[TopicPartition]]:
+    """For each broker how many moves wait for it, and which."""
+    by_broker = defaultdict[int, list[TopicPartition]](list)
+    for name, broker in waiting.items():
+        by_broker[broker].append(name)
+    return {
+        f"{counted(len(names), 'move', 'wait')} for broker {broker}, which is lost": names
+        for broker, names in sorted(by_broker.items())
+    }
+
+
+def stop_for(name: str, waiting: Waiting, others: str, *more: str) -> SubmitStopped:
+    """Nothing is left to do but to wait. `others`: what became of the other moves; `more`: lines after these."""
+    first = (
+        f"{name}: {others}. What is left ends when its brokers are back, or when it is cancelled; run the same command "
+        "again then:"
+    )
+    return SubmitStopped("\n".join([first, *lines_of(waiting), *more]))
