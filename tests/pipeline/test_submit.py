@@ -461,6 +461,11 @@ async def test_dp_4_submit_stops_when_partitions_are_under_replicated_or_a_broke
             second = TopicPartition(*names[1])
             assert second not in client.list_partition_reassignments(), "nothing more was begun"
             assert json.loads((path / "submit.json").read_text())["health"]["holding"]
+            command = ("submit", "--plan", str(path), "--bootstrap-server", bootstrap, "--execute")
+            code, out, err = await asyncio.to_thread(run, *command)
+            assert (code, out) == (3, "")
+            assert "kafka-reassign-rpc submit: broker 4 lost" in err
+            assert err.splitlines()[-1].endswith("under-way.json --cancel")
             assert await asyncio.to_thread(execute, throttle=0, accept_health=True) is None
             await wait_until_assigned(client, {name: tuple(target) for name, (target, _) in moves.items()})
 

@@ -123,6 +123,25 @@ def test_dp_4_a_lost_answer_is_no_lost_move_and_no_second_one(tmp_path: Path) ->
     assert "p: The request is lost. Checking whether the moves have begun." in said
 
 
+@pytest.mark.parametrize("compares", [True, False], ids=["by_the_controller", "by_submit"])
+def test_860_5_a_partition_that_changes_after_the_plan_was_read_is_left_out(tmp_path: Path, compares: bool) -> None:
+    """A controller without compare-and-set would begin the move."""
+    cluster = three_brokers()
+    cluster.compares = compares
+
+    def change() -> None:
+        if A in cluster.moves:
+            cluster.replicas[B] = (1, 3)
+
+    cluster.on_list = change
+    with pytest.raises(PlanDoesNotFit) as refused:
+        submission(cluster, tmp_path / "p", BATCH, caps=WindowCaps(1, 1)).execute()
+    assert str(refused.value).startswith("p: 1 move was left out; all others are done:\nt-1: ")
+    assert cluster.replicas == {A: (2, 3), B: (1, 3)}
+    asked = [options["expected_replicas"] for targets, options in cluster.altered if B in targets]
+    assert asked == ([{B: (3, 1)}] if compares else [])
+
+
 def waiting(*replicas: int) -> PartitionReassignment:
     return PartitionReassignment(replicas, (2,), (1,), state="waiting")
 
