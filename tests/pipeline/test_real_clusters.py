@@ -120,11 +120,14 @@ def all_led(bootstrap: str) -> bool:
     return False
 
 
-STOCK: Mapping[str, list[tuple[list[int], int]]] = {
+Filled = Mapping[str, list[tuple[list[int], int]]]
+"""By topic the replicas and kilobytes of each partition."""
+
+STOCK: Filled = {
     "large": [([1, 2], 100), ([2, 1], 100)] * 4,
     "small": [([1, 2], 10), ([2, 1], 10), ([1, 3], 10), ([2, 3], 10)],
 }
-"""Replicas and kilobytes of each partition: broker 3 is almost empty."""
+"""Broker 3 is almost empty."""
 
 
 @pytest.mark.in_ci  # tests/reassign_command/test_on_stock_kafka.py carries out a plan there in each run
@@ -137,7 +140,7 @@ async def test_dp_4_a_plan_from_stock_brokers_is_carried_out_there_and_moves_no_
         cluster = StockCluster(f"{zookeeper.address}/stock", tmp_path, (1, 2, 3), per_broker=racks)
         try:
             await cluster.start()
-            await asyncio.to_thread(fill, cluster.bootstrap)
+            await asyncio.to_thread(fill, cluster.bootstrap, STOCK)
             where = ("--bootstrap-server", cluster.bootstrap)
             code, said, err = await asyncio.to_thread(run, "export", *where, "--out", str(out))
             assert (code, err) == (0, ""), err
@@ -186,19 +189,19 @@ def let_another_replica_lead_first(plan: Path) -> int:
     return changed
 
 
-def fill(bootstrap: str) -> None:
-    """Topics with records in each partition."""
+def fill(bootstrap: str, topics: Filled) -> None:
+    """Create topics with records in each partition."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         assigned = {
             topic: {"assignments": {index: replicas for index, (replicas, _) in enumerate(partitions)}}
-            for topic, partitions in STOCK.items()
+            for topic, partitions in topics.items()
         }
         admin.create_topics(assigned, wait_for_metadata=True)
     finally:
         admin.close()
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "log_level": 0, "linger.ms": 5})
-    for topic, partitions in STOCK.items():
+    for topic, partitions in topics.items():
         for index, (_, kilobytes) in enumerate(partitions):
             for _ in range(kilobytes):
                 producer.produce(topic, bytes(1000), partition=index)
