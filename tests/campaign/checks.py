@@ -1,11 +1,20 @@
 """What has to hold of a cluster at rest. Each check gives the differences that it finds: none where all is well."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from .facts import Facts, Held, Name
+from .facts import Assigned, Facts, Held, Name
+from .generator import FEWEST_REPLICAS, MOST_REPLICAS
 from .steps import TOLERATED
 from .stock_coordinators import TOPIC
+
+UNTOLD_S = 15.0
+"""A replica that was dropped so shortly before its broker went away may not have been stopped any more: a failover
+takes a session of 7 s, and a busy machine more."""
+
+QUIET_S = 60.0
+"""Nothing may have been written for so long to a log whose broker was there: the last record of a partition that no
+producer writes to any more, or of a replica that had not caught up."""
 
 
 def leftover_znodes(facts: Facts) -> list[str]:
@@ -61,11 +70,14 @@ def needlessly_leaderless(facts: Facts, able: Collection[int]) -> dict[Name, set
 
 
 def in_sync(facts: Facts) -> list[str]:
-    """Every partition has a state, a live leader, and all its replicas in sync."""
+    """Every partition has as many replicas as are drawn, a state, a live leader, and all its replicas in sync."""
     found = []
     for topic_name, topic in sorted(facts.topics.items()):
         for index, replicas in sorted(topic.replicas.items()):
             state = facts.states.get((topic_name, index))
+            if not FEWEST_REPLICAS <= len(set(replicas)) == len(replicas) <= MOST_REPLICAS:
+                wanted = f"{FEWEST_REPLICAS} or {MOST_REPLICAS}"
+                found.append(f"{topic_name}-{index} should have {wanted} replicas: {replicas}")
             if state is None:
                 found.append(f"{topic_name}-{index} has no state")
             elif sorted(state.isr) != sorted(replicas) or state.leader not in state.isr:
@@ -123,9 +135,8 @@ def metadata(facts: Facts) -> list[str]:
 def directories(facts: Facts) -> list[str]:
     """Each replica has one directory, with its topic's id; no other directory of a replica is in any log dir.
 
-    Tolerated: a directory to which nothing was written since its broker came back, and one whose replica a move of ours
-    took away in that time. A broker that was frozen goes on with what it led: its coordinator writes to its log. Also
-    one that a stock controller took away without a word.
+    Tolerated: a directory whose replica was dropped while its broker was away, and one that a stock controller took
+    away without a word.
     """
     wanted: dict[tuple[int, str], str] = {}
     for name, topic in facts.topics.items():
@@ -155,12 +166,35 @@ def _is_stray(held: Held, facts: Facts) -> bool:
 
 
 def _is_stray_of_an_absence(held: Held, facts: Facts) -> bool:
-    taken = [one.at for one in facts.settled if one.name == held.name and held.broker not in one.replicas]
-    return any(
-        held.written < one.end or any(one.begin <= at <= one.end for at in taken)
-        for one in facts.absences
-        if one.broker == held.broker
-    )
+    """Whether the broker was away when the replica was dropped, which events tell.
+
+    A broker that was frozen goes on with what it led: its coordinator may write to the log afterwards. Where no event
+    tells of the drop (a stock controller made it, or a server was killed before it wrote the event), the broker must
+    have been away after the last record was written, and have stopped writing because of that.
+    """
+    dropped = _dropped_at(held, facts.assigned)
+    for one in facts.absences:
+        if one.broker == held.broker:
+            if dropped is None and one.begin - QUIET_S <= held.written < one.end:
+                return True
+            if dropped is not None and one.begin - UNTOLD_S <= dropped <= one.end:
+                return True
+    return False
+
+
+def _dropped_at(held: Held, assigned: Iterable[Assigned]) -> float | None:
+    """When the replica was last taken from the broker, as far as events tell; None if it is not known."""
+    topic = held.name.rpartition("-")[0]
+    dropped: float | None = None
+    is_replica: bool | None = None
+    for one in sorted(assigned, key=lambda one: one.at):
+        if one.name not in (held.name, topic):
+            continue
+        if is_replica is not False and held.broker not in one.replicas:
+            dropped = one.at
+        # Nobody tells which replicas a topic has that is created again.
+        is_replica = None if one.name == topic else held.broker in one.replicas
+    return None if is_replica else dropped
 
 
 def server_logs(logs: Mapping[str, str]) -> list[str]:

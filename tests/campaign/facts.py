@@ -16,7 +16,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.faults.cluster import Address, ask
 
-from .stock_controllers import untold_ends
+from .stock_controllers import stock_assignments, untold_ends
 from .stock_coordinators import failed_loads
 
 METADATA_VERSION = 10
@@ -25,6 +25,12 @@ METADATA_VERSION = 10
 Name = tuple[str, int]
 
 _PARTITION_DIR = re.compile(r"(.+)-(\d+)(\.[0-9a-f]{32}-future)?")
+_DECISIONS = (
+    catalogue.MOVE_STARTED,
+    catalogue.MOVE_RETARGETED,
+    catalogue.MOVE_COMPLETED,
+    catalogue.MOVE_CANCELLED,
+)
 _ENDS = (znode_paths.REASSIGN_PARTITIONS, znode_paths.CANCEL_IN_PROGRESS, znode_paths.REASSIGN_CANCEL)
 _ROOTS = (
     znode_paths.REASSIGNMENTS,
@@ -81,8 +87,11 @@ class Absence:
 
 
 @dataclass(frozen=True)
-class Settled:
-    """The end of a move, as a server has recorded it: the replicas that are left, and when, seconds of the epoch."""
+class Assigned:
+    """The replicas of a partition from a moment on (seconds of the epoch), as a controller has recorded it.
+
+    name    of the partition; of a topic, which has no replicas since then: its deletion has begun
+    """
 
     name: str
     replicas: frozenset[int]
@@ -121,7 +130,7 @@ class Facts:
     views: Mapping[int, View] = field(default_factory=dict)
     held: tuple[Held, ...] = ()
     absences: tuple[Absence, ...] = ()
-    settled: tuple[Settled, ...] = ()
+    assigned: tuple[Assigned, ...] = ()
     untold: tuple[tuple[str, frozenset[int]], ...] = ()
     unloaded: frozenset[tuple[int, int]] = frozenset()
 
@@ -175,7 +184,10 @@ async def read_all(
         views={node: view_of(answer) for node, answer in zip(nodes, answers, strict=True)},
         held=await asyncio.to_thread(held_in, log_dirs),
         absences=tuple(absences),
-        settled=await asyncio.to_thread(settled_in, events),
+        assigned=(
+            *await asyncio.to_thread(assigned_in, events),
+            *await asyncio.to_thread(assigned_by_stock, (broker_logs or {}).values()),
+        ),
         untold=await asyncio.to_thread(untold_ends, (broker_logs or {}).values()),
         unloaded=await asyncio.to_thread(failed_loads, broker_logs or {}),
     )
@@ -243,17 +255,25 @@ def held_in(log_dirs: Mapping[int, Iterable[Path]]) -> tuple[Held, ...]:
     )
 
 
-def settled_in(events: Iterable[Path]) -> tuple[Settled, ...]:
-    """The ends of moves in these files of events. A server that is killed leaves half a line."""
+def assigned_in(events: Iterable[Path]) -> tuple[Assigned, ...]:
+    """What these files of events tell of replicas. A server that is killed leaves half a line."""
     found = []
     for path in events:
         for line in path.read_text().splitlines():
             with suppress(ValueError):
                 event = json.loads(line)
-                if event["event"] in (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED):
+                at = event["at"] / 1000
+                if event["event"] == catalogue.TOPIC_DELETED:
+                    found.append(Assigned(event["topic"], frozenset(), at))
+                elif event["event"] in _DECISIONS:
                     name = f"{event['topic']}-{event['partition']}"
-                    found.append(Settled(name, frozenset(event["replicas"]), event["at"] / 1000))
+                    found.append(Assigned(name, frozenset(event["replicas"]), at))
     return tuple(found)
+
+
+def assigned_by_stock(logs: Iterable[Path]) -> tuple[Assigned, ...]:
+    """What stock brokers logged as controllers."""
+    return tuple(Assigned(name, replicas, at) for name, replicas, at in stock_assignments(logs))
 
 
 def _written(directory: Path) -> float:

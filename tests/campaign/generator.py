@@ -27,6 +27,8 @@ INTERNAL_TOPICS = {"__consumer_offsets": 2, "__transaction_state": 2}
 """The brokers make these themselves: partitions of each."""
 
 MOST_PARTITIONS = 6
+FEWEST_REPLICAS, MOST_REPLICAS = 2, 3
+"""Of a partition, internal topics included: each topic and each target is drawn so."""
 RATES = (200_000, 1_000_000)
 """Throttles, bytes/s: such that moves take seconds."""
 
@@ -146,7 +148,7 @@ def _readers(numbers: random.Random, off: Collection[str]) -> Iterator[Drawn]:
 
 
 def _replicas(numbers: random.Random) -> list[int]:
-    return numbers.sample(BROKER_IDS, numbers.randint(2, 3))
+    return numbers.sample(BROKER_IDS, numbers.randint(FEWEST_REPLICAS, MOST_REPLICAS))
 
 
 def _targets(numbers: random.Random, partitions: int) -> dict[int, list[int]]:
@@ -173,7 +175,8 @@ def _topic(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator
     kinds = dict(possible)
 
     def create(partitions: int) -> Drawn:
-        factor = numbers.randint(2, 3)  # Kafka creates all partitions with the same number of replicas
+        # Kafka creates all partitions with the same number of replicas.
+        factor = numbers.randint(FEWEST_REPLICAS, MOST_REPLICAS)
         replicas = {index: numbers.sample(BROKER_IDS, factor) for index in range(partitions)}
         least = 2 if factor > 2 and numbers.random() < 0.5 else 1
         arguments = {"topic": topic, "incarnation": next(incarnations), "replicas": replicas, "min_insync": least}

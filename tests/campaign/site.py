@@ -20,7 +20,7 @@ from tests.waiting import EVERY_S, eventually
 from tests.zookeeper.proxy import Proxy
 
 from .facts import Absence
-from .generator import BROKER_IDS, INTERNAL_TOPICS, LOG_DIRS, SERVER_NAMES
+from .generator import BROKER_IDS, INTERNAL_TOPICS, LOG_DIRS, MOST_REPLICAS, SERVER_NAMES
 from .load import Load
 from .security import OPEN, Security
 
@@ -50,9 +50,9 @@ OLD_PROTOCOL = {"inter.broker.protocol.version": "2.8"}
 
 BROKER_SETTINGS = {
     "broker.rack": "r",
-    "offsets.topic.replication.factor": "3",
+    "offsets.topic.replication.factor": str(MOST_REPLICAS),
     "offsets.topic.num.partitions": str(INTERNAL_TOPICS["__consumer_offsets"]),
-    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.replication.factor": str(MOST_REPLICAS),
     "transaction.state.log.min.isr": "2",
     "transaction.state.log.num.partitions": str(INTERNAL_TOPICS["__transaction_state"]),
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",

@@ -7,6 +7,7 @@ stopped.
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 
 _STUCK = "Controller to broker state change requests batch is not empty while creating a new one"
@@ -15,6 +16,22 @@ _ENDED = re.compile(
     r"Successfully updated assignment of partition (\S+) to "
     r"ReplicaAssignment\(replicas=([\d,]+), addingReplicas=, removingReplicas=\)"
 )
+_ASSIGNED = re.compile(
+    r"\[([\d-]+ [\d:,]+)\] .*Successfully updated assignment of partition (\S+) to "
+    r"ReplicaAssignment\(replicas=([\d,]+),"
+)
+
+
+def stock_assignments(logs: Iterable[Path]) -> tuple[tuple[str, frozenset[int], float], ...]:
+    """The replicas that stock controllers gave to partitions, and when (seconds of the epoch), by the brokers' logs."""
+    found = []
+    for path in logs:
+        with path.open(errors="replace") as log:
+            for line in log:
+                if one := _ASSIGNED.match(line):
+                    at = datetime.fromisoformat(one[1]).timestamp()  # the time of this machine
+                    found.append((one[2], frozenset(map(int, one[3].split(","))), at))
+    return tuple(found)
 
 
 def untold_ends(logs: Iterable[Path]) -> tuple[tuple[str, frozenset[int]], ...]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from . import checks
-from .facts import Absence, Facts, Held, Settled, State, Topic, View
+from .facts import Absence, Assigned, Facts, Held, State, Topic, View
 from .stock_coordinators import TOPIC as TRANSACTIONS
 from .verdict import cluster_checks
 from .watch import PATIENCE_S, Registrations, Watch
@@ -101,24 +101,67 @@ def test_sv_4_a_topic_that_is_being_deleted_needs_no_leader() -> None:
     assert checks.leaders(replace(leaderless, deleting=frozenset({"u"}))) != []
 
 
+STRAY = Held(3, "data-0", "t-0", OLD_ID, written=100)
+LEFT, ADDED = frozenset({1, 2}), frozenset({1, 2, 3})
+LATER = Absence(3, 200, 210)
+
+
+def strays(*absences: Absence, assigned: tuple[Assigned, ...] = (), held: Held = STRAY) -> list[str]:
+    return checks.directories(replace(with_held(*WELL.held, held), absences=absences, assigned=assigned))
+
+
 def test_sv_4_a_directory_that_was_dropped_while_its_broker_was_away_is_tolerated_and_no_other() -> None:
-    stray = Held(3, "data-0", "t-0", OLD_ID, written=100)
-    facts = with_held(*WELL.held, stray)
-    assert checks.directories(replace(facts, absences=(Absence(3, 101, 110),))) == []
-    assert checks.directories(replace(facts, absences=(Absence(2, 101, 110),))) != []
-    assert checks.directories(replace(facts, absences=(Absence(3, 50, 60),))) != []
-    killed_early = replace(facts, held=(*WELL.held, Held(3, "data-0", "t-9", None, written=100)))
-    assert checks.directories(replace(killed_early, absences=(Absence(3, 101, 110),))) == [], "before it noted the id"
+    dropped = (Assigned("t-0", ADDED, 90), Assigned("t-0", LEFT, 105))
+    assert strays(Absence(3, 101, 110), assigned=dropped) == []
+    assert strays(LATER, assigned=dropped) != [], "it was there when the replica was dropped, and away only later"
+    assert strays(Absence(3, 50, 60), assigned=dropped) != []
+    assert strays(Absence(2, 101, 110), assigned=dropped) != []
+    assert strays(LATER, Absence(3, 101, 110), assigned=dropped) == []
+    assert strays(Absence(3, 105 + checks.UNTOLD_S, 130), assigned=dropped) == [], "it may not have been told"
+    again = (*dropped, Assigned("t-0", ADDED, 120), Assigned("t-0", LEFT, 150))
+    assert strays(Absence(3, 101, 110), assigned=again) != [], "the last drop counts"
+    assert strays(Absence(3, 101, 110), assigned=(*dropped, Assigned("t-0", frozenset({1}), 150))) == []
     away = (Absence(1, 0, 200),)
-    frozen = replace(facts, absences=(Absence(3, 90, 95),))
-    assert checks.directories(replace(frozen, settled=(Settled("t-0", frozenset({1, 2}), 93),))) == []
-    for settled in (
-        Settled("t-0", frozenset({1, 2}), 96),
-        Settled("t-0", frozenset({1, 3}), 93),
-        Settled("t-1", frozenset({1, 2}), 93),
-    ):
-        assert checks.directories(replace(frozen, settled=(settled,))) != []
     assert checks.directories(replace(with_held(WELL.held[1]), absences=away)) == ["broker 1 has no directory t-0"]
+
+
+def test_sv_4_a_broker_that_was_frozen_may_write_on_to_what_it_led() -> None:
+    """Long after the move that took the replica away in that time, and without another absence."""
+    assert strays(Absence(3, 90, 95), assigned=(Assigned("t-0", LEFT, 93),)) == []
+    for other in (Assigned("t-0", LEFT, 96), Assigned("t-0", frozenset({1, 3}), 93), Assigned("t-1", LEFT, 93)):
+        assert strays(Absence(3, 90, 95), assigned=(other,)) != []
+
+
+def test_sv_4_a_directory_of_a_deleted_topic_was_dropped_when_the_deletion_began() -> None:
+    gone = replace(STRAY, name="gone-0")
+    deleted = Assigned("gone", frozenset(), 105)
+    assert strays(Absence(3, 101, 110), assigned=(deleted,), held=gone) == []
+    assert strays(LATER, assigned=(deleted,), held=gone) != []
+    moved_before = (Assigned("gone-0", LEFT, 80), deleted)
+    assert strays(Absence(3, 75, 85), assigned=moved_before, held=gone) == [], "it was no replica any more"
+    created_again = (deleted, Assigned("gone-0", LEFT, 205))
+    assert strays(LATER, assigned=created_again, held=gone) == [], "the new topic may have had a replica there"
+
+
+def test_sv_4_where_nobody_has_noted_the_drop_the_broker_was_away_soon_after_the_last_record() -> None:
+    assert strays(Absence(3, 101, 110)) == []
+    assert strays(Absence(3, 90, 110)) == []
+    assert strays(Absence(3, 50, 60)) != []
+    assert strays(Absence(3, 101 + checks.QUIET_S, 300)) != []
+    killed_early = replace(STRAY, name="t-9", topic_id=None)
+    assert strays(Absence(3, 101, 110), held=killed_early) == [], "before it noted the id"
+
+
+def test_sv_4_each_partition_has_as_many_replicas_as_are_drawn() -> None:
+    def with_replicas(name: str, *replicas: int) -> list[str]:
+        found = {name: Topic(ID, {0: replicas})}
+        return checks.in_sync(replace(WELL, topics=found, states={(name, 0): State(replicas[0], replicas)}))
+
+    for name in ("t", "__consumer_offsets"):
+        assert with_replicas(name, 1, 2, 3) == []
+        assert "should have 2 or 3 replicas: (1,)" in with_replicas(name, 1)[0]
+        assert "should have 2 or 3 replicas" in with_replicas(name, 1, 2, 3, 4)[0]
+        assert "should have 2 or 3 replicas" in with_replicas(name, 1, 1)[0]
 
 
 def test_sv_4_a_directory_that_a_stock_controller_dropped_without_a_word_is_tolerated() -> None:

@@ -1,13 +1,15 @@
 """What a cluster shows is read as it is: directories, topics, Metadata."""
 
+import json
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from kafka_reassign_rpc.protocol.messages import MetadataResponse
 
-from .facts import Held, Topic, View, held_in, topic_of, view_of
+from .facts import Assigned, Held, Topic, View, assigned_by_stock, assigned_in, held_in, topic_of, view_of
 from .stock_controllers import untold_ends
 
 ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -76,6 +78,32 @@ def test_sv_4_two_answers_are_alike_exactly_where_they_show_the_same() -> None:
     for changed in different:
         assert shown(**changed) != shown(), changed
     assert shown(offline_replicas=[2]) != shown()
+
+
+def test_sv_4_events_and_the_logs_of_stock_controllers_tell_who_had_a_replica_from_when_on(tmp_path: Path) -> None:
+    events = tmp_path / "events-1.jsonl"
+    lines = [
+        {"event": "move.started", "at": 1000, "topic": "a", "partition": 0, "replicas": [1, 2, 3]},
+        {"event": "move.retargeted", "at": 2000, "topic": "a", "partition": 0, "replicas": [1, 2, 4]},
+        {"event": "move.waiting", "at": 2500, "topic": "a", "partition": 1},
+        {"event": "move.cancelled", "at": 3000, "topic": "a", "partition": 0, "replicas": [1, 2]},
+        {"event": "topic.deleted", "at": 4500, "topic": "a"},
+    ]
+    events.write_text("\n".join(map(json.dumps, lines)) + '\n{"event": "move.comp')
+    assert assigned_in([events]) == (
+        Assigned("a-0", frozenset({1, 2, 3}), 1),
+        Assigned("a-0", frozenset({1, 2, 4}), 2),
+        Assigned("a-0", frozenset({1, 2}), 3),
+        Assigned("a", frozenset(), 4.5),
+    )
+    log = tmp_path / "broker.log"
+    at = datetime.fromtimestamp(1_700_000_000.25).isoformat(" ", "milliseconds").replace(".", ",")
+    log.write_text(
+        f"[{at}] INFO [Controller id=2] Successfully updated assignment of partition a-0 to "
+        "ReplicaAssignment(replicas=3,2, addingReplicas=2, removingReplicas=) (kafka.controller.KafkaController)\n"
+        f"[{at}] INFO [Controller id=2] Resigned (kafka.controller.KafkaController)\n"
+    )
+    assert assigned_by_stock([log]) == (Assigned("a-0", frozenset({2, 3}), 1_700_000_000.25),)
 
 
 def test_sv_4_the_moves_are_found_whose_end_a_stock_controller_told_no_broker(tmp_path: Path) -> None:

@@ -1,9 +1,16 @@
 """How a cluster comes to rest before it is judged."""
 
-from tests.stock.cluster import DEFAULTS
+from kafka_reassign_rpc.core.state.cluster import MoveRecord
 
-from .verdict import UNTHROTTLE_EVERY_S
+from .verdict import throttled
 
 
-def test_sv_4_a_leader_has_time_to_find_lagging_followers_between_two_unthrottlings() -> None:
-    assert 2 * int(DEFAULTS["replica.lag.time.max.ms"]) / 1000 <= UNTHROTTLE_EVERY_S
+def move(id_: int, throttle: int) -> MoveRecord:
+    return MoveRecord((1, 2), (1, 3), id_, 0, "rpc", "", throttle)
+
+
+def test_sv_4_only_moves_with_a_throttle_lose_it_and_once_each() -> None:
+    """What raises leader epochs again and again may free a move that hangs before it is judged."""
+    moves = {("t", 0): move(7, 1000), ("t", 1): move(8, -1), ("t", 2): move(9, 0)}
+    assert throttled(moves, set()) == {("t", 0): moves["t", 0]}
+    assert throttled(moves, {7}) == {}

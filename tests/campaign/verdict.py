@@ -3,13 +3,17 @@
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafka_reassign_rpc.core.state.cluster import MoveRecord
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
-from tests.faults.cluster import address_of, alter, listed
+from tests.faults.cluster import address_of, alter
 from tests.stock_brokers.load import read_to_end
 
 from . import checks, record_checks
@@ -23,11 +27,7 @@ PATIENCE_S = 120.0
 """For the cluster to come to rest: moves end, replicas catch up, the last notification is handled."""
 
 AGAIN_S = 0.5
-UNTHROTTLE_EVERY_S = 12.0
-"""More than twice `replica.lag.time.max.ms`: each time raises leader epochs, and within one of them a leader has to
-find that a follower lags, and to take it out of the ISR.
-"""
-
+UNTHROTTLE_EVERY_S = 5.0
 RELIEVE_EVERY_S = 5.0
 
 Check = Callable[[Facts], list[str]]
@@ -69,8 +69,9 @@ def cluster_checks(expected: Mapping[str, int]) -> dict[str, Check]:
 async def judge(site: Site, say: Callable[[str], None]) -> Counts:
     """Raises CheckFailed for the first check that fails. `say` tells how far it is."""
     await site.take_over()
+    unthrottled: set[int] = set()
     beside = [
-        asyncio.create_task(_every(UNTHROTTLE_EVERY_S, lambda: _unthrottle(site))),
+        asyncio.create_task(_every(UNTHROTTLE_EVERY_S, lambda: _unthrottle(site, unthrottled))),
         asyncio.create_task(_every(RELIEVE_EVERY_S, lambda: relieve(site, say))),
     ]
     try:
@@ -123,16 +124,33 @@ async def _every(seconds: float, act: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(seconds)
 
 
-async def _unthrottle(site: Site) -> None:
-    """Moves under a throttle would take too long: those in flight get their target again, without one."""
-    address = await site.controller_address()
-    targets = {
-        (topic.name, one.partition_index): [b for b in one.replicas if b not in one.removing_replicas]
-        for topic in (await listed(address)).topics
-        for one in topic.partitions
-    }
-    if targets:
-        await alter(address, targets, throttle=0)
+async def _unthrottle(site: Site, done: set[int]) -> None:
+    """Moves under a throttle would take too long: each gets its target once more, without one.
+
+    done    the ids of moves that have got it
+
+    A new target raises leader epochs, which may free a move that hangs, or an ISR: so no other move gets one.
+    """
+    moves = throttled(await _records_of_moves(site.zk), done)
+    if moves:
+        targets = {name: move.target for name, move in moves.items()}
+        codes = await alter(await site.controller_address(), targets, throttle=0)
+        done |= {moves[name].id for name, code in codes.items() if not code}
+
+
+def throttled(moves: Mapping[Name, MoveRecord], done: Container[int]) -> dict[Name, MoveRecord]:
+    """The moves that have a throttle, but for those with these ids."""
+    return {name: move for name, move in moves.items() if move.throttle > 0 and move.id not in done}
+
+
+async def _records_of_moves(zk: ZooKeeper) -> dict[Name, MoveRecord]:
+    places = [path for path in await zk.tree(znode_paths.REASSIGNMENTS) if path.rpartition("/")[2].isdigit()]
+    found = {}
+    for path, read in zip(places, await zk.multi_get(places), strict=True):
+        if read is not None:
+            _, topic, index = path.rsplit("/", 2)
+            found[topic, int(index)] = decode_move_record(read[0], path, read[1])
+    return found
 
 
 async def _records(site: Site) -> Counts:
