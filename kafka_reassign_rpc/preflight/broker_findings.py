@@ -98,7 +98,7 @@ def _protocol(heard: Sequence[BrokerAnswer]) -> Finding:
     if any(not value.startswith(f"{NEWEST[0]}.{NEWEST[1]}") for value in found):
         return warning(
             "protocol",
-            f"inter.broker.protocol.version is {some(found)}: a server speaks it, but is tested with 3.9 alone",
+            f"inter.broker.protocol.version is {some(found)}: a server speaks it, but most tests run with 3.9 brokers",
             "try it on a test cluster of that version first",
         )
     return fine("protocol", f"inter.broker.protocol.version is {some(found) or 'as the brokers were made'}")

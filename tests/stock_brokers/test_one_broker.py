@@ -6,7 +6,7 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -39,12 +39,16 @@ BROKER = 1
 
 
 class OneBroker:
-    """A stock broker on a ZooKeeper of its own; `cluster` starts our servers there."""
+    """A stock broker on a ZooKeeper of its own; `cluster` starts our servers there.
 
-    def __init__(self, broker: StockBroker, cluster: Cluster, directory: Path) -> None:
+    untouched   the znodes before the first server of ours
+    """
+
+    def __init__(self, broker: StockBroker, cluster: Cluster, directory: Path, untouched: Collection[str]) -> None:
         self.broker = broker
         self.cluster = cluster
         self.directory = directory
+        self.untouched = untouched
 
     async def is_controlled_by(self, wanted: int) -> bool:
         """Whether `/controller` names it, and the broker as well."""
@@ -79,7 +83,8 @@ async def stock(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OneBr
         topic = NewTopic("t", num_partitions=3, replication_factor=1)
         admin = AdminClient({"bootstrap.servers": brokers.bootstrap, "log_level": 0})
         await asyncio.to_thread(admin.create_topics([topic], operation_timeout=30)["t"].result, 60)
-        yield OneBroker(brokers.brokers[BROKER], Cluster(group, zk, connect, directory), directory)
+        untouched = await every_znode(zk)
+        yield OneBroker(brokers.brokers[BROKER], Cluster(group, zk, connect, directory), directory, set(untouched))
 
 
 async def test_sv_3_the_controllership_of_a_stock_broker_is_taken_as_the_setting_says_and_given_back(
@@ -179,7 +184,6 @@ async def test_sv_4_the_commands_of_the_operators_page_do_what_it_says_word_for_
     script = tmp_path / "operations.sh"
     script.write_text("set -euo pipefail\n" + "".join(shown))
     path = os.pathsep.join((str(programs), str(Path(sys.executable).parent), os.environ["PATH"]))
-    before = set(await every_znode(stock.cluster.zk))
     epoch = await stock.cluster.epoch()
 
     process = await asyncio.create_subprocess_exec(
@@ -213,5 +217,5 @@ async def test_sv_4_the_commands_of_the_operators_page_do_what_it_says_word_for_
     assert '"role":"controller"' in said
     back = next(part for text, part in zip(commands, parts, strict=True) if 'kill "$SERVE"' in text)
     assert f"controller: broker {BROKER} at {stock.broker.address}, epoch {epoch + 2}, since " in back
-    left = set(await every_znode(stock.cluster.zk)) - before
+    left = set(await every_znode(stock.cluster.zk)) - set(stock.untouched)
     assert not [path for path in left if path.startswith("/admin")], "the page says how to delete all of them"
