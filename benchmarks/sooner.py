@@ -7,8 +7,10 @@ Plans are made in memory, and simulated: no cluster runs. `python -m benchmarks 
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import mean
+from typing import NamedTuple
 
 from benchmarks.tables import show
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
@@ -18,7 +20,7 @@ from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
-from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
+from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from kafka_reassign_rpc.support.human_units import duration, size
@@ -26,6 +28,11 @@ from tests.planner.shapes import SHAPES, shaped
 
 BROKERS, PARTITIONS = 30, 2_000
 QUICK_BROKERS, QUICK_PARTITIONS = 12, 300
+MANY = ((12, 1_000), (12, 2_000), (30, 2_000), (100, 5_000))
+"""Brokers and partitions of the clusters that are many: every shape, with every seed."""
+SEEDS = 4
+QUICK_MANY = ((12, 300),)
+ALLOWED = 1.10
 NETWORK = NetworkLimits(100_000)
 """A thousandth of what is usual: so are the partitions of these clusters (1 MiB in the middle)."""
 HEADER = ("", "", "moves", "copied", "least", "now", "batches", "before", "at a time", "bytes", "racks")
@@ -37,30 +44,74 @@ NOTES = (
     "they could be",
 )
 
+MANY_HEADER = ("brokers x partitions", "", "plans", "mean", "worst", f"over {ALLOWED:.2f}")
+MANY_NOTES = (f"of each of the {len(SHAPES)} shapes, with {SEEDS} seeds; what copies nothing is left out",)
+
 
 async def run(_zookeeper: str, _directory: Path, *, quick: bool) -> str:
-    """The table of all shapes and goals."""
+    """The table of all shapes and goals, and that of many clusters."""
     brokers, partitions = (QUICK_BROKERS, QUICK_PARTITIONS) if quick else (BROKERS, PARTITIONS)
-    fresh = tuple(range(brokers - max(1, brokers // 10), brokers))
-    goals = (
-        (Goal(GoalKind.HEAL), 1, 0),
-        (Goal(GoalKind.DRAIN, (0, 1)), 0, 0),
-        (Goal(GoalKind.EXPAND, fresh), 0, len(fresh)),
-        (Goal(GoalKind.REBALANCE), 0, 0),
-    )
     rows = []
     for shape in SHAPES:
-        for goal, lost, new in goals:
-            cluster = shaped(shape, brokers, partitions, lost=lost, fresh=new)
-            plan = await asyncio.to_thread(make_plan, cluster, goal)
-            rows.append((shape, str(goal.kind), *await asyncio.to_thread(_figures, cluster, plan)))
-    return show(f"{partitions} partitions on {brokers} brokers, in virtual time", HEADER, rows, NOTES)
+        for case in _cases(brokers):
+            cluster = case.cluster(shape, brokers, partitions, seed=1)
+            plan = await asyncio.to_thread(make_plan, cluster, case.goal)
+            rows.append((shape, str(case.goal.kind), *await asyncio.to_thread(_figures, cluster, plan)))
+    of_one = show(f"{partitions} partitions on {brokers} brokers, in virtual time", HEADER, rows, NOTES)
+    return of_one + "\n" + await asyncio.to_thread(_of_many, quick)
+
+
+class _Case(NamedTuple):
+    """A goal, with as many lost and empty brokers as it needs."""
+
+    goal: Goal
+    lost: int = 0
+    fresh: int = 0
+
+    def cluster(self, shape: str, brokers: int, partitions: int, seed: int) -> PlannerCluster:
+        return shaped(shape, brokers, partitions, seed=seed, lost=self.lost, fresh=self.fresh)
+
+
+def _cases(brokers: int) -> Sequence[_Case]:
+    fresh = tuple(range(brokers - max(1, brokers // 10), brokers))
+    return (
+        _Case(Goal(GoalKind.HEAL), lost=1),
+        _Case(Goal(GoalKind.DRAIN, (0, 1))),
+        _Case(Goal(GoalKind.EXPAND, fresh), fresh=len(fresh)),
+        _Case(Goal(GoalKind.REBALANCE)),
+    )
+
+
+def _of_many(quick: bool) -> str:
+    """Mean and worst of many clusters."""
+    rows = []
+    for brokers, partitions in QUICK_MANY if quick else MANY:
+        for case in _cases(brokers):
+            over = list(_over_bound(case, brokers, partitions, 1 if quick else SEEDS))
+            above = sum(one > ALLOWED for one in over)
+            row = (f"{brokers} x {partitions:,}", str(case.goal.kind), f"{len(over)}")
+            rows.append((*row, f"{mean(over):.3f}", f"{max(over):.2f}", f"{above}"))
+            print(f"  {rows[-1]}", flush=True)
+    return show("many clusters: time of plans over the least", MANY_HEADER, rows, MANY_NOTES)
+
+
+def _over_bound(case: _Case, brokers: int, partitions: int, seeds: int) -> Iterator[float]:
+    """The time of each plan that copies anything over the least that its moves need."""
+    for shape in SHAPES:
+        for seed in range(1, seeds + 1):
+            plan = make_plan(case.cluster(shape, brokers, partitions, seed), case.goal)
+            found = _estimated(plan)
+            if found.bound.seconds:
+                yield found.carried_out.seconds / found.bound.seconds
+
+
+def _estimated(plan: Plan) -> PlanEstimate:
+    return estimate(_batched(in_start_order(plan.moves, NETWORK)), NETWORK, Caps(), chooses_cap=True)
 
 
 def _figures(cluster: PlannerCluster, plan: Plan) -> Sequence[str]:
-    in_order = _batched(in_start_order(plan.moves, NETWORK))
     at_random = _batched(sorted(plan.moves, key=lambda move: (move.priority, _chance(move))))
-    found = estimate(in_order, NETWORK, Caps(), chooses_cap=True)
+    found = _estimated(plan)
     least = found.bound.seconds
     if not least:
         return f"{len(plan.moves):,}", "-", "-", "-", "-", "-", "-", "-", "-"

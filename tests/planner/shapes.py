@@ -14,7 +14,7 @@ from kafka_reassign_rpc.planner.planner_cluster import (
 )
 from tests.planner.clusters import MIB, topic
 
-SHAPES = ("plain", "giant", "unknown", "moving", "one rack")
+SHAPES = ("plain", "giant", "unknown", "moving", "one rack", "few big")
 _RACKS = {"r0": 0.4, "r1": 0.3, "r2": 0.2, "r3": 0.1}
 
 
@@ -28,6 +28,7 @@ def shaped(
     unknown     a fifth of the sizes is unknown
     moving      a twentieth of the partitions moves already
     one rack    all brokers are in one rack
+    few big     one of six brokers has ten times the capacity of the others
     """
     chance = random.Random(f"{shape} {seed}")
     racks = [name for name, share in _RACKS.items() for _ in range(max(1, round(share * brokers)))][:brokers]
@@ -35,6 +36,8 @@ def shaped(
     if shape == "one rack":
         racks = ["r0"] * brokers
     large = [chance.choice((1, 2)) for _ in range(brokers)]
+    if shape == "few big":
+        large = [10 if broker % 6 == 3 else 1 for broker in range(brokers)]
     weights = [part * chance.uniform(0.6, 1.4) for part in large[: brokers - fresh]]
     held: Counter[int] = Counter()
     topics: list[PlannerTopic] = []

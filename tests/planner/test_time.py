@@ -75,10 +75,13 @@ def test_dp_7_with_thousands_of_moves_no_broker_gets_or_sends_much_more_either(
     assert_near_the_best_placement(cluster, goal, made)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "few big"])
 @pytest.mark.parametrize("goal", [Goal(GoalKind.EXPAND, (18, 19)), Goal(GoalKind.REBALANCE)], ids=lambda one: one.kind)
 def test_dp_7_a_balancing_plan_brings_no_broker_much_more_than_its_balance_asks_for(goal: Goal, shape: str) -> None:
-    """Other receivers would gain no time, unless brokers may stay further from their targets."""
+    """Other receivers would gain no time, unless brokers may stay further from their targets.
+
+    Where capacities differ tenfold brokers give and get: replicas are to be even, and bytes as the capacities are.
+    """
     cluster = shaped(shape, 20, 800, fresh=2 if goal.kind is GoalKind.EXPAND else 0)
     made = make_plan(cluster, goal)
     least = least_received_for_balance(made.moves)
