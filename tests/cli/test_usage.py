@@ -133,6 +133,7 @@ PLAN = ("plan", "rebalance", "--snapshot", "s", "--out", "o")
         (("fleet", *ANY, "--broker-ids", "2147483648"), "--broker-ids"),
         (("fleet", "--zookeeper-connect", "h:p", "--broker-ids", "1"), "--zookeeper-connect"),
         ((*FLEET, "--bandwidth", "0"), "--bandwidth"),
+        ((*PLAN, "--bandwidth", "0"), "--bandwidth: expected a whole number from 1 to 9223372036854775807, got 0"),
         ((*PLAN, "--broker-bandwidth", "4"), "--broker-bandwidth: expected a broker and its bandwidth"),
         ((*PLAN, "--broker-bandwidth", "4=0"), "--broker-bandwidth"),
         ((*PLAN, "--broker-bandwidth", "x=5MB"), "--broker-bandwidth"),

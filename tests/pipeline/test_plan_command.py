@@ -81,6 +81,10 @@ def test_dp_2_a_drain_that_cannot_empty_the_brokers_says_so_first_and_has_an_exi
         (("expand", "--brokers", "66"), "expand: the snapshot has no broker 66"),
         (("heal", "--brokers", "1"), "heal: broker 1 is live"),
         (("set-rf", "--topics", "*", "--replication-factor", "5"), "is larger than the 4 live brokers"),
+        (
+            ("heal", "--broker-bandwidth", "1=5MB", "--broker-bandwidth", "999=5MB"),
+            "broker-bandwidth: the snapshot has no broker 999: it has 1, 2, 3, 4\n",
+        ),
     ],
 )
 def test_dp_2_a_goal_that_needs_no_data_to_be_refused_is_refused_before_spark_starts(

@@ -3,6 +3,7 @@
 This module imports no PySpark: that takes seconds, in which a wrong broker would go untold.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
@@ -15,8 +16,8 @@ from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOp
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 
-NAMED_TOPICS = 20
-"""Topics that a message names one by one."""
+NAMED_TOPICS = NAMED_BROKERS = 20
+"""Topics and brokers that a message names one by one."""
 
 
 class PlanJob(NamedTuple):
@@ -38,12 +39,26 @@ def check(job: PlanJob) -> SnapshotMeta:
     """What can be checked before Spark starts. Raises BadInput."""
     require_free(job.out)
     meta = snapshot_files.check(job.snapshot)
+    brokers = read_brokers(job.snapshot)
+    _require_brokers(brokers, job.options.network.by_broker)
     try:
-        RoundCoordinator(read_brokers(job.snapshot).values(), job.goal, job.options)
+        RoundCoordinator(brokers.values(), job.goal, job.options)
     except PlanError as error:
         raise BadInput(str(error)) from None
     _require_topics(job.snapshot, job.goal.topics)
     return meta
+
+
+def _require_brokers(brokers: Collection[int], named: Collection[int]) -> None:
+    """Raises BadInput for brokers with a bandwidth of their own that the snapshot does not have."""
+    missing = set(named) - set(brokers)
+    if missing:
+        raise BadInput(f"broker-bandwidth: the snapshot has no broker {_listed(missing)}: it has {_listed(brokers)}")
+
+
+def _listed(brokers: Collection[int]) -> str:
+    more = f" and {len(brokers) - NAMED_BROKERS} more" if len(brokers) > NAMED_BROKERS else ""
+    return ", ".join(map(str, sorted(brokers)[:NAMED_BROKERS])) + more
 
 
 def _require_topics(snapshot: StorePath, topics: tuple[str, ...]) -> None:
