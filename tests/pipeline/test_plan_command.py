@@ -182,6 +182,17 @@ def test_dp_2_the_command_plans_and_verifies_every_goal_and_the_plan_reaches_it(
 
 
 @pytest.mark.usefixtures("shared")
+def test_dp_2_the_command_plans_an_expansion_within_its_max_bytes(tmp_path: Path) -> None:
+    stood = random_cluster(8, 4, 60, factor=2)
+    cluster = PlannerCluster([*stood.brokers, PlannerBroker(8, "r0", True, 10**13)], stood.topics)
+    where = ("--snapshot", str(written(tmp_path / "snapshot", cluster)), "--out", str(tmp_path / "plan"))
+    assert main(["plan", "expand", "--brokers", "8", "--max-bytes", "5MB", *where]) == 0
+    summary = plan_summary.read_summary(tmp_path / "plan")
+    assert summary.requested.max_bytes == 5_000_000
+    assert 3_500_000 < summary.bytes <= 5_000_000
+
+
+@pytest.mark.usefixtures("shared")
 def test_dp_7_a_plan_is_carried_out_with_as_many_moves_at_a_time_as_make_it_done_sooner(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

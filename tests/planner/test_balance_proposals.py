@@ -11,12 +11,15 @@ from tests.planner.clusters import MIB, random_cluster
 NEW = (12, 13)
 
 
-def test_dp_2_new_brokers_get_their_share_and_lead_no_more_than_that() -> None:
+def grown() -> PlannerCluster:
+    """Twelve brokers that hold replicas, and the new ones."""
     stood = random_cluster(12, 4, 2000)
-    cluster = PlannerCluster(
-        [*stood.brokers, *(PlannerBroker(n, f"r{n % 4}", True, 10**13) for n in NEW)], stood.topics
-    )
-    made = make_plan(cluster, Goal(GoalKind.EXPAND, NEW), PlanOptions(tolerance=0.1))
+    new = [PlannerBroker(n, f"r{n % 4}", True, 10**13) for n in NEW]
+    return PlannerCluster([*stood.brokers, *new], stood.topics)
+
+
+def test_dp_2_new_brokers_get_their_share_and_lead_no_more_than_that() -> None:
+    made = make_plan(grown(), Goal(GoalKind.EXPAND, NEW), PlanOptions(tolerance=0.1))
     for broker in NEW:
         share = dict(zip(("bytes", "replicas", "leaders"), made.summary.targets[broker], strict=False))
         assert made.summary.after[broker].bytes >= 0.9 * share["bytes"]
@@ -26,6 +29,19 @@ def test_dp_2_new_brokers_get_their_share_and_lead_no_more_than_that() -> None:
         assert set(move.target) - set(move.original), "no move but for a new broker"
         assert set(move.target) - set(move.original) <= set(NEW)
     assert made.summary.bytes <= 1.2 * made.summary.lower_bound
+
+
+@pytest.mark.parametrize("part", [0.0, 0.1, 0.5])
+def test_dp_2_an_expansion_copies_as_much_as_its_max_bytes_allow(part: float) -> None:
+    cluster = grown()
+    goal = Goal(GoalKind.EXPAND, NEW)
+    limit = int(part * make_plan(cluster, goal).summary.bytes)
+    made = make_plan(cluster, goal, PlanOptions(max_bytes=limit))
+    assert 0.9 * limit <= made.summary.bytes <= limit
+    assert sum(move.bytes for move in made.moves) == made.summary.bytes
+    arrived = [made.summary.after[broker].bytes for broker in NEW]
+    assert sum(arrived) == made.summary.bytes
+    assert min(arrived) >= 0.3 * limit, "both new brokers get a part of it"
 
 
 @pytest.mark.long

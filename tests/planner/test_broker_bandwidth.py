@@ -15,10 +15,9 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.planner.clusters import MIB, brokers, partition, topic
 from tests.planner.placement_bound import received_most
 from tests.planner.shapes import SHAPES, roomy, shaped
-from tests.planner.test_time import GOALS, assert_near_the_best_placement, drained_leader
+from tests.planner.test_time import DRAIN, GOALS, assert_near_the_best_placement, drained_leader
 
 FAST = 100_000_000
-DRAIN = Goal(GoalKind.DRAIN, (1,))
 
 
 def with_bandwidth(by_broker: Mapping[int, int], throttle: int = -1) -> PlanOptions:

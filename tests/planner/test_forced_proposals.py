@@ -1,6 +1,7 @@
 """Changes that a goal forces: heal, drain and a new replication factor, case by case."""
 
 import itertools
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
+from kafka_reassign_rpc.planner.placement import forced_rounds
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster, PlannerPartition
 from kafka_reassign_rpc.planner.proposals.forced_proposals import ON_ITS_WAY
+from kafka_reassign_rpc.planner.proposals.piecewise import FEW
 from tests.effort import examples
 from tests.planner.clusters import MIB, brokers, clusters, partition, random_cluster, topic
 
@@ -58,6 +61,23 @@ def test_46_3_repair_spreads_by_bytes_over_racks_and_by_count_where_no_size_is_k
     assert counted.notes == ("no size is known: replicas are counted instead of bytes",)
     counts = [counted.after[broker].replicas for broker in rack]
     assert max(counts) - min(counts) < 0.05 * max(counts)
+
+
+@pytest.mark.parametrize("few", [FEW, 100], ids=["placed one by one", "poured"])
+@pytest.mark.parametrize("kind", [GoalKind.HEAL, GoalKind.DRAIN])
+def test_dp_2_where_no_size_is_known_at_all_moves_are_spread_by_their_number(
+    kind: GoalKind, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forced_rounds, "FEW", few)
+    cluster = random_cluster(12, 1, 4000, dead=[7] if kind is GoalKind.HEAL else ())
+    blind = [topic(one.name, *[without_size(held) for held in one.partitions]) for one in cluster.topics]
+    made = make_plan(PlannerCluster(cluster.brokers, blind), Goal(kind, (7,)))
+    got = Counter(broker for move in made.moves for broker in set(move.target) - set(move.original))
+    assert made.left_out == ()
+    assert made.summary.bytes == 0
+    assert sorted(got) == [broker for broker in range(12) if broker != 7]
+    assert sum(got.values()) == len(made.moves) > 900
+    assert max(got.values()) - min(got.values()) <= 0.05 * max(got.values())
 
 
 def without_size(held: PlannerPartition) -> PlannerPartition:

@@ -1,7 +1,7 @@
 """Plans know the time: the most loaded broker gets and sends little more than in the best of all placements."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -22,6 +22,7 @@ from tests.planner.placement_bound import (
 )
 from tests.planner.shapes import SHAPES, roomy, shaped
 
+DRAIN = Goal(GoalKind.DRAIN, (1,))
 GOALS = {"heal": (Goal(GoalKind.HEAL), 1), "drain": (Goal(GoalKind.DRAIN, (1, 2)), 0)}
 
 
@@ -111,16 +112,15 @@ def test_dp_7_where_racks_have_too_little_room_other_racks_take_the_rest() -> No
     assert sum(3 in move.target or 7 in move.target for move in made.moves) >= 150
 
 
-def drained_leader(fetch: int = 0) -> PlannerCluster:
+def drained_leader(followers: Sequence[int] = (3,), *, produce: int = 0, fetch: int = 0) -> PlannerCluster:
     """Broker 1 leads 60 partitions that brokers 2 and 3 hold as well; broker 2 leads one that clients use."""
     parts = [partition(n, 1, 2, 3) for n in range(60)]
-    return PlannerCluster(
-        brokers([None] * 12), [topic("t", *parts), topic("u", partition(0, 2, 3, size=1, fetch=fetch))]
-    )
+    used = partition(0, 2, *followers, size=1, produce=produce, fetch=fetch)
+    return PlannerCluster(brokers([None] * 12), [topic("t", *parts), topic("u", used)])
 
 
 def test_dp_7_a_drained_broker_does_not_send_all_that_it_led() -> None:
-    made = make_plan(drained_leader(), Goal(GoalKind.DRAIN, (1,)))
+    made = make_plan(drained_leader(), DRAIN)
     senders = Counter(move.sender for move in made.moves)
     assert set(senders) == {1, 2, 3}
     assert max(senders.values()) <= 24
@@ -130,17 +130,27 @@ def test_dp_7_a_drained_broker_does_not_send_all_that_it_led() -> None:
 
 @pytest.mark.parametrize("options", [PlanOptions(lead_first=False), PlanOptions(weights=GoalWeights(time=0))])
 def test_dp_7_leaders_stay_where_that_is_asked_for_or_time_does_not_count(options: PlanOptions) -> None:
-    made = make_plan(drained_leader(), Goal(GoalKind.DRAIN, (1,)), options)
+    made = make_plan(drained_leader(), DRAIN, options)
     assert {move.first_leader for move in made.moves} == {-1}
 
 
 def test_dp_7_a_broker_whose_clients_take_its_bandwidth_does_not_lead_first() -> None:
     """Broker 2 can send 1 MiB/s, and its consumers take nearly all of that."""
     options = PlanOptions(network=NetworkLimits(MIB))
-    made = make_plan(drained_leader(fetch=MIB * 9 // 10), Goal(GoalKind.DRAIN, (1,)), options)
+    made = make_plan(drained_leader(fetch=MIB * 9 // 10), DRAIN, options)
     senders = Counter(move.sender for move in made.moves)
     assert senders[2] < senders[3] // 2
     assert senders[1] < 40
+
+
+def test_dp_7_what_followers_fetch_of_new_records_takes_bandwidth_of_their_leader_too() -> None:
+    """Producers write 0.3 MiB/s to broker 2, and each of three followers fetches that, of its 1 MiB/s."""
+    options = PlanOptions(network=NetworkLimits(MIB))
+    used = {followers: drained_leader(followers, produce=MIB * 3 // 10) for followers in ((3,), (4, 5, 6))}
+    sent = {key: Counter(one.sender for one in make_plan(held, DRAIN, options).moves) for key, held in used.items()}
+    assert sent[4, 5, 6][2] < sent[4, 5, 6][3] // 2
+    assert sent[4, 5, 6][1] < 40
+    assert sent[3,][2] > sent[3,][3] // 2, "one follower takes a third of that"
 
 
 def test_dp_7_only_a_live_replica_in_sync_leads_first() -> None:
