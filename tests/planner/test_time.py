@@ -181,3 +181,18 @@ def test_dp_2_a_lost_broker_that_still_leads_in_the_snapshot_is_no_sender_to_cho
     assert all(3 not in move.target for move in made.moves)
     assert {move.first_leader for move in made.moves} == {-1, 2}
     assert all(move.first_leader == -1 for move in made.moves if move.leader == 3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", GOALS)
+def test_dp_7_time_first_leaves_brokers_little_further_from_their_targets(kind: str, shape: str, seed: int) -> None:
+    """The broker furthest from its share of bytes is at most a fifth of it further than where time does not count."""
+    goal, lost = GOALS[kind]
+    cluster = shaped(shape, 12, 1500, lost=lost, seed=seed)
+    fast, even = (
+        make_plan(cluster, goal, PlanOptions(weights=GoalWeights(time=weight))).summary.imbalance_after["bytes"]
+        for weight in (GoalWeights().time, 0.0)
+    )
+    assert fast <= even + 0.2
