@@ -6,6 +6,7 @@ import json
 import shlex
 import signal
 import subprocess
+import threading
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -77,8 +78,10 @@ def test_dp_7_by_batch_the_moves_that_are_cancelled_with_a_refused_one_get_their
     made = cluster()
     made.lists_to_end = 1000
     once_reordered(made, lambda: made.refusals.update({B: [PolicyViolation("not here")]}))
+    run = submission(made, tmp_path / "p", BATCH, first_leaders=FIRST, by_batch=True)
     with pytest.raises(PlanDoesNotFit, match="t-1: not here"):
-        submission(made, tmp_path / "p", BATCH, first_leaders=FIRST, by_batch=True).execute()
+        run.execute()
+    assert run.under_way.moves == {}
     must_be_as_before(made)
 
 
@@ -269,6 +272,29 @@ def test_dp_7_an_order_that_cannot_be_restored_is_a_line_that_hides_no_other_err
     assert run.under_way.out_of_order.keys() == {A}
     [before] = said_of(run, tmp_path / "p")["partitions"]
     assert (before["topic"], before["partition"], before["replicas"]) == ("t", 0, [1, 2, 3])
+
+
+def test_dp_7_an_interrupt_ends_submit_in_time_where_the_order_cannot_be_restored_and_says_how(tmp_path: Path) -> None:
+    made, batch, first = many()
+    at_list(made, 4, KeyboardInterrupt())
+    asked, answer = made.alter_partition_reassignments, threading.Event()
+
+    def hang(targets: Mapping[TopicPartition, Any], **options: Any) -> Results:
+        if (1, 2) in targets.values():
+            answer.wait(60)
+        return asked(targets, **options)
+
+    made.alter_partition_reassignments = hang  # type: ignore[method-assign]
+    soon = replace(AT_ONCE, withdrawal=2.0)
+    run = submission(made, tmp_path / "p", batch, first_leaders=first, caps=WindowCaps(1, 100), intervals=soon)
+    with pytest.raises(KeyboardInterrupt):
+        run.execute()
+    assert not answer.is_set()
+    out_of_order = {name for name, replicas in made.replicas.items() if replicas == (2, 1)}
+    named = {(one["topic"], one["partition"]) for one in said_of(run, tmp_path / "p")["partitions"]}
+    assert named == out_of_order
+    assert out_of_order > made.moves.keys()
+    answer.set()
 
 
 def test_dp_7_a_preferred_replica_that_cannot_lead_costs_a_line_and_the_order_is_restored(tmp_path: Path) -> None:
