@@ -24,7 +24,7 @@ DEEP = "[" * 300 + "]" * 300
 LONG = "x" * 900_000
 MANY = "0," * 500_000 + "0"
 NOT_SAID = (
-    *(znode_paths.FEATURE, znode_paths.PRODUCER_ID_BLOCK, znode_paths.DELETE_TOPICS, znode_paths.THROTTLES),
+    *(znode_paths.PRODUCER_ID_BLOCK, znode_paths.DELETE_TOPICS, znode_paths.THROTTLES),
     *(znode_paths.partition("good", 0)[:-1], znode_paths.config_topic("good"), znode_paths.config_type("brokers")),
     f"{znode_paths.CONFIG_CHANGES}/config_change_²",
 )
