@@ -14,8 +14,12 @@ PER_TOPIC = 1_000
 REPLICAS = 2
 BYTES = 10_000
 BOUND_S = 300.0
+HAND_OVER_GOAL_S = 0.1
+"""From the signal that stops a controller to the election of the next one."""
 HEAD = (
     "partitions",
+    "stopped, until the election",
+    "goal",
     "stopped, since the signal",
     "killed, since the election",
     "killed, since the kill",
@@ -32,6 +36,11 @@ class Failover(NamedTuple):
 
     since_end: float
     since_election: float
+
+    @property
+    def until_election(self) -> float:
+        """Seconds from the end of the old controller, or the signal that ends it, to the election of the new one."""
+        return self.since_end - self.since_election
 
 
 async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
@@ -65,6 +74,8 @@ async def _one(cluster: Cluster, size: int, *, with_stock: bool) -> list[str]:
     theirs = None if stock is None else stock.since_election
     return [
         f"{size:,}",
+        duration(stopped.until_election),
+        duration(HAND_OVER_GOAL_S),
         duration(stopped.since_end),
         duration(killed.since_election),
         duration(killed.since_end),
