@@ -77,14 +77,15 @@ class Process:
     async def kill(self) -> None:
         """SIGKILL: the process cannot clean up."""
         self._process.kill()
-        await self._ended()
+        await self.ended()
 
     async def stop(self, number: int = signal.SIGTERM) -> int:
         """Ask the process to end; returns its exit code."""
         self._process.send_signal(number)
-        return await self._ended()
+        return await self.ended()
 
-    async def _ended(self) -> int:
+    async def ended(self) -> int:
+        """Wait until the process has ended by itself, or was made to; returns its exit code."""
         code = await self._process.ended(END_S)
         self._last_output += await self._output.read()  # its end closes the pipe
         return code

@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f" brokers={','.join(map(str, server.live_brokers())) or 'none'}"
                 + (f" metrics={server.metrics_address}" if server.metrics_address else "")
             )
-            await stop.wait()
+            await ended_first(server.ended(), stop)
 
     loop = None if values["loop"] == "auto" else values["loop"]
     return run_until_signalled(main, values["log.format"], loop=loop)

@@ -72,7 +72,8 @@ SETTINGS: tuple[Setting, ...] = (
         "broker.id",
         whole(0, 2**31 - 1),
         1000,
-        "The id of this server in the cluster's metadata. No broker and no other server may have the same id.",
+        "The id of this server in the cluster's metadata. No broker, also none that is down, and no other server may"
+        " have the same id.",
         group=CLUSTER,
         metavar="ID",
     ),

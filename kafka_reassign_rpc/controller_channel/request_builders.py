@@ -140,7 +140,9 @@ def update_metadata(
     deleted: Mapping[str, Iterable[int]],
     version: int,
 ) -> UpdateMetadataRequest:
-    """UpdateMetadata for `broker`. It lists all live brokers: the broker replaces its set with them."""
+    """UpdateMetadata for `broker`. It lists all live brokers: the broker replaces its set with them. A broker with this
+    server's id stands there in its place."""
+    own = [_live_broker(sender.id, sender.endpoints, own_rack(cluster), version)]
     body = UpdateMetadataRequest(
         version=version,
         controller_id=sender.id,
@@ -148,7 +150,7 @@ def update_metadata(
         broker_epoch=broker.epoch,
         live_brokers=[
             *(_live_broker(other.id, other.endpoints, other.rack, version) for other in cluster.brokers.values()),
-            _live_broker(sender.id, sender.endpoints, own_rack(cluster), version),
+            *(own if sender.id not in cluster.brokers else ()),
         ],
     )
     if version >= 5:

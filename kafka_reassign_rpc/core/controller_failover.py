@@ -15,7 +15,8 @@ The former controller may have stopped between any two of its writes. The new on
     a partition                      no state                   writes the first leader and ISR, unless a deletion mark
                                                                 of its topic waits (`topics.deletion_marks`)
     its own broker id as a replica   -                          replaces that replica, or removes it and remembers
-                                                                that one is missing (`topics.missing_replicas`)
+                                                                that one is missing (`topics.missing_replicas`),
+                                                                unless a broker has the id (`topics.own_replicas`)
 
 Replicas that are pending deletion get their StopReplica again (see `Partition.pending_deletion`).
 """

@@ -38,6 +38,8 @@ class FoundState(NamedTuple):
     """What ZooKeeper holds.
 
     registered  names under `/brokers/ids`
+    servers     names under `/admin/reassignment_servers`: ids of servers that run
+    taken_ids   names under `/admin/reassignment_server_ids`: ids that servers have taken
     migrates    a migration to KRaft has begun
     marks       topics marked for deletion
     election    a request of Kafka 2's tool for preferred leaders stands
@@ -49,6 +51,8 @@ class FoundState(NamedTuple):
     cluster_id: str | None
     controller: ControllerNow
     registered: list[str]
+    servers: list[str]
+    taken_ids: list[str]
     migrates: bool
     marks: list[str]
     election: bool
@@ -101,6 +105,8 @@ async def read(zk: ZooKeeper) -> FoundState:
         cluster_id=cluster_id,
         controller=await read_controller(zk),
         registered=await children(zk, znode_paths.BROKER_IDS),
+        servers=await children(zk, znode_paths.REASSIGNMENT_SERVERS),
+        taken_ids=await children(zk, znode_paths.REASSIGNMENT_SERVER_IDS),
         migrates=await zk.exists(znode_paths.MIGRATION) is not None,
         marks=await children(zk, znode_paths.DELETE_TOPICS),
         election=await zk.exists(znode_paths.PREFERRED_REPLICA_ELECTION) is not None,

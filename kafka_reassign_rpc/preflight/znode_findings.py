@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from kafka_reassign_rpc.controller.controller_election import UNKNOWN, Takeover
+from kafka_reassign_rpc.controller.lifecycle.server_registration import held_text
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.topics.own_replicas import held_by_brokers
 from kafka_reassign_rpc.preflight.cluster_status import utc
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 from kafka_reassign_rpc.preflight.read_state import ControllerNow, FirstDecisions, FoundState
@@ -75,8 +77,12 @@ def _own_id(state: FoundState, own_id: int) -> Finding:
         return unsafe("broker-id", f"{own_id} is the id of a registered broker", advice)
     if owner is not None and owner.id == own_id:
         return unsafe("broker-id", f"{own_id} is the id of the present controller, another server", advice)
-    if own_id in _replicas(state.cluster):
-        return unsafe("broker-id", f"{own_id} is the id of a broker that holds replicas and is not registered", advice)
+    if str(own_id) in state.servers:
+        stopped = "stop that server; after a kill its session has to end"
+        return unsafe("broker-id", f"{own_id} is the id of another server that runs", f"{advice}, or {stopped}")
+    held = list(held_by_brokers(state.cluster.topics.values(), own_id, is_ours=str(own_id) in state.taken_ids))
+    if held:
+        return unsafe("broker-id", held_text(own_id, held), advice)
     return fine("broker-id", f"nothing else has the id {own_id}")
 
 

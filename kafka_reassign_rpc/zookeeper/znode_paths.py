@@ -38,6 +38,8 @@ FAILED_BROKERS = "/admin/failed_brokers"
 """For each broker that is gone while it holds replicas, when that was first noticed (KIP-46)."""
 REASSIGNMENT_SERVERS = "/admin/reassignment_servers"
 """Has an ephemeral znode for each running server of this product."""
+REASSIGNMENT_SERVER_IDS = "/admin/reassignment_server_ids"
+"""Has a persistent znode for each broker id that a server of this product has taken: no broker had replicas there."""
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"
@@ -73,7 +75,7 @@ PERSISTENT = (
     "/cluster",
 )
 """The znodes that a broker creates at its start if they do not exist (ZkData.PersistentZkPaths)."""
-OWN = (REASSIGNMENTS, REASSIGNMENT_REQUESTS, FAILED_BROKERS, REASSIGNMENT_SERVERS)
+OWN = (REASSIGNMENTS, REASSIGNMENT_REQUESTS, FAILED_BROKERS, REASSIGNMENT_SERVERS, REASSIGNMENT_SERVER_IDS)
 """The znodes that a server of this product creates at its start besides those."""
 
 LAST_SEQUENCE = 10**10 - 1
@@ -92,6 +94,10 @@ def failed_broker(broker_id: int) -> str:
 
 def reassignment_server(server_id: int) -> str:
     return f"{REASSIGNMENT_SERVERS}/{server_id}"
+
+
+def reassignment_server_id(server_id: int) -> str:
+    return f"{REASSIGNMENT_SERVER_IDS}/{server_id}"
 
 
 def topic(name: str) -> str:

@@ -266,6 +266,18 @@ async def test_sv_1_an_id_that_is_another_servers_is_one_line_and_exit_code_1(
     assert len(ended[1].strip().splitlines()) == 1
 
 
+async def test_sv_3_serve_ends_with_one_line_and_exit_code_1_when_a_broker_registers_with_its_id(
+    commands: Processes, zk: ZooKeeper, zk_connect: str
+) -> None:
+    server = await commands.start("serve", "serve", "--zookeeper-connect", zk_connect, *PORT_0, "--log-level", "ERROR")
+    endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
+    await zk.create(znode_paths.broker(1000), encode_broker([endpoint], 0))
+
+    assert await server.ended() == 1
+    (line,) = server.log.strip().splitlines()
+    assert "broker 1000 is registered in this cluster, and this server has the same id: choose another" in line
+
+
 @pytest.mark.parametrize("takeover", ["never", "vacant"])
 async def test_sv_1_a_mistyped_chroot_is_one_line_and_exit_code_1_and_stays_as_it_is(
     zk: ZooKeeper, zk_connect: str, takeover: str

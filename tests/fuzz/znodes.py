@@ -64,6 +64,7 @@ def _path(rng: Random) -> tuple[str, bool]:
             (znode_paths.throttle_memory(rng.choice(("topics", "brokers")), rng.choice((topic, "1"))), False),
             (f"{znode_paths.FAILED_BROKERS}/{broker}", False),
             (f"{znode_paths.REASSIGNMENT_SERVERS}/{broker}", False),
+            (f"{znode_paths.REASSIGNMENT_SERVER_IDS}/{broker}", False),
             (f"{znode_paths.ISR_CHANGES}/isr_change_", True),
             (f"{znode_paths.LOG_DIR_EVENTS}/log_dir_event_", True),
             (znode_paths.PRODUCER_ID_BLOCK, False),

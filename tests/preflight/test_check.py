@@ -24,9 +24,9 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
 from kafka_reassign_rpc.zookeeper.znode_acls import always
-from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller
+from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller, encode_state
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import batch
+from tests.controller.bare_controller import batch, put_topic
 from tests.faults.cluster import Cluster
 
 from .command import every_znode, run
@@ -225,6 +225,31 @@ async def test_sv_4_a_migration_to_kraft_is_unsafe(simulated: Cluster) -> None:
 @pytest.mark.parametrize("server_id", [2, 1000], ids=["broker", "controller"])
 async def test_sv_4_an_id_that_is_in_use_is_unsafe(simulated: Cluster, server_id: int) -> None:
     assert subjects(await checked(simulated.connect, server_id=server_id), Level.UNSAFE) == {"broker-id"}
+
+
+async def test_sv_3_an_id_that_a_server_standing_by_has_is_unsafe(simulated: Cluster) -> None:
+    async with standing(simulated.zk, znode_paths.reassignment_server(1001)):
+        found = await checked(simulated.connect, server_id=1001)
+
+    assert subjects(found, Level.UNSAFE) == {"broker-id"}
+    assert "1001 is the id of another server that runs" in text_of(found, "broker-id")
+    assert subjects(await checked(simulated.connect, server_id=1001), Level.UNSAFE) == set()
+
+
+async def test_sv_3_an_id_under_which_a_broker_holds_or_may_hold_replicas_is_unsafe(apart: ZooKeeper) -> None:
+    async def unsafe(isr: Sequence[int]) -> bool:
+        await apart.set(znode_paths.partition_state("t", 0), encode_state(2, 4, tuple(isr), 1))
+        found = await checked(apart.connect, server_id=1001, seconds=1)
+        held = "1001 is the id of a broker that is not registered and holds 1 replica, such as of t-0"
+        assert (held in text_of(found, "broker-id")) is ("broker-id" in subjects(found, Level.UNSAFE))
+        return held in text_of(found, "broker-id")
+
+    await put_topic(apart, "t", {0: (1001, 2)})
+    assert await unsafe([2]), "nothing tells whether that broker has ever been there"
+    assert await unsafe([1001, 2])
+    await apart.ensure_path(znode_paths.reassignment_server_id(1001))
+    assert not await unsafe([2]), "a stock broker has placed it on the server that had this id"
+    assert await unsafe([1001, 2])
 
 
 async def test_sv_4_a_registration_that_cannot_be_understood_is_unsafe(simulated: Cluster) -> None:

@@ -92,7 +92,7 @@ class ServerNode:
         protocol = next((one.security_protocol for one in self._endpoints() if one.listener == listener), "")
         found = [_seen_from(listener, protocol, broker) for broker in brokers.values()]
         own = self._own(listener)
-        if own is not None:
+        if own is not None and self.node_id not in brokers:
             found.append(own)
         if cluster is None:
             others = self._standby.controller_node(listener, protocol)

@@ -206,6 +206,12 @@ class ControllerProcess:
         if self._task.done():
             self._task.result()
 
+    async def ended(self) -> None:
+        """Wait until this server takes part in elections no more. Raises why: IdOfBroker, or a defect."""
+        assert self._task is not None
+        await asyncio.wait([self._task])
+        self._task.result()
+
     async def _start(self) -> None:
         config = self._config
         if config.sasl is not None:

@@ -1,13 +1,24 @@
-"""The registration of this server in `/admin/reassignment_servers`: no two servers have the same id.
+"""The id of this server, which no other server and no broker has.
 
-Clients tell nodes apart by their ids. With two servers of one id they would hang, or talk to either.
+Clients tell nodes apart by their ids. With two servers of one id they would hang, or talk to either. So each running
+server has a znode in `/admin/reassignment_servers`.
+
+A stock broker may have the id although it is not registered now. The controller would take its replicas for ones that
+stock brokers have placed on the server by mistake, and give them to others: acknowledged records could be lost. So a
+server does not start with an id under which a broker holds replicas, or may hold some. Its first start with an id
+leaves a mark in `/admin/reassignment_server_ids`: no broker held replicas under it. What stock brokers place there
+later is no broker's, until a broker registers with the id: then the mark goes, and the server ends.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 
-from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.controller.loading.load_replicas import read_topics_on
+from kafka_reassign_rpc.core.state.cluster import Endpoint, TopicPartition
+from kafka_reassign_rpc.core.topics.own_replicas import held_by_brokers
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import (
     RegisteredServer,
@@ -29,8 +40,12 @@ class BrokerIdTaken(RuntimeError):
     """A registered broker, or another server, has this server's id: clients could not distinguish the two."""
 
 
+class IdOfBroker(BrokerIdTaken):
+    """A broker has this server's id, registered or not: the id is not the server's."""
+
+
 class ServerRegistration:
-    """The znode of this server. It goes with the session; `ensure` places it again in the next one.
+    """The znodes of this server. That of its session goes with the session; `ensure` places it again in the next one.
 
     page  the address of its status page; None: it serves none
     """
@@ -42,12 +57,35 @@ class ServerRegistration:
         self._session: int | None = None
 
     async def check_free(self) -> None:
-        """Raises BrokerIdTaken where a broker has this id, or a server that accepts connections.
+        """Take this id. Raises IdOfBroker where a broker has it, and BrokerIdTaken where a server has it that accepts
+        connections.
 
         The session of a server that was killed goes on for a while: `ensure` fails until it ends.
         """
-        if await self._zk.exists(znode_paths.broker(self._id)) is not None:
-            raise BrokerIdTaken(f"broker {self._id} is registered in this cluster: choose another --broker-id")
+        await self.check_no_broker([self._id] if await self._zk.exists(znode_paths.broker(self._id)) else ())
+        await self._check_no_server()
+        await self._check_no_replicas()
+        await self._zk.ensure_path(znode_paths.reassignment_server_id(self._id))
+
+    async def check_no_broker(self, registered: Collection[int]) -> None:
+        """Raises IdOfBroker where a broker has registered with this id, which is not a server's then."""
+        if self._id in registered:
+            with suppress(NoNode):
+                await self._zk.delete(znode_paths.reassignment_server_id(self._id))
+            raise IdOfBroker(
+                f"broker {self._id} is registered in this cluster, and this server has the same id: choose another"
+                " --broker-id"
+            )
+
+    async def _check_no_replicas(self) -> None:
+        held = await replicas_of_brokers(self._zk, self._id)
+        if held:
+            raise IdOfBroker(
+                f"{held_text(self._id, held)}: choose another --broker-id, since this server would take these replicas"
+                " for its own and have others replace them"
+            )
+
+    async def _check_no_server(self) -> None:
         path = znode_paths.reassignment_server(self._id)
         try:
             data, _ = await self._zk.get(path)
@@ -96,6 +134,18 @@ class ServerRegistration:
             f"another server{at} has broker.id {self._id} in this cluster: choose another --broker-id, or stop that"
             f" server (it is registered in {znode_paths.reassignment_server(self._id)})"
         )
+
+
+async def replicas_of_brokers(zk: ZooKeeper, server_id: int) -> Sequence[TopicPartition]:
+    """The partitions that keep a server from this id: a broker holds a replica of them, or may. Raises ZkError."""
+    is_ours = await zk.exists(znode_paths.reassignment_server_id(server_id)) is not None
+    return list(held_by_brokers(await read_topics_on(zk, server_id), server_id, is_ours=is_ours))
+
+
+def held_text(server_id: int, held: Sequence[TopicPartition]) -> str:
+    """For people: that a broker has this id, which holds replicas of these partitions."""
+    count, first = counted(len(held), "replica"), f"{held[0].topic}-{held[0].partition}"
+    return f"{server_id} is the id of a broker that is not registered and holds {count}, such as of {first}"
 
 
 def _decoded(data: bytes, path: str) -> RegisteredServer:

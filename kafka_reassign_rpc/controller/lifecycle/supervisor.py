@@ -13,6 +13,9 @@ A server that has lost the controllership does not seize it back: it waits until
 at its start, until it was elected once, only from a stock broker, and only if `controller.takeover` is `always`:
 operators start it for that. With `never` it stands by for ever.
 
+A server whose id a broker registers with ends its term and the process: the id is the broker's, and clients and brokers
+find it there.
+
 A server never campaigns while the cluster is in migration to KRaft. One that is the controller when a migration begins
 goes on until the KRaft controller takes `/controller`: somebody has to control the brokers until then.
 """
@@ -29,7 +32,11 @@ from kafka_reassign_rpc.controller.controller_election import Leadership, Takeov
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService, TermServices
-from kafka_reassign_rpc.controller.lifecycle.server_registration import BrokerIdTaken, ServerRegistration
+from kafka_reassign_rpc.controller.lifecycle.server_registration import (
+    BrokerIdTaken,
+    IdOfBroker,
+    ServerRegistration,
+)
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term import Term
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
@@ -102,7 +109,7 @@ class Supervisor:
         await self._controller_known.wait()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Until cancelled. Raises IdOfBroker where a broker registers with this server's id."""
         while True:
             self._changed.clear()
             try:
@@ -110,6 +117,9 @@ class Supervisor:
             except ZkError as error:
                 self._tell_cut_off(error)
                 may_wait = False
+            except IdOfBroker:
+                self._standby.forget()
+                raise
             except BrokerIdTaken as error:
                 self._tell_taken(error)
                 with suppress(TimeoutError):
@@ -165,6 +175,7 @@ class Supervisor:
         while True:
             owner = await self._standby.refresh()
             self._is_cut_off = False
+            await self._registration.check_no_broker(self._standby.brokers)
             self._survey.look(self._standby.brokers)
             try:
                 await self._registration.ensure(self._endpoints)

@@ -62,6 +62,8 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
 
+_MOVED = "another server is the controller, or may be"
+
 REMOVALS_AT_ONCE = 50
 """Topics whose znodes are being removed at the same time."""
 FIRST_BACKOFF_S = 0.05
@@ -102,6 +104,7 @@ class Term:
         self._survey = survey
         self._surveyed: Mapping[int, Broker] = {}
         self._over = asyncio.Event()
+        self._why = _MOVED
         self._deletion_known = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._partition_health = PartitionHealth()
@@ -131,13 +134,18 @@ class Term:
         """All topics, as last known."""
         return self._loop.cluster.topics if hasattr(self, "_loop") else {}
 
-    def controller_moved(self) -> None:
-        """Another server is the controller, or may be."""
+    def controller_moved(self, why: str = _MOVED) -> None:
+        """Another server is the controller, or may be; or why else this term ends."""
+        self._why = why
         self._over.set()
 
     def watch_fired(self, kind: WatchKind, path: str) -> None:
         if self._watches is not None:
             self._watches.watch_fired(kind, path)
+
+    def broker_has_id(self) -> None:
+        """A broker has registered with this server's id: nothing more is decided."""
+        self.controller_moved(f"broker {self.own_id} has registered, and this server has the same id")
 
     async def serve(self, begin: Callable[[TermServices], None]) -> bool:
         """Run until the controller moves. Calls `begin` when APIs can be served. Returns whether the failover ended."""
@@ -146,6 +154,10 @@ class Term:
         self.record([Event(catalogue.CONTROLLER_ELECTED)])
         try:
             loaded = await self._store.load(lambda: self._survey.settings)
+            if self.own_id in loaded.cluster.brokers:
+                self.broker_has_id()
+                why = self._why
+                return False
             await ensure_feature_znode(self._store)
             interpreter_tuning.leave_loaded_objects_alone()
             self._build(loaded.cluster)
@@ -188,7 +200,7 @@ class Term:
             over = asyncio.create_task(self._over.wait())
             await asyncio.wait([over, loop], return_when=asyncio.FIRST_COMPLETED)
             over.cancel()
-            why = "another server is the controller, or may be"
+            why = self._why
             if loop.done():
                 loop.result()
         except (ControllerMoved, ReloadNeeded, NotController, ZkError) as reason:

@@ -58,6 +58,9 @@ class WatchHandler(Protocol):
     def controller_moved(self) -> None:
         """This server does not own `/controller` any more."""
 
+    def broker_has_id(self) -> None:
+        """A broker has registered with this server's id."""
+
     def brokers_changed(self) -> None:
         """Brokers have registered or are gone."""
 
@@ -223,11 +226,11 @@ class ZooKeeperWatches:
             await self._loop.submit(cluster_commands.Barrier())
 
     async def brokers(self) -> None:
-        self._loop.submit(
-            cluster_commands.BrokersRead(
-                await load_cluster.read_brokers(self._zk, watch=True), self._term.own_id, self._term.brokers_changed
-            )
-        )
+        registered = await load_cluster.read_brokers(self._zk, watch=True)
+        if self._term.own_id in registered:
+            self._term.broker_has_id()
+        else:
+            self._loop.submit(cluster_commands.BrokersRead(registered, self._term.own_id, self._term.brokers_changed))
 
     async def topics(self) -> None:
         before = {name: topic.created for name, topic in self._loop.cluster.topics.items()}

@@ -3,7 +3,7 @@
 A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`) takes every node of its metadata for
 a broker, this server (`own_id`) included. It has to know this server: it finds the controller among the live brokers of
 UpdateMetadata (kafka.server.MetadataCacheControllerNodeProvider). So the topic znode must get another assignment:
-another broker takes the place of `own_id`.
+another broker takes the place of `own_id`. Where the replica may be that of a real broker (`own_replicas`), it stays.
 
 Where no other broker is free, that replica is missing. The topic znode remembers it, in a field of its own
 (`missing_replicas`), and the next broker that is free gets it: when a broker registers, or at a controller failover. A
@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.leadership.broker_changes import first_state
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
+from kafka_reassign_rpc.core.topics.own_replicas import is_of_broker
 
 
 def settle_missing(view: RoundView, topic: str, index: int, own_id: int) -> list[PartitionChange]:
@@ -37,7 +38,7 @@ def place_missing(view: RoundView, topic: str, index: int, partition: Partition,
     if topic in view.too_large:
         return partition, missing
     value = partition
-    if own_id in value.replicas:
+    if own_id in value.replicas and not is_of_broker(view.cluster, value, own_id):
         value = without_own_id(view.cluster, value, own_id, index)
         missing += len(partition.target) - len(value.target)
     while missing and not value.is_moving:
@@ -50,7 +51,8 @@ def place_missing(view: RoundView, topic: str, index: int, partition: Partition,
 
 
 def without_own_id(cluster: Cluster, partition: Partition, own_id: int, index: int) -> Partition:
-    """The partition with another broker in place of `own_id`, or with one replica less if no broker is free.
+    """The partition with another broker in place of `own_id`, which holds no records, or with one replica less if no
+    broker is free.
 
     A partition that already had a leader keeps its other replicas and its ISR; the new replica must catch up. If no
     broker is free for the only replica of a partition or target, the partition stays as it is.
@@ -68,8 +70,7 @@ def without_own_id(cluster: Cluster, partition: Partition, own_id: int, index: i
     isr = without(partition.isr, (own_id,))
     if not isr:
         return replace(first_state(cluster, value), leader_epoch=partition.leader_epoch + bool(partition.isr))
-    leader = NO_LEADER if partition.leader == own_id else partition.leader
-    return replace(value, isr=isr, leader=leader, leader_epoch=partition.leader_epoch + 1)
+    return replace(value, isr=isr, leader_epoch=partition.leader_epoch + 1)
 
 
 def _free_broker(cluster: Cluster, partition: Partition, own_id: int, index: int) -> int | None:

@@ -24,6 +24,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.leadership.broker_changes import first_state
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic
+from kafka_reassign_rpc.core.topics.own_replicas import is_of_broker
 from kafka_reassign_rpc.core.topics.replica_placement import Placed, placements
 from kafka_reassign_rpc.support.slices import in_slices
 
@@ -285,14 +286,16 @@ def replicas_to_delete(
 
     When there are none, the removal of its znodes is due. A replica on a dead broker is waited for, as in Kafka: its
     log would return with the broker, and a new topic of the same name would find it. A replica that is pending deletion
-    is waited for only while its broker is registered. One on this server (`own_id`, see `missing_replicas`) has no log.
+    is waited for only while its broker is registered. One on this server (`own_id`) has no log, unless a broker has its
+    id (`own_replicas`).
     """
     topic = cluster.topics.get(name)
     if topic is None:
         return
     for index, partition in topic.partitions.items():
         for replica in partition.replicas:
-            if replica != own_id and (index, replica) not in confirmed:
+            has_log = replica != own_id or is_of_broker(cluster, partition, own_id)
+            if has_log and (index, replica) not in confirmed:
                 yield index, replica
         for replica in partition.pending_deletion:
             if replica in cluster.brokers and (index, replica) not in confirmed:

@@ -251,3 +251,12 @@ async def test_455_4_a_replica_that_leaves_the_assignment_in_a_controlled_shutdo
     told.propagate(applied)
 
     assert told.by(3)[-1] == StopReplica({TopicPartition("t", 0): StopReplicaState(6, delete=True)})
+
+
+async def test_sv_3_brokers_learn_of_the_broker_with_the_servers_id_and_not_of_the_server(told: Told) -> None:
+    def live(sender: int) -> list[int]:
+        body = request_builders.update_metadata(told.cluster, Sender(sender, 9, ()), told.cluster.brokers[1], {}, {}, 8)
+        return [one.id for one in body.live_brokers]
+
+    assert live(1000) == [1, 2, 3, 1000]
+    assert live(3) == [1, 2, 3]

@@ -30,6 +30,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster as Known
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Delete, Op, Result
+from kafka_reassign_rpc.zookeeper.znode_contents import encode_state
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, topic_json
 from tests.controller.cluster import cluster
@@ -399,6 +400,8 @@ async def test_sv_10_a_deletion_does_not_wait_for_a_replica_on_this_server(zk_co
 
         await world.stop_server()
         await put_topic(world.zk, "x", {0: (1, 1000), 1: (1000,)})
+        await world.zk.set(znode_paths.partition_state("x", 0), encode_state(1, 3, (1,), 1))
+        await world.zk.delete(znode_paths.partition_state("x", 1))
         await world.zk.create(znode_paths.delete_topic("x"))
         await world.start_server()
 

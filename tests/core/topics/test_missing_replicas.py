@@ -6,8 +6,9 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import HEAL, RPC, Partition
+from kafka_reassign_rpc.core.state.cluster import HEAL, NO_LEADER, RPC, Partition
 from kafka_reassign_rpc.core.topics.missing_replicas import settle_missing
+from kafka_reassign_rpc.core.topics.topic_changes import replicas_to_delete
 from tests.core.build import TOPIC, broker, made, moving, not_moving, view
 
 OWN_ID = 1000
@@ -48,11 +49,11 @@ def test_sv_4_the_servers_own_id_stays_as_an_only_replica_until_a_broker_is_free
     state = change_of(alone).value
     assert (state.replicas, state.leader, state.isr) == ((1000,), -1, (1000,))
 
-    waiting = replace(state, leader_epoch=4, partition_epoch=0)
+    waiting = replace(state, partition_epoch=0)
     assert settle_missing(view(waiting, live=()), TOPIC, 0, OWN_ID) == []
     change = made(settle_missing(view(waiting, live=(2,)), TOPIC, 0, OWN_ID))
     assert (change.replicas, change.leader, change.isr) == ((2,), 2, (2,))
-    assert change.leader_epoch == 5, "brokers know epoch 4 of this partition: they would not take the new leader"
+    assert change.leader_epoch == 1, "brokers know epoch 0 of this partition: they would not take the new leader"
 
 
 def test_sv_4_a_partition_keeps_its_leader_when_the_servers_own_id_leaves() -> None:
@@ -122,3 +123,54 @@ def test_sv_4_a_client_that_gives_the_replicas_another_order_decides_the_replica
     here = lacking(not_moving(1, 2), live=(1, 2, 3))
     here.add(PartitionChange(TOPIC, 0, not_moving(2, 1)))
     assert here.missing(TOPIC, 0) == 0
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [
+        not_moving(1000, 2, isr=(1000,), leader=NO_LEADER),
+        not_moving(1000, 2, isr=(1000,)),
+        not_moving(2, 1000),
+        not_moving(1000, leader=NO_LEADER),
+        replace(not_moving(1000, leader=NO_LEADER), partition_epoch=0),
+        replace(not_moving(1000, epoch=0), partition_epoch=0),
+        replace(not_moving(1000, leader=NO_LEADER, epoch=0), partition_epoch=1),
+        replace(not_moving(1000, 2), isr=(), leader=NO_LEADER),
+    ],
+    ids=[
+        "it alone was in sync",
+        "it leads, as far as is known",
+        "it is in sync besides another",
+        "it is the only replica",
+        "a restored state: its version is that of a new one",
+        "it led from the beginning",
+        "a later state of a partition that had a leader",
+        "nobody is in sync",
+    ],
+)
+def test_sv_4_a_broker_with_the_servers_own_id_that_is_down_keeps_its_replica_which_may_have_all_records(
+    partition: Partition,
+) -> None:
+    here = view(partition, live=(2, 3))
+    assert settle_missing(here, TOPIC, 0, OWN_ID) == []
+    for change in fail_over(here, TOPIC, 0, own_id=OWN_ID):
+        assert isinstance(change, PartitionChange)
+        assert change.value.replicas == partition.replicas
+        assert change.value.leader in (NO_LEADER, 2)
+        assert set(change.value.isr) <= set(partition.isr)
+
+
+def test_sv_4_a_registered_broker_with_the_servers_own_id_keeps_its_replica() -> None:
+    for partition in (not_moving(1, 1000, isr=(1,)), Partition((1000, 1))):
+        here = view(partition, live=(1, 2, 1000))
+        assert settle_missing(here, TOPIC, 0, OWN_ID) == []
+
+
+def test_sv_4_the_deletion_of_a_topic_waits_for_a_broker_with_the_servers_own_id() -> None:
+    def waits_for(partition: Partition, *, live: tuple[int, ...] = (1, 2)) -> set[tuple[int, int]]:
+        return set(replicas_to_delete(view(partition, live=live).cluster, TOPIC, (), own_id=OWN_ID))
+
+    assert waits_for(not_moving(1, 1000, isr=(1,))) == {(0, 1)}
+    assert waits_for(Partition((1000, 1))) == {(0, 1)}
+    assert waits_for(not_moving(1, 1000)) == {(0, 1), (0, 1000)}
+    assert waits_for(not_moving(1, 1000, isr=(1,)), live=(1, 1000)) == {(0, 1), (0, 1000)}

@@ -232,7 +232,7 @@ def test_sv_4_an_unknown_topic_or_one_in_deletion_neither_grows_nor_is_deleted()
 
 
 def test_sv_4_a_deletion_waits_for_every_replica_but_not_for_pending_deletions_on_dead_brokers() -> None:
-    here = view(replace(not_moving(1, 9), pending_deletion=(2, 8)), live=(1, 2)).cluster
+    here = view(replace(not_moving(1, 9, isr=(1,)), pending_deletion=(2, 8)), live=(1, 2)).cluster
     left = set(topic_changes.replicas_to_delete(here, TOPIC, ()))
     assert left == {(0, 1), (0, 9), (0, 2)}
     assert list(topic_changes.replicas_to_delete(here, TOPIC, left)) == []
