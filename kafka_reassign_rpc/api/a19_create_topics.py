@@ -2,14 +2,16 @@
 
 Behaviour   One result per topic. Order of checks as in ZkAdminManager.createTopics: duplicate name, existing topic,
             null config values, counts together with assignments, config names and values; then the controller's
-            checks (name, broker ids, counts). `validate_only` from version 1. From version 5 the answer has the
-            counts and every config of the topic, from version 7 its id. From version 6 a topic beyond the client's
-            controller mutation quota gets THROTTLING_QUOTA_EXCEEDED; before, it is created, and the client asked to
-            wait.
+            checks (name, broker ids, counts). Counts of -1, and whether a policy would have to check a topic, are
+            learnt from the brokers. While most of them have not told, which takes a moment after the start of a server,
+            the request waits, for as long as its timeout says and at most 5 s; then the topic fails with
+            REQUEST_TIMED_OUT. `validate_only` from version 1. From version 5 the answer has the counts and every config
+            of the topic, from version 7 its id. From version 6 a topic beyond the client's controller mutation quota
+            gets THROTTLING_QUOTA_EXCEEDED; before, it is created, and the client asked to wait.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
@@ -24,13 +26,14 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
     awaited,
 )
-from kafka_reassign_rpc.api.broker_policies import check_create_topic
+from kafka_reassign_rpc.api.broker_policies import check_create_topic, check_known
 from kafka_reassign_rpc.api.config_definitions import ConfigValueError, validate_topic_configs
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, replicas
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, paced, replicas
 from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
 from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, CreatedTopic, NewTopic, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
+from kafka_reassign_rpc.core.broker_settings import CREATE_TOPIC_POLICY
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidConfig,
     InvalidRequest,
@@ -40,6 +43,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     TopicAuthorizationFailed,
 )
 from kafka_reassign_rpc.core.state.cluster import Topic
+from kafka_reassign_rpc.core.topics.topic_changes import BROKER_DEFAULT
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
 from kafka_reassign_rpc.support.slice_timer import in_turns
 from kafka_reassign_rpc.support.slices import SliceCounter
@@ -63,12 +67,17 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
     controller = active_controller(node)
     if controller is None:
         raise NotController
+    needed = await in_turns(_needed(request))
+    unknown = await node.unknown_settings(needed, request.timeout_ms)
+    controller = active_controller(node)
+    if controller is None:  # since it has waited
+        raise NotController
     counts = Counter(topic.name for topic in request.topics)
     known = node.topics_now()
     if known is None:
         known = await node.topics(list(counts))
     outcomes: dict[str, Outcome] = {}
-    accepted = await in_turns(_accepted(node, request, counts, known, outcomes, ctx.access))
+    accepted = await in_turns(_accepted(node, request, counts, known, outcomes, ctx.access, unknown))
     validate_only = ctx.api_version >= 1 and request.validate_only
 
     async def create(names: Sequence[str]) -> Mapping[str, Outcome]:
@@ -126,6 +135,7 @@ def _accepted(
     known: Mapping[str, Topic],
     outcomes: dict[str, Outcome],
     access: Access,
+    unknown: Collection[str],
 ) -> Steps[dict[str, NewTopic]]:
     """The topics that the controller is asked to create. Puts the errors of the others into `outcomes`."""
     accepted: dict[str, NewTopic] = {}
@@ -144,11 +154,31 @@ def _accepted(
             if is_visible(known.get(topic.name)):
                 raise TopicAlreadyExists(f"Topic '{topic.name}' already exists.")
             new = _new_topic(topic)
+            check_known([name for name in _settings_of(topic) if name in unknown])
             check_create_topic(node)
             accepted[topic.name] = new
         except KafkaError as error:
             outcomes[topic.name] = error.as_answer()
     return accepted
+
+
+def _needed(request: CreateTopicsRequest) -> Steps[list[str]]:
+    """The settings of brokers that decide about the topics of the request."""
+    needed: dict[str, None] = {}
+    for topic, pause in paced(request.topics):
+        needed.update(dict.fromkeys(_settings_of(topic)))
+        if pause:
+            yield
+    return list(needed)
+
+
+def _settings_of(topic: CreateTopicsRequest.CreatableTopic) -> Iterator[str]:
+    """The settings of brokers that decide about this topic."""
+    yield CREATE_TOPIC_POLICY
+    if topic.num_partitions == BROKER_DEFAULT and not topic.assignments:
+        yield "num.partitions"
+    if topic.replication_factor == BROKER_DEFAULT and not topic.assignments:
+        yield "default.replication.factor"
 
 
 def _message(

@@ -5,9 +5,11 @@ Kafka does where the policy refuses: POLICY_VIOLATION. Source: ZkAdminManager.va
 not CreatePartitions) and validateConfigPolicy (configs of topics and of brokers).
 """
 
+from collections.abc import Collection
+
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY
-from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.core.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY, POLICIES
+from kafka_reassign_rpc.core.kafka_errors import PolicyViolation, RequestTimedOut
 
 
 def check_create_topic(node: Node) -> None:
@@ -15,9 +17,23 @@ def check_create_topic(node: Node) -> None:
     _check(node, CREATE_TOPIC_POLICY, "new topics")
 
 
-def check_alter_config(node: Node) -> None:
-    """Raises PolicyViolation where a policy would have to check a change of configs."""
+async def check_alter_config(node: Node) -> None:
+    """Raises PolicyViolation where a policy would have to check a change of configs, and RequestTimedOut where that is
+    not known in time."""
+    check_known(await node.unknown_settings([ALTER_CONFIG_POLICY]))
     _check(node, ALTER_CONFIG_POLICY, "changes of configs")
+
+
+def check_known(unknown: Collection[str]) -> None:
+    """Raises RequestTimedOut where there are settings that are not known."""
+    if unknown:
+        ways = dict.fromkeys(
+            "--broker-policies ignore" if name in POLICIES else f"--{name.replace('.', '-')}" for name in unknown
+        )
+        raise RequestTimedOut(
+            f"Nothing is changed: it is not known what the brokers have for {', '.join(unknown)}, since most of them"
+            f" have not told this server. Try again, or start the server with {', '.join(ways)}."
+        )
 
 
 def _check(node: Node, name: str, what: str) -> None:

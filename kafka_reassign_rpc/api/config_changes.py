@@ -181,7 +181,7 @@ async def apply_change(node: Node, resource: ConfigResource, change: ConfigChang
         entity = (BROKERS, str(node.node_id) if resource.name else CLUSTER_DEFAULT)
     else:
         raise InvalidRequest(f"Unknown resource type {resource.type}")
-    check_alter_config(node)
+    await check_alter_config(node)
     checked = _checked(resource, change)
     if validate_only:
         checked(await node.configs.get(*entity))

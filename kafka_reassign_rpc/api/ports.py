@@ -36,6 +36,9 @@ TOPICS = "topics"
 BROKERS = "brokers"
 CLUSTER_DEFAULT = "<default>"
 """The name of the config entity that holds the defaults of all brokers ("" on the wire)."""
+LONGEST_WAIT_MS = 5_000
+"""How long a request waits for settings that a node has to learn from brokers: they answer within a moment, and a
+request that waits takes the place of others."""
 
 
 DeletedAcl = tuple[AclBinding, KafkaError | None]
@@ -373,6 +376,10 @@ class Node(Protocol):
     @property
     def static_configs(self) -> Mapping[str, str]:
         """The configuration with which this node was started, by Kafka's names."""
+
+    async def unknown_settings(self, names: Collection[str], timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
+        """Those of these static configs that this node has to learn from brokers and does not know yet. Waits for them
+        for as long as `timeout_ms` says, and `LONGEST_WAIT_MS` at most."""
 
     @property
     def controller(self) -> ControllerPort | None:

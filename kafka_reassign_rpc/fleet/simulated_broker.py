@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
-from kafka_reassign_rpc.api.ports import NodeEndpoint
+from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint
 from kafka_reassign_rpc.api.registry import advertised
 from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
@@ -355,6 +355,9 @@ class SimulatedBroker:
         if self._rack is not None:
             found["broker.rack"] = self._rack
         return found
+
+    async def unknown_settings(self, names: Collection[str], timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
+        return ()
 
 
 __all__: Sequence[str] = ["LISTENER", "SimulatedBroker"]

@@ -325,6 +325,9 @@ class ModelNode:
     def authorizer(self) -> str | None:
         return self.brokers_authorizer
 
+    async def unknown_settings(self, names: Collection[str], timeout_ms: int = 0) -> Collection[str]:
+        return ()
+
     def announced_versions(self) -> Versions:
         return advertised(self.apis)
 

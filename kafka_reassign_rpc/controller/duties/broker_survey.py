@@ -8,13 +8,14 @@ this is soft state.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 
-from kafka_reassign_rpc.controller_channel.broker_client import ConfigEntry, RpcClient, broker_configs
+from kafka_reassign_rpc.controller_channel.broker_client import ConfigEntry, ConfigsRefused, RpcClient, broker_configs
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core import broker_settings
 from kafka_reassign_rpc.core.announced_versions import Versions
-from kafka_reassign_rpc.core.broker_settings import AT_FIRST, Value
+from kafka_reassign_rpc.core.broker_settings import AT_FIRST, POLICIES, Value
 from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.versions import OF_OLDEST_BROKER, SUPPORTED
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 ANSWER_TIMEOUT_S = 30.0
 """Kafka's controller.socket.timeout.ms."""
+PATIENCE_S = 5.0
+"""How long after a broker has registered requests wait for the first answers."""
 FIRST_BACKOFF_S = 0.1
 LONGEST_BACKOFF_S = 30.0
 
@@ -65,6 +68,11 @@ class BrokerSurvey:
         self._versions: dict[int, Versions] = {}
         """Of the APIs in `protocol.versions.SUPPORTED`: what each broker has last answered, those that are away too."""
         self._has_looked = False
+        self._most_answered = self._is_over = False
+        """Whether most brokers have answered, and whether all others had the time to as well: once, then for ever."""
+        self._patience_ends = 0.0
+        self._go_on = asyncio.Event()
+        """Wakes those that wait for the first survey."""
         self._told: frozenset[tuple[str, frozenset[Value]]] = frozenset()
         self._evaluation: asyncio.Handle | None = None
         self.on_settings: Callable[[], None] = lambda: None
@@ -87,6 +95,21 @@ class BrokerSurvey:
     def has_asked_all(self) -> bool:
         """Whether each registered broker has answered, or has had the time to."""
         return self._has_looked and all(one.tried for one in self._registered.values())
+
+    async def unknown(self, names: Collection[str], seconds: float) -> Collection[str]:
+        """Wait for the first survey, for so long at most. Returns those of these settings and policies that are not
+        known then: the operator has not given them, and most brokers have not answered."""
+        asked = [name for name in names if name not in self._own and (self._refuses or name not in POLICIES)]
+        if asked and self._registered and not self._is_over:
+            left = self._patience_ends - asyncio.get_running_loop().time()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._go_on.wait(), max(0.0, min(seconds, left)))
+        return asked if self._registered and not self._most_answered else ()
+
+    def stop_waiting(self) -> None:
+        """Those that wait for the first survey go on without it."""
+        self._go_on.set()
+        self._go_on = asyncio.Event()
 
     def versions(self) -> Iterable[Versions]:
         """The API versions that clients may count on, each set of versions once.
@@ -122,6 +145,7 @@ class BrokerSurvey:
                 del self._registered[id_]
         for id_, broker in brokers.items():
             if id_ not in self._registered:
+                self._patience_ends = asyncio.get_running_loop().time() + PATIENCE_S
                 task = asyncio.create_task(self._ask(broker), name=f"survey-{id_}")
                 self._registered[id_] = _Registration(broker, task)
         self._evaluate_soon()
@@ -145,7 +169,11 @@ class BrokerSurvey:
         self.authorizer = broker_settings.authorizer(answered)
         if self.settings != before:
             log.info("the brokers' settings are %s", broker_settings.as_configs(self.settings) or "Kafka's defaults")
+        self._most_answered |= 2 * sum(map(bool, answered)) > len(answered)
+        self._is_over |= self._most_answered and self.has_asked_all
         self.on_settings()
+        if self._is_over:
+            self.stop_waiting()
 
     async def _ask(self, broker: Broker) -> None:
         """Until the broker has answered."""
@@ -161,6 +189,9 @@ class BrokerSurvey:
                 self._registered[broker.id].settings = await _settings(client, broker.id)
             finally:
                 client.close()
+        except ConfigsRefused as error:
+            self._tell_refused(broker, error)
+            return False
         except (OSError, TimeoutError, EOFError, ProtocolError) as error:
             log.debug("broker %d does not say what it is: %s", broker.id, error or type(error).__name__)
             return False
@@ -171,6 +202,14 @@ class BrokerSurvey:
             return True
         finally:
             self._attempt_is_over(broker)
+
+    def _tell_refused(self, broker: Broker, error: ConfigsRefused) -> None:
+        """Once for each registration: what such a broker has is not known for ever."""
+        if not self._registered[broker.id].tried:
+            unknown = ", ".join(name for name in broker_settings.ASKED if name not in self._own)
+            log.warning("broker %d does not tell its settings (%s): grant this server DESCRIBE_CONFIGS on the cluster."
+                        " As long as most brokers do not tell them, these are not known, and requests that need one are"
+                        " refused: %s", broker.id, error, unknown)  # fmt: skip
 
     def _attempt_is_over(self, broker: Broker) -> None:
         one = self._registered.get(broker.id)

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.ports import (
+    LONGEST_WAIT_MS,
     AlterPartition,
     AlterReassignments,
     CreatedTopic,
@@ -41,10 +42,6 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrott
 from kafka_reassign_rpc.status_page.server_view import TermView
 
 T = TypeVar("T")
-
-DELETION_KNOWN_S = 5.0
-"""How long DeleteTopics waits at most until it is known whether the brokers allow it: they answer within a moment, and
-a request that waits takes the place of others."""
 
 
 def _asked(ctx: RequestContext) -> Requester:
@@ -228,7 +225,7 @@ class ControllerService:
         known = self._active().deletion_known
         if not known.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(known.wait(), min(max(timeout_ms, 0) / 1000, DELETION_KNOWN_S))
+                await asyncio.wait_for(known.wait(), min(max(timeout_ms, 0), LONGEST_WAIT_MS) / 1000)
         return await self._submit(lambda: topic_commands.DeleteTopicsCommand(names, _asked(ctx)))
 
     async def create_partitions(

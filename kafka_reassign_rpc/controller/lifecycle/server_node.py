@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
-from kafka_reassign_rpc.api.ports import AclPort, ConfigPort, NodeEndpoint, QuotaPort, RecordedEvents
+from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, AclPort, ConfigPort, NodeEndpoint, QuotaPort, RecordedEvents
 from kafka_reassign_rpc.api.registry import SENT_TO_CONTROLLER, SENT_TO_SERVERS, advertised
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
@@ -82,6 +82,9 @@ class ServerNode:
     def static_configs(self) -> Mapping[str, str]:
         """As if this server had been started with what brokers were started with, where nothing else is set for it."""
         return {**as_configs(self._survey.settings), **self._survey.policies, **self._static_configs}
+
+    async def unknown_settings(self, names: Collection[str], timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
+        return await self._survey.unknown(names, min(max(timeout_ms, 0), LONGEST_WAIT_MS) / 1000)
 
     def controller_id(self) -> int:
         return self.node_id if self.controller.is_active() else self._standby.controller_id()

@@ -214,6 +214,7 @@ class Term:
 
     async def _end(self) -> None:
         self._survey.on_settings = lambda: None
+        self._survey.stop_waiting()
         if self._watches is not None:
             self._watches.close()
         tasks = list(self._tasks)

@@ -1,0 +1,157 @@
+"""Requests that need what brokers were started with wait for the first answers, and are refused where none come."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.controller.duties import broker_survey
+from kafka_reassign_rpc.controller_channel.broker_client import ConfigsRefused, RpcClient
+from kafka_reassign_rpc.core.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY, Value
+from kafka_reassign_rpc.core.kafka_errors import NotController, PolicyViolation, RequestTimedOut
+from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, IncrementalAlterConfigsRequest
+from kafka_reassign_rpc.zookeeper import znode_paths
+from tests.controller.bare_controller import topic_json
+from tests.controller.cluster import Cluster, cluster
+
+COUNTS = {"num.partitions": "3", "default.replication.factor": "2"}
+GIVEN = {"num.partitions": 1, "default.replication.factor": 1}
+
+
+async def create(
+    here: Cluster, name: str = "t", *, counts: int = -1, client: RpcClient | None = None, timeout_ms: int = 10_000
+) -> tuple[int, str | None]:
+    wanted = CreateTopicsRequest.CreatableTopic(
+        name=name, num_partitions=counts, replication_factor=counts, assignments=[], configs=[]
+    )
+    request = CreateTopicsRequest(topics=[wanted], timeout_ms=timeout_ms, validate_only=False)
+    answer = await (here.ask(request, 5) if client is None else client.call(CreateTopicsRequest, request, 5))
+    ((code, message),) = [(one.error_code, one.error_message) for one in answer.topics]
+    return code, message
+
+
+async def change(here: Cluster, client: RpcClient | None = None) -> tuple[int, str | None]:
+    cls = IncrementalAlterConfigsRequest
+    one = cls.AlterConfigsResource.AlterableConfig(name="log.retention.ms", config_operation=0, value="1000")
+    resource = cls.AlterConfigsResource(resource_type=4, resource_name="", configs=[one])
+    request = cls(resources=[resource], validate_only=False)
+    (result,) = (await (here.ask(request, 1) if client is None else client.call(cls, request, 1))).responses
+    return result.error_code, result.error_message
+
+
+class Survey:
+    """Holds every answer of a broker about its settings back, or refuses it."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.asked = asyncio.Event()
+        self.open = asyncio.Event()
+        self.refuses = False
+        self._answer = broker_survey._settings
+        patch.setattr(broker_survey, "_settings", self._settings)
+
+    async def _settings(self, client: RpcClient, broker: int) -> Mapping[str, Value]:
+        self.asked.set()
+        if self.refuses:
+            raise ConfigsRefused("DescribeConfigs: error 31, denied")
+        await self.open.wait()
+        return await self._answer(client, broker)
+
+
+@pytest.fixture
+async def survey(monkeypatch: pytest.MonkeyPatch) -> Survey:
+    return Survey(monkeypatch)
+
+
+async def held(here: Cluster, survey: Survey, request: Awaitable[Any]) -> Any:
+    """The answer of a request that is not answered before the brokers have."""
+    asking = asyncio.ensure_future(request)
+    await survey.asked.wait()
+    for _ in range(20):
+        await here.described("num.partitions")  # by another connection
+    assert not asking.done()
+    survey.open.set()
+    return await asking
+
+
+async def test_sv_10_a_topic_without_counts_that_is_created_at_once_gets_those_of_the_brokers(
+    zk_connect: str, survey: Survey
+) -> None:
+    async with cluster(zk_connect, brokers=(1, 2, 3), broker_configs=COUNTS) as here:
+        client = await here.client()
+        assert await held(here, survey, create(here, client=client)) == (0, None)
+        client.close()
+        found = (await topic_json(here.zk, "t"))["partitions"]
+        assert (len(found), len(found["0"])) == (3, 2)
+
+
+async def test_sv_4_a_topic_that_a_policy_may_forbid_is_not_created_before_the_brokers_have_answered(
+    zk_connect: str, survey: Survey
+) -> None:
+    policy = {CREATE_TOPIC_POLICY: "com.example.Policy"}
+    async with cluster(zk_connect, brokers=(1, 2), broker_configs=policy) as here:
+        client = await here.client()
+        code, _ = await held(here, survey, create(here, counts=1, client=client))
+        client.close()
+        assert code == PolicyViolation.code
+        assert await here.zk.exists(znode_paths.topic("t")) is None
+
+
+async def test_sv_4_configs_that_a_policy_may_forbid_are_not_changed_before_the_brokers_have_answered(
+    zk_connect: str, survey: Survey
+) -> None:
+    policy = {ALTER_CONFIG_POLICY: "com.example.Policy"}
+    async with cluster(zk_connect, brokers=(1, 2), broker_configs=policy) as here:
+        client = await here.client()
+        code, _ = await held(here, survey, change(here, client))
+        client.close()
+        assert code == PolicyViolation.code
+        assert await here.described("log.retention.ms") is None
+
+
+async def test_sv_10_brokers_that_refuse_to_tell_their_settings_are_named_and_what_needs_them_is_refused(
+    zk_connect: str, survey: Survey, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(broker_survey, "PATIENCE_S", 0.0)
+    survey.refuses = True
+    with caplog.at_level(logging.WARNING):
+        async with cluster(zk_connect, brokers=(1, 2), broker_settings={"num.partitions": 1}) as here:
+            code, message = await create(here)
+            assert code == RequestTimedOut.code
+            assert message is not None
+            assert "create.topic.policy.class.name, default.replication.factor" in message
+            assert "--broker-policies ignore, --default-replication-factor" in message
+            code, message = await create(here, counts=1)
+            assert code == RequestTimedOut.code
+            assert message is not None
+            assert "default.replication.factor" not in message
+            assert (await change(here))[0] == RequestTimedOut.code
+            assert await here.zk.exists(znode_paths.topic("t")) is None
+
+            await here.stop_server()
+            here.refuses_by_policy, here.broker_settings = False, GIVEN
+            await here.start_server(1001)
+            assert await create(here) == (0, None)
+            assert await change(here) == (0, None)
+    told = [one for one in caplog.messages if one.startswith("broker 1 does not tell its settings")]
+    assert len(told) == 2, "once for each server, not at each try"
+    for text in ("error 31, denied", "DESCRIBE_CONFIGS", "default.replication.factor", CREATE_TOPIC_POLICY):
+        assert text in told[0]
+    assert "num.partitions" not in told[0]
+
+
+async def test_sv_10_a_request_waits_no_longer_than_its_timeout(zk_connect: str, survey: Survey) -> None:
+    async with cluster(zk_connect, brokers=(1,)) as here:
+        assert (await create(here, timeout_ms=0))[0] == RequestTimedOut.code
+
+
+async def test_sv_10_a_request_that_waits_ends_with_the_term(zk_connect: str, survey: Survey) -> None:
+    async with cluster(zk_connect, brokers=(1,)) as here:
+        client = await here.client()
+        asking = asyncio.ensure_future(create(here, client=client))
+        await survey.asked.wait()
+        await here.described("num.partitions")
+        await here.zk.delete(znode_paths.CONTROLLER)
+        assert (await asking)[0] == NotController.code
+        client.close()
