@@ -40,6 +40,7 @@ def seconds_at_random(moves: Sequence[PlannedMove], seed: int) -> float:
     return seconds(sorted(moves, key=lambda one: (one.priority, chance.random())))
 
 
+@pytest.mark.in_ci
 @pytest.mark.parametrize(
     ("goal", "usual", "most", "of_random"),
     [("heal", 1.75, 2.5, 0.7), ("drain", 1.5, 1.9, 0.6), ("expand", 1.1, 1.15, 0.85), ("rebalance", 1.15, 1.3, 0.85)],
