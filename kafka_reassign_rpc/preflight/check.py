@@ -48,7 +48,7 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Fi
             if zk.chroot and await zk.exists("/") is None:
                 text = f"there is no chroot {zk.chroot} in this ZooKeeper"
                 return [unsafe("chroot", text, "give the zookeeper.connect of the brokers")]
-            found += await _rights(zk, sets_acl=config.zookeeper_access.acl_of is secured)
+            found += await _rights(zk, config)
             state = await read_state.read(zk)
             first = await read_state.first_decisions(state.cluster, config.server_id, config.settings)
     except NoAuth as error:
@@ -95,13 +95,16 @@ async def _authorizer(zk: ZooKeeper, config: ServerConfig, seconds: float) -> Ac
     return authorizer
 
 
-async def _rights(zk: ZooKeeper, *, sets_acl: bool) -> list[Finding]:
-    topics, brokers, admin = [
-        await _readable_children(zk, path)
-        for path in (znode_paths.TOPICS, znode_paths.config_type("brokers"), znode_paths.ADMIN)
-    ]
-    batch = znode_paths.REASSIGN_PARTITIONS.rpartition("/")[2] in admin
-    return await znode_rights.find(zk, znode_rights.needed_if_present(topics, brokers, batch=batch), sets_acl=sets_acl)
+async def _rights(zk: ZooKeeper, config: ServerConfig) -> list[Finding]:
+    topics = await _readable_children(zk, znode_paths.TOPICS)
+    configs = {
+        kind: await _readable_children(zk, znode_paths.config_type(kind))
+        for kind in znode_paths.CONFIG_TYPES
+        if kind != "topics"
+    }
+    acls = config.authorizer is not None and config.authorizer.zookeeper_url is None
+    wanted = znode_rights.needed_if_present(topics, configs, acls=acls)
+    return await znode_rights.find(zk, wanted, sets_acl=config.zookeeper_access.acl_of is secured)
 
 
 async def _readable_children(zk: ZooKeeper, path: str) -> list[str]:

@@ -10,7 +10,7 @@ from itertools import islice
 
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 from kafka_reassign_rpc.support.slices import pieces
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper import acl_znodes, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, NoNode
@@ -30,6 +30,7 @@ Identities = frozenset[tuple[str, str]]
 """(scheme, id) of those that ZooKeeper takes a client for."""
 
 NEEDED: Mapping[str, int] = {
+    **dict.fromkeys((*znode_paths.PERSISTENT, *znode_paths.OWN), 0),
     "/": CREATE | DELETE,
     znode_paths.CONTROLLER: READ,
     znode_paths.CONTROLLER_EPOCH: _DATA,
@@ -43,21 +44,39 @@ NEEDED: Mapping[str, int] = {
     znode_paths.REASSIGNMENT_REQUESTS: READ | DELETE,
     znode_paths.FAILED_BROKERS: _CHILDREN,
     znode_paths.REASSIGNMENT_SERVERS: READ | CREATE,
+    znode_paths.REASSIGNMENT_SERVER_IDS: _CHILDREN,
     znode_paths.THROTTLES: _CHILDREN,
     znode_paths.config_type("topics"): _CHILDREN,
-    znode_paths.config_type("brokers"): READ | CREATE,
+    **{znode_paths.config_type(kind): READ | CREATE for kind in znode_paths.CONFIG_TYPES if kind != "topics"},
     znode_paths.CONFIG_CHANGES: _CHILDREN,
     znode_paths.ISR_CHANGES: READ | DELETE,
     znode_paths.LOG_DIR_EVENTS: READ | DELETE,
+    znode_paths.FEATURE: READ,
 }
 """Rights on znodes that a server creates if they do not exist."""
 
+IF_PRESENT: Mapping[str, int] = {
+    znode_paths.DELEGATION_TOKENS: READ | DELETE,
+    znode_paths.DELEGATION_TOKEN_CHANGES: CREATE,
+    znode_paths.PREFERRED_REPLICA_ELECTION: READ,
+    znode_paths.REASSIGN_PARTITIONS: _DATA,
+    **dict.fromkeys(znode_paths.QUEUES, _DATA | _CHILDREN),
+}
+"""Rights on znodes of which a server creates none, or only such as the right on the parent is enough for."""
 
-def needed_if_present(topics: Iterable[str], brokers: Iterable[str], *, batch: bool) -> dict[str, int]:
-    """Rights on znodes of topics and configs: where one does not exist, the right on its parent is enough."""
-    found = {znode_paths.config_broker(name): _DATA for name in brokers}
-    if batch:
-        found[znode_paths.REASSIGN_PARTITIONS] = _DATA
+
+def needed_if_present(topics: Iterable[str], configs: Mapping[str, Iterable[str]], *, acls: bool) -> dict[str, int]:
+    """Rights on znodes that may not exist, where the right on the parent is enough.
+
+    configs   the names of entities by the type, but for topics: `znode_paths.CONFIG_TYPES`
+    acls      whether a server would have the authorizer, with its ACLs in this ZooKeeper
+    """
+    found = {
+        **IF_PRESENT,
+        **{znode_paths.config(f"{kind}/{name}"): _DATA for kind, names in configs.items() for name in names},
+    }
+    if acls:
+        found |= dict.fromkeys(acl_znodes.paths(), _CHILDREN)
     for name in islice(topics, TOPICS):
         found[znode_paths.topic(name)] = _DATA | CREATE | DELETE
         found[znode_paths.partitions(name)] = _CHILDREN

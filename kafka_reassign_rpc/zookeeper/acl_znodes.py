@@ -188,6 +188,11 @@ class Changed(NamedTuple):
     bad: list[BadZnode]
 
 
+def paths() -> Sequence[str]:
+    """The znodes under which ACLs and their announcements stand."""
+    return [*(_folder(*folder) for folder in FOLDERS), *_DECODERS]
+
+
 class AclStore:
     """Reads and changes ACLs."""
 
@@ -196,9 +201,7 @@ class AclStore:
 
     async def create_paths(self) -> None:
         """Create the znodes that hold ACLs and announcements (KafkaZkClient.createAclPaths)."""
-        for folder in FOLDERS:
-            await self._zk.ensure_path(_folder(*folder))
-        for path in _DECODERS:
+        for path in paths():
             await self._zk.ensure_path(path)
 
     async def read_all(self) -> AsyncIterator[Read]:

@@ -51,6 +51,7 @@ ISR_CHANGES = "/isr_change_notification"
 LOG_DIR_EVENTS = "/log_dir_event_notification"
 """Has a sequential znode for each notification of a broker that has lost a log dir."""
 DELEGATION_TOKENS = "/delegation_token/tokens"
+DELEGATION_TOKEN_CHANGES = "/delegation_token/token_changes"  # noqa: S105
 DELEGATION_TOKEN_CHANGE_PREFIX = "/delegation_token/token_changes/token_change_"  # noqa: S105
 CONSUMERS = "/consumers"
 ACLS = "/kafka-acl"

@@ -194,6 +194,32 @@ async def test_sv_4_znodes_that_a_server_may_not_even_read_are_unsafe(simulated:
     assert "/admin/reassign_partitions (read, write)" in text_of(found, "rights")
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/config/users",
+        "/config/users/alice",
+        "/config/clients",
+        "/config/ips",
+        "/delegation_token/tokens",
+        "/delegation_token/token_changes",
+        "/feature",
+        "/kafka-acl/Topic",
+        "/kafka-acl-extended/prefixed/Topic",
+        "/kafka-acl-changes",
+        "/kafka-acl-extended-changes",
+    ],
+)
+async def test_sv_4_every_znode_that_a_server_reads_or_writes_counts(apart: ZooKeeper, path: str) -> None:
+    await apart.ensure_path(path.rpartition("/")[0] or "/")
+    async with standing(apart, path, b"", [(31, "digest", "kafka:xyz")]):
+        found = await checked(apart.connect, authorizer=AuthorizerConfig())
+        without = await checked(apart.connect)
+
+    assert f"{path} (" in text_of(found, "rights")
+    assert (f"{path} (" in text_of(without, "rights")) is not path.startswith("/kafka-acl"), "no authorizer, no ACLs"
+
+
 async def test_sv_5_znodes_of_brokers_with_an_identity_are_a_warning_for_a_server_that_would_create_open_ones(
     simulated: Cluster,
 ) -> None:
