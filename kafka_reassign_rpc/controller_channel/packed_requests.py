@@ -20,7 +20,7 @@ from kafka_reassign_rpc.controller_channel.request_builders import (
     Sender,
     forgotten_partitions,
     hosted_partitions,
-    own_rack,
+    live_nodes_of,
     visible_partitions,
 )
 from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Broker, Cluster, Endpoint, Partition
@@ -119,10 +119,8 @@ def update_metadata(
         if version >= 7:
             parts.append((ids.get(name) or ZERO_UUID).bytes)
         parts += (uvarint(count + 1), *states[name], _NO_TAGS)
-    parts.append(uvarint(len(cluster.brokers) + 2))
-    for other in cluster.brokers.values():
-        parts.append(_live_broker(other.id, other.endpoints, other.rack))
-    parts += (_live_broker(sender.id, sender.endpoints, own_rack(cluster)), _NO_TAGS)
+    live_nodes = [_live_broker(*node) for node in live_nodes_of(cluster, sender)]
+    parts += (uvarint(len(live_nodes) + 1), *live_nodes, _NO_TAGS)
     return b"".join(parts)
 
 

@@ -56,13 +56,18 @@ class Sender(NamedTuple):
     elected: int = LAST_ZXID
 
 
-def own_rack(cluster: Cluster) -> str | None:
-    """The rack that the controller claims: that of some broker, or None where no broker has one.
+def live_nodes_of(cluster: Cluster, sender: Sender) -> Iterator[tuple[int, tuple[Endpoint, ...], str | None]]:
+    """The nodes that brokers are to know: id, endpoints, rack. All live brokers, and the controller; a broker with its
+    id stands there in its place.
 
-    Brokers count the controller as one of them. If it alone had no rack, brokers could not create topics, such as those
+    The controller claims the rack of some broker: if it alone had none, brokers could not create topics, such as those
     of groups and transactions ("Not all brokers have rack information").
     """
-    return next((broker.rack for broker in cluster.brokers.values() if broker.rack is not None), None)
+    for broker in cluster.brokers.values():
+        yield broker.id, broker.endpoints, broker.rack
+    if sender.id not in cluster.brokers:
+        racks = (broker.rack for broker in cluster.brokers.values() if broker.rack is not None)
+        yield sender.id, sender.endpoints, next(racks, None)
 
 
 def all_partitions(cluster: Cluster) -> Iterator[tuple[str, Collection[int]]]:
@@ -140,18 +145,13 @@ def update_metadata(
     deleted: Mapping[str, Iterable[int]],
     version: int,
 ) -> UpdateMetadataRequest:
-    """UpdateMetadata for `broker`. It lists all live brokers: the broker replaces its set with them. A broker with this
-    server's id stands there in its place."""
-    own = [_live_broker(sender.id, sender.endpoints, own_rack(cluster), version)]
+    """UpdateMetadata for `broker`. It lists all live brokers: the broker replaces its set with them."""
     body = UpdateMetadataRequest(
         version=version,
         controller_id=sender.id,
         controller_epoch=sender.epoch,
         broker_epoch=broker.epoch,
-        live_brokers=[
-            *(_live_broker(other.id, other.endpoints, other.rack, version) for other in cluster.brokers.values()),
-            *(own if sender.id not in cluster.brokers else ()),
-        ],
+        live_brokers=[_live_broker(*node, version) for node in live_nodes_of(cluster, sender)],
     )
     if version >= 5:
         body.topic_states = [
