@@ -28,7 +28,7 @@ from tests.planner.shapes import SHAPES, shaped
 
 BROKERS, PARTITIONS = 30, 2_000
 QUICK_BROKERS, QUICK_PARTITIONS = 12, 300
-MANY = ((12, 1_000), (12, 2_000), (30, 2_000), (100, 5_000))
+MANY = ((12, 1_000), (12, 2_000), (30, 2_000))
 """Brokers and partitions of the clusters that are many: every shape, with every seed."""
 SEEDS = 4
 QUICK_MANY = ((12, 300),)
