@@ -4,10 +4,11 @@ Behaviour   One result per topic. Order of checks as in ZkAdminManager.createTop
             null config values, counts together with assignments, config names and values; then the controller's
             checks (name, broker ids, counts). Counts of -1, and whether a policy would have to check a topic, are
             learnt from the brokers. While most of them have not told, which takes a moment after the start of a server,
-            the request waits, for as long as its timeout says and at most 5 s; then the topic fails with
-            REQUEST_TIMED_OUT. `validate_only` from version 1. From version 5 the answer has the counts and every config
-            of the topic, from version 7 its id. From version 6 a topic beyond the client's controller mutation quota
-            gets THROTTLING_QUOTA_EXCEEDED; before, it is created, and the client asked to wait.
+            the request waits, for as long as its timeout says and at most 5 s; then a topic with counts of -1 fails
+            with REQUEST_TIMED_OUT, and any topic where brokers refuse to tell. `validate_only` from version 1. From
+            version 5 the answer has the counts and every config of the topic, from version 7 its id. From version 6 a
+            topic beyond the client's controller mutation quota gets THROTTLING_QUOTA_EXCEEDED; before, it is created,
+            and the client asked to wait.
 """
 
 from collections import Counter

@@ -18,8 +18,8 @@ def check_create_topic(node: Node) -> None:
 
 
 async def check_alter_config(node: Node) -> None:
-    """Raises PolicyViolation where a policy would have to check a change of configs, and RequestTimedOut where that is
-    not known in time."""
+    """Raises PolicyViolation where a policy would have to check a change of configs, and RequestTimedOut where the
+    brokers refuse to tell."""
     check_known(await node.unknown_settings([ALTER_CONFIG_POLICY]))
     _check(node, ALTER_CONFIG_POLICY, "changes of configs")
 

@@ -40,13 +40,14 @@ class _Registration:
 
     settings    those of `broker_settings.ASKED` that it has answered
     tried       whether the first attempt to ask it is over, successful or not
+    refuses     whether it has refused to tell its settings
     """
 
     def __init__(self, broker: Broker, task: asyncio.Task[None]) -> None:
         self.broker = broker
         self.task = task
         self.settings: Mapping[str, Value] = {}
-        self.tried = False
+        self.tried = self.refuses = False
 
 
 class BrokerSurvey:
@@ -73,6 +74,7 @@ class BrokerSurvey:
         self._patience_ends = 0.0
         self._go_on = asyncio.Event()
         """Wakes those that wait for the first survey."""
+        self._silent_about: set[str] = set()
         self._told: frozenset[tuple[str, frozenset[Value]]] = frozenset()
         self._evaluation: asyncio.Handle | None = None
         self.on_settings: Callable[[], None] = lambda: None
@@ -97,14 +99,23 @@ class BrokerSurvey:
         return self._has_looked and all(one.tried for one in self._registered.values())
 
     async def unknown(self, names: Collection[str], seconds: float) -> Collection[str]:
-        """Wait for the first survey, for so long at most. Returns those of these settings and policies that are not
-        known then: the operator has not given them, and most brokers have not answered."""
+        """Wait for the first survey, for so long at most. Returns those of these settings and policies that are needed
+        and not known then: the operator has not given them, and most brokers have not answered.
+
+        A policy is needed where a broker refuses to tell its settings. Brokers that are merely silent keep nobody from
+        creating topics and changing configs, such as throttles: a warning says that no policy was looked at.
+        """
         asked = [name for name in names if name not in self._own and (self._refuses or name not in POLICIES)]
         if asked and self._registered and not self._is_over:
             left = self._patience_ends - asyncio.get_running_loop().time()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._go_on.wait(), max(0.0, min(seconds, left)))
-        return asked if self._registered and not self._most_answered else ()
+        if not self._registered or self._most_answered:
+            return ()
+        if any(one.refuses for one in self._registered.values()):
+            return asked
+        self._tell_silent([name for name in asked if name in POLICIES])
+        return [name for name in asked if name not in POLICIES]
 
     def stop_waiting(self) -> None:
         """Those that wait for the first survey go on without it."""
@@ -203,9 +214,19 @@ class BrokerSurvey:
         finally:
             self._attempt_is_over(broker)
 
+    def _tell_silent(self, policies: Collection[str]) -> None:
+        """Once for each policy."""
+        for name in policies:
+            if name not in self._silent_about:
+                self._silent_about.add(name)
+                log.warning("most brokers have not told their settings: whether they have %s is not known, and requests"
+                            " go on without a look at it", name)  # fmt: skip
+
     def _tell_refused(self, broker: Broker, error: ConfigsRefused) -> None:
         """Once for each registration: what such a broker has is not known for ever."""
-        if not self._registered[broker.id].tried:
+        one = self._registered[broker.id]
+        one.refuses = True
+        if not one.tried:
             unknown = ", ".join(name for name in broker_settings.ASKED if name not in self._own)
             log.warning("broker %d does not tell its settings (%s): grant this server DESCRIBE_CONFIGS on the cluster."
                         " As long as most brokers do not tell them, these are not known, and requests that need one are"

@@ -146,6 +146,22 @@ async def test_sv_10_a_request_waits_no_longer_than_its_timeout(zk_connect: str,
         assert (await create(here, timeout_ms=0))[0] == RequestTimedOut.code
 
 
+async def test_sv_10_brokers_that_are_silent_keep_nobody_from_creating_topics_and_changing_configs(
+    zk_connect: str, survey: Survey, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(broker_survey, "PATIENCE_S", 0.0)
+    with caplog.at_level(logging.WARNING):
+        async with cluster(zk_connect, brokers=(1, 2)) as here:
+            assert (await create(here))[0] == RequestTimedOut.code, "counts of -1 are those of the brokers"
+            for name in ("t", "u"):
+                assert await create(here, name, counts=1) == (0, None)
+            assert await change(here) == (0, None)
+    told = [one for one in caplog.messages if "most brokers have not told their settings" in one]
+    assert [name in one for name, one in zip((CREATE_TOPIC_POLICY, ALTER_CONFIG_POLICY), told, strict=True)] == [
+        True
+    ] * 2
+
+
 async def test_sv_10_a_request_that_waits_ends_with_the_term(zk_connect: str, survey: Survey) -> None:
     async with cluster(zk_connect, brokers=(1,)) as here:
         client = await here.client()
