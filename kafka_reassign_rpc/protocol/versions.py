@@ -168,14 +168,25 @@ SUPPORTED: Mapping[int, tuple[int, int]] = MappingProxyType(
 """The lowest and the highest version of each API that the codec reads and writes. Where the schema is ours, these are
 its `validVersions`. Each node serves and advertises a part of this table."""
 
+_OF_KRAFT_MODE = frozenset({ApiKey.DESCRIBE_QUORUM, ApiKey.LIST_CONFIG_RESOURCES, ApiKey.DESCRIBE_TOPIC_PARTITIONS})
+
+OF_NEWEST_BROKER: Mapping[int, tuple[int, int]] = MappingProxyType(
+    {
+        **{key: found for key, found in SUPPORTED.items() if key < FIRST_VENDOR_KEY and key not in _OF_KRAFT_MODE},
+        ApiKey.METADATA: (0, 12),
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: (0, 0),
+        ApiKey.DESCRIBE_CLUSTER: (0, 1),
+    }
+)
+"""What the codec shares with a broker of Kafka 3.9 in ZooKeeper mode, the last release with that mode. Its request
+schemas with the listener `zkBroker` have these versions."""
+
 _NOT_IN_2_8 = frozenset(
     {
-        ApiKey.DESCRIBE_QUORUM,
+        *_OF_KRAFT_MODE,
         ApiKey.DESCRIBE_TRANSACTIONS,
         ApiKey.LIST_TRANSACTIONS,
         ApiKey.ALLOCATE_PRODUCER_IDS,
-        ApiKey.LIST_CONFIG_RESOURCES,
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     }
 )
 

@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.broker_settings import AT_FIRST, POLICIES, Value
 from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
-from kafka_reassign_rpc.protocol.versions import OF_OLDEST_BROKER, SUPPORTED
+from kafka_reassign_rpc.protocol.versions import OF_NEWEST_BROKER, OF_OLDEST_BROKER, SUPPORTED
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.tasks import end
 
@@ -127,8 +127,10 @@ class BrokerSurvey:
 
         A broker that is away, or has come back and has not answered again, counts as what it was: clients keep the
         versions that they have learnt. One that has never answered counts as the oldest that is supported, and before
-        the first answer there may be such brokers.
+        the first look there may be such brokers. A cluster that has had no broker counts as one of the newest.
         """
+        if self._has_looked and not self._registered and not self._versions:
+            return (OF_NEWEST_BROKER,)
         found = {id(versions): versions for versions in self._versions.values()}
         if not found or not self._versions.keys() >= self._registered.keys():
             found[id(OF_OLDEST_BROKER)] = OF_OLDEST_BROKER
