@@ -30,6 +30,9 @@ from tests.waiting import eventually
 SILENT = 9
 KAFKA_2_8 = {ApiKey.METADATA: (0, 11), ApiKey.DESCRIBE_CLUSTER: (0, 0)}
 KAFKA_3_9 = {ApiKey.METADATA: (0, 12), ApiKey.DESCRIBE_CLUSTER: (0, 1)}
+ODD = {ApiKey.METADATA: (0, 12), ApiKey.DESCRIBE_CLUSTER: (0, 0)}
+OLD = {ApiKey.METADATA: (0, 10), ApiKey.DESCRIBE_CLUSTER: (0, 0)}
+"""What no broker counts as that has not answered."""
 OWN = {ApiKey.METADATA: (0, 13), ApiKey.DESCRIBE_CLUSTER: (0, 2)}
 
 
@@ -130,17 +133,17 @@ async def test_sv_9_brokers_that_are_away_count_as_what_they_were_until_they_ans
             return {one.node_id for one in answer.brokers} == {1001, *brokers}
 
         await eventually(lambda: announces(client, KAFKA_3_9))  # there has been no broker
-        async with broker_with(zk_connect, KAFKA_3_9, 1):
-            await eventually(lambda: announces(client, KAFKA_3_9))
+        async with broker_with(zk_connect, ODD, 1):
+            await eventually(lambda: announces(client, ODD))
         await eventually(knows)
-        assert await announces(client, KAFKA_3_9), "no broker is there"
+        assert await announces(client, ODD), "no broker is there"
 
-        async with broker_with(zk_connect, KAFKA_3_9, 1), broker_with(zk_connect, KAFKA_2_8, 2):
-            await eventually(lambda: announces(client, KAFKA_2_8))
+        async with broker_with(zk_connect, KAFKA_3_9, 1), broker_with(zk_connect, OLD, 2):
+            await eventually(lambda: announces(client, OLD))
         await eventually(knows)
         async with broker_with(zk_connect, KAFKA_3_9, 1):
             await eventually(lambda: knows(1))
-            assert await announces(client, KAFKA_2_8), "2 is still away"
+            assert await announces(client, OLD), "2 is still away"
             async with broker_with(zk_connect, KAFKA_3_9, 2):
                 await eventually(lambda: announces(client, KAFKA_3_9))
 
