@@ -18,12 +18,11 @@ from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
-from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
-from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from kafka_reassign_rpc.support.human_units import duration, size
+from tests.planner.batched_moves import batched
 from tests.planner.shapes import SHAPES, shaped
 
 BROKERS, PARTITIONS = 30, 2_000
@@ -45,7 +44,6 @@ NOTES = (
 )
 
 MANY_HEADER = ("brokers x partitions", "", "plans", "mean", "worst", f"over {ALLOWED:.2f}")
-MANY_NOTES = (f"of each of the {len(SHAPES)} shapes, with {SEEDS} seeds; what copies nothing is left out",)
 
 
 async def run(_zookeeper: str, _directory: Path, *, quick: bool) -> str:
@@ -84,15 +82,16 @@ def _cases(brokers: int) -> Sequence[_Case]:
 
 def _of_many(quick: bool) -> str:
     """Mean and worst of many clusters."""
-    rows = []
+    rows, seeds = [], 1 if quick else SEEDS
     for brokers, partitions in QUICK_MANY if quick else MANY:
         for case in _cases(brokers):
-            over = list(_over_bound(case, brokers, partitions, 1 if quick else SEEDS))
+            over = list(_over_bound(case, brokers, partitions, seeds))
             above = sum(one > ALLOWED for one in over)
             row = (f"{brokers} x {partitions:,}", str(case.goal.kind), f"{len(over)}")
             rows.append((*row, f"{mean(over):.3f}", f"{max(over):.2f}", f"{above}"))
             print(f"  {rows[-1]}", flush=True)
-    return show("many clusters: time of plans over the least", MANY_HEADER, rows, MANY_NOTES)
+    note = f"seeds of each of the {len(SHAPES)} shapes: {seeds}; what copies nothing is left out"
+    return show("many clusters: time of plans over the least", MANY_HEADER, rows, [note])
 
 
 def _over_bound(case: _Case, brokers: int, partitions: int, seeds: int) -> Iterator[float]:
@@ -106,11 +105,11 @@ def _over_bound(case: _Case, brokers: int, partitions: int, seeds: int) -> Itera
 
 
 def _estimated(plan: Plan) -> PlanEstimate:
-    return estimate(_batched(in_start_order(plan.moves, NETWORK)), NETWORK, Caps(), chooses_cap=True)
+    return estimate(batched(in_start_order(plan.moves, NETWORK)), NETWORK, Caps(), chooses_cap=True)
 
 
 def _figures(cluster: PlannerCluster, plan: Plan) -> Sequence[str]:
-    at_random = _batched(sorted(plan.moves, key=lambda move: (move.priority, _chance(move))))
+    at_random = batched(sorted(plan.moves, key=lambda move: (move.priority, _chance(move))))
     found = _estimated(plan)
     least = found.bound.seconds
     if not least:
@@ -129,15 +128,6 @@ def _figures(cluster: PlannerCluster, plan: Plan) -> Sequence[str]:
 
 def _chance(move: PlannedMove) -> float:
     return random.Random(f"{move.topic} {move.partition}").random()
-
-
-def _batched(moves: Sequence[PlannedMove]) -> CopyTable:
-    table = CopyTable()
-    for batch in into_batches(moves, BatchLimits()):
-        for move in batch.moves:
-            table.add(move)
-        table.end_batch()
-    return table
 
 
 def _on_few_racks(cluster: PlannerCluster, moves: Sequence[PlannedMove]) -> int:

@@ -286,8 +286,8 @@ class BrokerChannel:
             self._knows_newer()
         else:
             self._links.forget(self.broker.id, EPOCH)
-        if error and error != StaleControllerEpoch.code:
-            log.warning("broker %d refused %s: error %d", self.broker.id, type(request).__name__, error)
+            if error:
+                log.warning("broker %d refused %s: error %d", self.broker.id, type(request).__name__, error)
         if error and isinstance(request, StopReplica):
             self._retry_later(request, dict.fromkeys(request.stops, error))
         elif error:

@@ -84,6 +84,18 @@ class SimulatedCluster:
         self.on_list: Callable[[], None] = lambda: None
         self._lists = Counter[TopicPartition]()
 
+    def raise_at_list(self, number: int, event: BaseException) -> None:
+        """What ends submit at the list with this number of those that have moves."""
+        lists = 0
+
+        def happen() -> None:
+            nonlocal lists
+            lists += bool(self.moves)
+            if lists == number:
+                raise event
+
+        self.on_list = happen
+
     def _called(self, name: str) -> None:
         if self.errors.get(name):
             raise self.errors[name].pop(0)

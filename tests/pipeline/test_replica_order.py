@@ -109,24 +109,12 @@ def many(first: int = 12) -> tuple[SimulatedCluster, Moves, dict[tuple[str, int]
     return made, batch, {("t", index): 2 for index in range(first)}
 
 
-def at_list(made: SimulatedCluster, number: int, event: BaseException) -> None:
-    lists = 0
-
-    def happen() -> None:
-        nonlocal lists
-        lists += bool(made.moves)
-        if lists == number:
-            raise event
-
-    made.on_list = happen
-
-
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), SystemExit(143), SubmitStopped("…"), JobFailed("…")], ids=repr)
 def test_dp_7_moves_that_are_taken_back_from_the_queue_get_their_order_back_and_those_in_flight_do_not(
     tmp_path: Path, end: BaseException
 ) -> None:
     made, batch, first = many()
-    at_list(made, 4, end)
+    made.raise_at_list(4, end)
     run = submission(made, tmp_path / "p", batch, first_leaders=first, caps=WindowCaps(1, 100))
     with pytest.raises(type(end)):
         run.execute()
@@ -276,7 +264,7 @@ def test_dp_7_an_order_that_cannot_be_restored_is_a_line_that_hides_no_other_err
 
 def test_dp_7_an_interrupt_ends_submit_in_time_where_the_order_cannot_be_restored_and_says_how(tmp_path: Path) -> None:
     made, batch, first = many()
-    at_list(made, 4, KeyboardInterrupt())
+    made.raise_at_list(4, KeyboardInterrupt())
     asked, answer = made.alter_partition_reassignments, threading.Event()
 
     def hang(targets: Mapping[TopicPartition, Any], **options: Any) -> Results:
@@ -314,7 +302,7 @@ def test_dp_7_a_preferred_replica_that_cannot_lead_costs_a_line_and_the_order_is
 
 def test_dp_7_a_plan_without_first_leaders_has_no_advice_about_their_order(tmp_path: Path) -> None:
     made, batch, _ = many()
-    at_list(made, 4, KeyboardInterrupt())
+    made.raise_at_list(4, KeyboardInterrupt())
     run = submission(made, tmp_path / "p", batch, caps=WindowCaps(1, 100))
     with pytest.raises(KeyboardInterrupt):
         run.execute()

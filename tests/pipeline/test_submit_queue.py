@@ -133,15 +133,7 @@ def test_dp_7_a_stop_is_a_stop_where_the_queue_cannot_be_cleared(tmp_path: Path)
 
 def interrupted(cluster: SimulatedCluster, path: Path, batch: Moves, number: int = 2, **options: Any) -> Submission:
     """A submission that Ctrl-C has ended at the list of moves with this number."""
-    lists = 0
-
-    def press_ctrl_c() -> None:
-        nonlocal lists
-        lists += bool(cluster.moves)
-        if lists == number:
-            raise KeyboardInterrupt
-
-    cluster.on_list = press_ctrl_c
+    cluster.raise_at_list(number, KeyboardInterrupt())
     run = submission(cluster, path, batch, caps=WindowCaps(1, 100), **options)
     with pytest.raises(KeyboardInterrupt):
         run.execute()

@@ -11,23 +11,14 @@ from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bound
-from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
+from tests.planner.batched_moves import batched
 from tests.planner.shapes import SHAPES, roomy, shaped
 from tests.planner.test_plan_simulation import GOALS
 
 NETWORK = NetworkLimits(1_000_000, {2: 2_000_000})
 SEEDS = (1, 2, 3)
-
-
-def batched(moves: Sequence[PlannedMove]) -> CopyTable:
-    table = CopyTable()
-    for batch in into_batches(moves, BatchLimits()):
-        for one in batch.moves:
-            table.add(one)
-        table.end_batch()
-    return table
 
 
 def seconds(moves: Sequence[PlannedMove]) -> float:

@@ -9,13 +9,12 @@ import pytest
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
-from kafka_reassign_rpc.planner.placement import first_leaders, forced_rounds
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.planner.clusters import MIB, brokers, partition, topic
 from tests.planner.placement_bound import received_most
 from tests.planner.shapes import SHAPES, roomy, shaped
-from tests.planner.test_time import DRAIN, GOALS, assert_near_the_best_placement, drained_leader
+from tests.planner.test_time import DRAIN, GOALS, assert_near_the_best_placement, drained_leader, pour
 
 FAST = 100_000_000
 
@@ -52,9 +51,7 @@ def test_dp_7_no_broker_takes_much_longer_than_the_slowest_in_the_best_placement
 def test_dp_7_where_many_partitions_are_poured_slow_brokers_get_as_much_as_fits_the_time(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forced_rounds, "FEW", 100)
-    monkeypatch.setattr(forced_rounds, "_SAMPLE", 200)
-    monkeypatch.setattr(first_leaders, "MOVES_IN_ROUND", 1000)
+    pour(monkeypatch)
     goal, lost = GOALS[kind]
     cluster = roomy(shaped("plain", 12, 2500, lost=lost))
     bandwidth = half_are_slow(cluster, 5)

@@ -14,11 +14,11 @@ from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.scheduling import plan_estimate, plan_simulation
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyArrays, CopyTable, time_bound
 from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, fair_rates
-from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import estimate
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, Simulated, simulate, simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys
 from kafka_reassign_rpc.planner.scheduling.simulated_timeline import Timeline
+from tests.planner.batched_moves import batched
 from tests.planner.shapes import SHAPES, roomy, shaped
 
 TEN = NetworkLimits(10)
@@ -314,11 +314,7 @@ def test_dp_3_plans_take_little_longer_than_the_busiest_broker_must(shape: str, 
     wanted, partitions, more = GOALS[goal]
     cluster = roomy(shaped(shape, 12, partitions, **more))
     network = NetworkLimits(1_000_000, {2: 2_000_000})
-    table = CopyTable()
-    for batch in into_batches(ordered(make_plan(cluster, wanted, PlanOptions(rounds=5)).moves, network), BatchLimits()):
-        for one in batch.moves:
-            table.add(one)
-        table.end_batch()
+    table = batched(ordered(make_plan(cluster, wanted, PlanOptions(rounds=5)).moves, network))
     found = estimate(table, network, Caps(), chooses_cap=True)
     assert found.bound.seconds > 0
     assert found.carried_out.seconds <= (1.13 if goal == "drain" else 1.10) * found.bound.seconds

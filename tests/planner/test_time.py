@@ -36,6 +36,13 @@ def assert_near_the_best_placement(
     assert broken_rules(cluster, goal, made, 0.05) == []
 
 
+def pour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with a million partitions: the coordinator sees large ones and a sample of the others, and places the last."""
+    monkeypatch.setattr(forced_rounds, "FEW", 100)
+    monkeypatch.setattr(forced_rounds, "_SAMPLE", 200)
+    monkeypatch.setattr(first_leaders, "MOVES_IN_ROUND", 1000)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", GOALS)
 def test_dp_7_no_broker_gets_or_sends_much_more_than_the_busiest_in_the_best_placement(kind: str, shape: str) -> None:
@@ -51,10 +58,7 @@ def test_dp_7_no_broker_gets_or_sends_much_more_than_the_busiest_in_the_best_pla
 def test_dp_7_where_many_partitions_are_poured_the_busiest_receiver_gets_little_more_too(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As with a million partitions: the coordinator sees large ones and a sample of the others, and places the last."""
-    monkeypatch.setattr(forced_rounds, "FEW", 100)
-    monkeypatch.setattr(forced_rounds, "_SAMPLE", 200)
-    monkeypatch.setattr(first_leaders, "MOVES_IN_ROUND", 1000)
+    pour(monkeypatch)
     goal, lost = GOALS[kind]
     cluster = roomy(shaped("plain", 12, 2500, lost=lost))
     made = make_plan(cluster, goal)

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOp
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 
-NAMED_TOPICS = NAMED_BROKERS = 20
+NAMED = 20
 """Topics and brokers that a message names one by one."""
 
 
@@ -56,9 +56,9 @@ def _require_brokers(brokers: Collection[int], named: Collection[int]) -> None:
         raise BadInput(f"broker-bandwidth: the snapshot has no broker {_listed(missing)}: it has {_listed(brokers)}")
 
 
-def _listed(brokers: Collection[int]) -> str:
-    more = f" and {len(brokers) - NAMED_BROKERS} more" if len(brokers) > NAMED_BROKERS else ""
-    return ", ".join(map(str, sorted(brokers)[:NAMED_BROKERS])) + more
+def _listed(found: Collection[int] | Collection[str]) -> str:
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return ", ".join(map(str, sorted(found)[:NAMED])) + more
 
 
 def _require_topics(snapshot: StorePath, topics: tuple[str, ...]) -> None:
@@ -67,5 +67,4 @@ def _require_topics(snapshot: StorePath, topics: tuple[str, ...]) -> None:
     if missing:  # a snapshot of an earlier release has no table of topics
         missing -= snapshot_files.topics_with_partitions(snapshot, missing)
     if missing:
-        more = f" and {len(missing) - NAMED_TOPICS} more" if len(missing) > NAMED_TOPICS else ""
-        raise BadInput(f"the snapshot has no topics {', '.join(sorted(missing)[:NAMED_TOPICS])}{more}")
+        raise BadInput(f"the snapshot has no topics {_listed(missing)}")

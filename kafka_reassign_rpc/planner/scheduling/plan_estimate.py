@@ -106,10 +106,10 @@ class _Tries:
             yield self._gain_of(self.best_cap(2 * cap, _RAISED))
         if cap > 1 and self._is_small:
             yield self._gain_of(cap // 2)
-        yield from self._gain_in_all(self._caps._replace(per_broker=cap))
+        caps = self._caps._replace(per_broker=cap)
+        yield from self._gain_in_all(caps)
         if self._network.throttle >= 0:
             twice = msgspec.structs.replace(self._network, throttle=2 * self._network.throttle)
-            caps = self._caps._replace(per_broker=cap)
             yield Gain("throttle", twice.throttle, simulate(self._copies, twice, caps).seconds)
 
     def _gain_of(self, cap: int) -> Gain:

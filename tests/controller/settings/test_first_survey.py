@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -64,24 +64,25 @@ async def survey(monkeypatch: pytest.MonkeyPatch) -> Survey:
     return Survey(monkeypatch)
 
 
-async def held(here: Cluster, survey: Survey, request: Awaitable[Any]) -> Any:
+async def held(here: Cluster, survey: Survey, request: Callable[[RpcClient], Awaitable[Any]]) -> Any:
     """The answer of a request that is not answered before the brokers have."""
-    asking = asyncio.ensure_future(request)
+    client = await here.client()
+    asking = asyncio.ensure_future(request(client))
     await survey.asked.wait()
     for _ in range(20):
         await here.described("num.partitions")  # by another connection
     assert not asking.done()
     survey.open.set()
-    return await asking
+    answer = await asking
+    client.close()
+    return answer
 
 
 async def test_sv_10_a_topic_without_counts_that_is_created_at_once_gets_those_of_the_brokers(
     zk_connect: str, survey: Survey
 ) -> None:
     async with cluster(zk_connect, brokers=(1, 2, 3), broker_configs=COUNTS) as here:
-        client = await here.client()
-        assert await held(here, survey, create(here, client=client)) == (0, None)
-        client.close()
+        assert await held(here, survey, lambda client: create(here, client=client)) == (0, None)
         found = (await topic_json(here.zk, "t"))["partitions"]
         assert (len(found), len(found["0"])) == (3, 2)
 
@@ -91,9 +92,7 @@ async def test_sv_4_a_topic_that_a_policy_may_forbid_is_not_created_before_the_b
 ) -> None:
     policy = {CREATE_TOPIC_POLICY: "com.example.Policy"}
     async with cluster(zk_connect, brokers=(1, 2), broker_configs=policy) as here:
-        client = await here.client()
-        code, _ = await held(here, survey, create(here, counts=1, client=client))
-        client.close()
+        code, _ = await held(here, survey, lambda client: create(here, counts=1, client=client))
         assert code == PolicyViolation.code
         assert await here.zk.exists(znode_paths.topic("t")) is None
 
@@ -103,9 +102,7 @@ async def test_sv_4_configs_that_a_policy_may_forbid_are_not_changed_before_the_
 ) -> None:
     policy = {ALTER_CONFIG_POLICY: "com.example.Policy"}
     async with cluster(zk_connect, brokers=(1, 2), broker_configs=policy) as here:
-        client = await here.client()
-        code, _ = await held(here, survey, change(here, client))
-        client.close()
+        code, _ = await held(here, survey, lambda client: change(here, client))
         assert code == PolicyViolation.code
         assert await here.described("log.retention.ms") is None
 
