@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
-from kafka_reassign_rpc.fleet.token_bucket import THROTTLE_BURST_S, TokenBucket
+from kafka_reassign_rpc.fleet.token_bucket import IDLE_LINK_S, TokenBucket
 from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest, SimulatedFetchResponse
 
 NOT_LEADER_OR_FOLLOWER = 6
@@ -89,8 +89,8 @@ class LeaderReplication:
         self.lag_time_max_s = lag_time_max_s
         self._table = table
         self._throttles = throttles
-        self._out = TokenBucket(bandwidth, now)
-        self._throttle = TokenBucket(None, now, THROTTLE_BURST_S)
+        self._out = TokenBucket(bandwidth, now, IDLE_LINK_S)
+        self._throttle = TokenBucket(None, now)
         self._caught_up = caught_up
         self._sessions: dict[int, FollowerSession] = {}
         self._behind: dict[TopicPartition, dict[int, float]] = {}

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RA
 from kafka_reassign_rpc.fleet.leader_replication import PACE_MS, SESSION_ID_NOT_FOUND
 from kafka_reassign_rpc.fleet.replica_table import Log, SimulatedReplica
 from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
-from kafka_reassign_rpc.fleet.token_bucket import THROTTLE_BURST_S, UNLIMITED, TokenBucket
+from kafka_reassign_rpc.fleet.token_bucket import IDLE_LINK_S, UNLIMITED, TokenBucket
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest, SimulatedFetchResponse
 from kafka_reassign_rpc.support.backoff import Backoff, next_wait_s
@@ -44,8 +44,8 @@ class InboundBudget:
     ) -> None:
         self._broker_id = broker_id
         self._throttles = throttles
-        self._bandwidth = TokenBucket(bandwidth, now)
-        self._throttle = TokenBucket(None, now, THROTTLE_BURST_S)
+        self._bandwidth = TokenBucket(bandwidth, now, IDLE_LINK_S)
+        self._throttle = TokenBucket(None, now)
         self._free = free
         self._coming = 0
         """Reserved bytes that are not settled yet."""
@@ -59,8 +59,8 @@ class InboundBudget:
         room = free if free == UNLIMITED else max(0, free - self._coming)
         amount, throttled = min(room, self._share(self._bandwidth, now)), self._share(self._throttle, now)
         self._coming += amount
-        self._bandwidth.take(amount, now)
-        self._throttle.take(throttled, now)
+        self._bandwidth.hold(amount, now)
+        self._throttle.hold(throttled, now)
         return amount, throttled
 
     def pace_s(self) -> float:
@@ -69,19 +69,20 @@ class InboundBudget:
 
     def settle(self, reserved: tuple[int, int], used: tuple[int, int], now: float) -> None:
         self._coming -= reserved[0]
-        self._bandwidth.take(used[0] - reserved[0], now)
-        self._throttle.take(used[1] - reserved[1], now)
+        for bucket, held, passed in zip((self._bandwidth, self._throttle), reserved, used, strict=True):
+            bucket.hold(-held, now)
+            bucket.take(passed, now)
 
     def is_throttled(self, name: TopicPartition) -> bool:
         return self._throttles.follower_throttled(self._broker_id, name)
 
     def _share(self, bucket: TokenBucket, now: float) -> int:
-        """Twice the bytes that come in between two requests, or more with few fetchers, so that saved-up bytes are not
-        lost."""
+        """Half of what is there, where several fetchers copy: leaders that can send make up for those that cannot, so
+        the rate is used up."""
         available = bucket.available(now)
-        if bucket.rate is None:
+        if bucket.rate is None or self.busy <= 1:
             return available
-        return min(available, max(available // max(1, self.busy), int(bucket.rate * 2 / ASKS_PER_S)))
+        return min(available, max(available // 2, int(bucket.rate * 2 / ASKS_PER_S)))
 
 
 class ReplicaFetcher:

@@ -7,24 +7,29 @@ grant larger than the bucket still keeps the rate in the long run.
 UNLIMITED = (1 << 63) - 1
 """The bytes available where no rate is set: the wire's largest number."""
 
-BURST_S = 0.2
-"""The seconds' worth of bytes that a bucket saves up: few, so that a rate holds over any second."""
+BURST_S = 1.0
+"""The seconds' worth of bytes that a bucket saves up: Kafka's replication.quota.window.size.seconds. Leader and
+follower each keep to their own rate; neither may lose what it cannot use while it waits for the other."""
 
-THROTTLE_BURST_S = 1.0
-"""The same for a replication throttle: Kafka's replication.quota.window.size.seconds. Leader and follower each keep to
-their own rate; neither may lose what it cannot use while it waits for the other."""
+IDLE_LINK_S = 0.2
+"""The same for a link over which nothing passes: a network saves nothing up for the next copy."""
 
 
 class TokenBucket:
-    """Bytes that may pass. `rate` None: no limit; 0: nothing passes."""
+    """Bytes that may pass. `rate` None: no limit; 0: nothing passes.
 
-    __slots__ = ("_at", "_burst_s", "_tokens", "rate")
+    idle_s    the seconds' worth of bytes that are saved up while nothing passes
+    """
 
-    def __init__(self, rate: float | None, now: float, burst_s: float = BURST_S) -> None:
+    __slots__ = ("_at", "_idle_s", "_tokens", "_used", "rate")
+
+    def __init__(self, rate: float | None, now: float, idle_s: float = BURST_S) -> None:
         self.rate = rate
         self._at = now
-        self._burst_s = burst_s
-        self._tokens = (rate or 0) * burst_s
+        self._idle_s = idle_s
+        self._used = now - BURST_S
+        """When bytes passed last."""
+        self._tokens = (rate or 0) * idle_s
 
     def set_rate(self, rate: float | None, now: float) -> None:
         """Sets a new rate. Drops saved-up bytes beyond the new burst."""
@@ -32,7 +37,7 @@ class TokenBucket:
             return
         self._refill(now)
         self.rate = rate
-        self._tokens = min(self._tokens, (rate or 0) * self._burst_s)
+        self._tokens = min(self._tokens, (rate or 0) * BURST_S)
 
     def available(self, now: float) -> int:
         """Bytes that may pass now, never negative."""
@@ -42,7 +47,13 @@ class TokenBucket:
         return max(0, int(self._tokens))
 
     def take(self, amount: int, now: float) -> None:
-        """Takes bytes that pass now, or returns some (negative)."""
+        """Takes bytes that pass now."""
+        self.hold(amount, now)
+        if amount:
+            self._used = now
+
+    def hold(self, amount: int, now: float) -> None:
+        """Takes bytes that may pass later, or returns some (negative)."""
         if self.rate is not None:
             self._refill(now)
             self._tokens -= amount
@@ -57,5 +68,6 @@ class TokenBucket:
 
     def _refill(self, now: float) -> None:
         if self.rate is not None and now > self._at:
-            self._tokens = min(self._tokens + (now - self._at) * self.rate, self.rate * self._burst_s)
+            saved_s = BURST_S if now - self._used < BURST_S else self._idle_s
+            self._tokens = min(self._tokens + (now - self._at) * self.rate, self.rate * saved_s)
         self._at = max(self._at, now)

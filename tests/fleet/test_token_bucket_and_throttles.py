@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, named_replicas
 from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
-from kafka_reassign_rpc.fleet.token_bucket import BURST_S, UNLIMITED, TokenBucket
+from kafka_reassign_rpc.fleet.token_bucket import BURST_S, IDLE_LINK_S, UNLIMITED, TokenBucket
 
 
 @given(
@@ -26,7 +26,7 @@ def test_no_more_passes_than_the_rate_allows_over_any_time(rate: int, waits: lis
 
 
 def test_debt_is_waited_off() -> None:
-    bucket = TokenBucket(100, 0.0)
+    bucket = TokenBucket(100, 0.0, IDLE_LINK_S)
     bucket.take(220, 0.0)
     assert bucket.available(1.0) == 0
     assert bucket.wait_s(1.0) == pytest.approx(1.01, abs=0.02)
@@ -34,7 +34,7 @@ def test_debt_is_waited_off() -> None:
 
 
 def test_without_a_rate_nothing_is_held_back_and_a_rate_of_0_holds_everything_back() -> None:
-    bucket = TokenBucket(None, 0.0)
+    bucket = TokenBucket(None, 0.0, IDLE_LINK_S)
     bucket.take(1 << 60, 0.0)
     assert bucket.available(0.0) == UNLIMITED
     bucket.set_rate(0, 1.0)
@@ -42,6 +42,16 @@ def test_without_a_rate_nothing_is_held_back_and_a_rate_of_0_holds_everything_ba
     assert bucket.wait_s(100.0) == float("inf")
     bucket.set_rate(50, 101.0)
     assert bucket.available(102.0) == 10
+
+
+def test_an_idle_link_saves_less_up_than_one_that_waits_for_the_other_end() -> None:
+    bucket = TokenBucket(100, 0.0, IDLE_LINK_S)
+    assert bucket.available(0.0) == bucket.available(9.0) == 20
+    bucket.take(20, 9.0)
+    assert bucket.available(9.9) == 90, "a copy goes on: what its other end could not take yet is not lost"
+    bucket.hold(90, 9.9)
+    bucket.hold(-90, 9.9)
+    assert bucket.available(10.1) == 20, "nothing has passed for a second"
 
 
 @pytest.mark.parametrize(
