@@ -18,6 +18,8 @@ from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
+from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
+from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
@@ -34,6 +36,7 @@ QUICK_MANY = ((12, 300),)
 ALLOWED = 1.10
 NETWORK = NetworkLimits(100_000)
 """A thousandth of what is usual: so are the partitions of these clusters (1 MiB in the middle)."""
+CAPS = Caps(BatchLimits().moves_per_broker, BatchLimits().moves_per_batch)
 HEADER = ("", "", "moves", "copied", "least", "now", "batches", "before", "at a time", "bytes", "racks")
 NOTES = (
     "least: no order of these moves takes less; now: moves start as others end, in the order of the plan; batches: the",
@@ -105,7 +108,8 @@ def _over_bound(case: _Case, brokers: int, partitions: int, seeds: int) -> Itera
 
 
 def _estimated(plan: Plan) -> PlanEstimate:
-    return estimate(batched(in_start_order(plan.moves, NETWORK)), NETWORK, Caps(), chooses_cap=True)
+    moves = in_sooner_order(in_start_order(plan.moves, NETWORK), NETWORK, BatchLimits(), CAPS, chooses_cap=True)
+    return estimate(batched(moves), NETWORK, CAPS, chooses_cap=True)
 
 
 def _figures(cluster: PlannerCluster, plan: Plan) -> Sequence[str]:

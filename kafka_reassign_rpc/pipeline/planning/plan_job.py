@@ -51,6 +51,7 @@ from kafka_reassign_rpc.planner.proposals.forced_proposals import ON_ITS_WAY
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
 from kafka_reassign_rpc.planner.scheduling.move_batching import into_batches
+from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps
 from kafka_reassign_rpc.support.bounded_text import whole_number
@@ -97,8 +98,7 @@ def _run(
                 raise BadInput(str(error)) from None
         figures = coordinator.summary(written.moves, written.bytes, sum(one.partitions for one in written.left_out))
         show_status("simulating the plan")
-        caps = Caps(job.limits.moves_per_broker, job.limits.moves_per_batch)
-        simulated = estimate(written.copies, job.options.network, caps, chooses_cap=job.chooses_cap)
+        simulated = estimate(written.copies, job.options.network, _caps(job), chooses_cap=job.chooses_cap)
         summary = _summary(job, meta, brokers, found, figures, written, simulated)
         writer.write_summary(summary)
         with start_spark() as spark:
@@ -168,6 +168,10 @@ def _name_unknown_sizes(snapshot: SnapshotToPlan, count: int) -> list[str]:
 # -- output ------------------------------------------------------------------------------------------------------------
 
 
+def _caps(job: PlanJob) -> Caps:
+    return Caps(job.limits.moves_per_broker, job.limits.moves_per_batch)
+
+
 class _Written(NamedTuple):
     """The figures of the moves and batches on disk."""
 
@@ -182,7 +186,9 @@ def _write(writer: PlanWriter, made: FoundMoves, job: PlanJob, show_status: Stat
     copies, topic_ids = CopyTable(), snapshot_files.topic_ids(job.snapshot)
     figures: list[BatchFigures] = []
     start = 0
-    for batch in into_batches(made.moves, job.limits):
+    show_status("ordering the moves")
+    moves = in_sooner_order(made.moves, job.options.network, job.limits, _caps(job), chooses_cap=job.chooses_cap)
+    for batch in into_batches(moves, job.limits):
         sizes = (len(batch.moves), batch.bytes, 0.0, 0.0)
         figures.append(BatchFigures(batch.number, batch.priority, *sizes, *batch.busiest()))
         writer.write_batch(

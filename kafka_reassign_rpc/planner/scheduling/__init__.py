@@ -7,5 +7,6 @@ copy_table.py          the copies that moves need; the least time that they take
 fair_rates.py          how copies share the network
 plan_simulation.py     carries out moves in virtual time
 plan_estimate.py       how long a plan takes, why, and what another cap or throttle would gain
+order_search.py        tries other orders of a small plan
 simulated_timeline.py  what each broker sends and receives over virtual time
 """

@@ -13,9 +13,10 @@ _MORE_TRIED_UP_TO = 20_000
 """Moves of a plan for which more than one other cap is tried: caps matter on small clusters."""
 _RAISED = (1.0, 2.0, 4.0, 8.0)
 """A cap, and up to eight times itself: more moves at a time keep more brokers busy."""
-_LOWERED = (0.5, 0.4, 0.3, 0.2)
+_LOWERED = (0.6, 0.5, 0.4, 0.3, 0.2)
 """With fewer at a time a large move has more of the network, in plans where the end waits for it alone. They come last,
 the fewest at the end: where bytes are few, moves take their start and end, which the simulation does not count."""
+_CHOSEN_AMONG = (*_RAISED, *_LOWERED)
 WORTH = 0.98
 """A gain is worth while that brings the time below this share."""
 
@@ -53,9 +54,8 @@ def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_ca
 
     chooses_cap    another cap per broker than the given one is taken where that is worth while
     """
-    copies = table.arrays()
-    tries = _Tries(copies, network, caps)
-    cap = tries.best_cap(caps.per_broker, (*_RAISED, *_LOWERED)) if chooses_cap else caps.per_broker
+    tries = _Tries(table.arrays(), network, caps)
+    cap = tries.best_cap(caps.per_broker, _CHOSEN_AMONG) if chooses_cap else caps.per_broker
     return PlanEstimate(
         caps._replace(per_broker=cap),
         tries.with_cap(cap),
@@ -63,6 +63,13 @@ def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_ca
         tries.bound,
         tuple(tries.gains(cap)),
     )
+
+
+def soonest_caps(copies: CopyArrays, network: NetworkLimits, caps: Caps) -> Caps:
+    """These caps, with that cap per broker of those that `estimate` may choose with which the plan is soonest done."""
+    tries = _Tries(copies, network, caps)
+    caps_per_broker = tries.multiples(caps.per_broker, _CHOSEN_AMONG)
+    return caps._replace(per_broker=min(caps_per_broker, key=lambda cap: tries.with_cap(cap).seconds))
 
 
 class _Tries:
@@ -83,13 +90,12 @@ class _Tries:
         return self._found[caps]
 
     def best_cap(self, cap: int, times: Sequence[float]) -> int:
-        """The first of these multiples of the cap with which the plan is about as soon done as with the best of them.
+        """Of these multiples of the cap the first with which the plan is about as soon done as with the best."""
+        return self._best([self._caps._replace(per_broker=one) for one in self.multiples(cap, times)]).per_broker
 
-        A large plan has no other than the cap itself tried.
-        """
-        if not self._is_small or cap <= 0:
-            return cap
-        return self._best([self._caps._replace(per_broker=max(1, int(cap * one))) for one in times]).per_broker
+    def multiples(self, cap: int, times: Sequence[float]) -> list[int]:
+        """The cap, this many times each; for a large plan, or without a cap, nothing but the cap itself."""
+        return [max(1, int(cap * one)) for one in times] if self._is_small and cap > 0 else [cap]
 
     def _best(self, caps: Sequence[Caps]) -> Caps:
         """The first with which the plan is about as soon done as with the best of them."""

@@ -1,0 +1,88 @@
+"""Tries other orders of a small plan, where the first one leaves brokers waiting.
+
+A few hundred moves that keep all brokers busy alike take more than their bound: at the end some brokers have moves left
+that others should have sent or received before. No simple rule avoids that: already without shared bandwidth this is
+the open-shop problem (Gonzalez and Sahni, Open Shop Scheduling to Minimize Finish Time, 1976). So some moves change
+their places at random, the plan is simulated, and the order stays if it is done sooner: a local search, the same for
+the same moves.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+
+from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE, partition_key, random_bits
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.plan_result import PlannedMove
+from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bound
+from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
+from kafka_reassign_rpc.planner.scheduling.plan_estimate import soonest_caps
+from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
+
+GOOD = 1.07
+"""A plan that takes this many times its bound, or less, stays as it is."""
+
+_MOST_MOVES = 2_000
+"""A larger plan stays as it is: its moves are so many that brokers always find some."""
+
+_MOVES_SIMULATED = 30_000
+"""By as many orders as have so many moves together: some seconds."""
+
+_MOST_TRIES = 100
+_SHIFTED = 0.05
+"""The share of the moves that change their places."""
+_FAR = 0.37
+"""How far they do at the most, forwards or backwards, of the whole plan; most of them half of that or less."""
+
+
+def in_sooner_order(
+    moves: Iterable[PlannedMove], network: NetworkLimits, limits: BatchLimits, caps: Caps, *, chooses_cap: bool = False
+) -> Iterator[PlannedMove]:
+    """The moves, which come in the order in which they should start, in that order or in one that is done sooner.
+
+    limits         of the batches into which they go: these change the order once more
+    chooses_cap    the plan may have another cap per broker than the given one, as for `plan_estimate.estimate`
+    """
+    rest = iter(moves)
+    first = list(islice(rest, _MOST_MOVES + 1))
+    if len(first) > _MOST_MOVES:
+        return chain(first, rest)
+    return iter(_Search(first, network, limits, caps, chooses_cap).soonest())
+
+
+class _Search:
+    def __init__(
+        self, moves: list[PlannedMove], network: NetworkLimits, limits: BatchLimits, caps: Caps, chooses_cap: bool
+    ) -> None:
+        self._moves, self._network, self._limits = moves, network, limits
+        copies = self._table(moves).arrays()
+        self._bound = time_bound(copies, network).seconds
+        self._caps = soonest_caps(copies, network, caps) if chooses_cap else caps
+
+    def soonest(self) -> list[PlannedMove]:
+        """The order that is done soonest of those that are tried."""
+        count = len(self._moves)
+        places = [place / count for place in range(count)]
+        best, least = self._moves, self._seconds(self._moves)
+        for turn in range(min(_MOST_TRIES, _MOVES_SIMULATED // max(1, count))):
+            if least <= GOOD * self._bound:
+                break
+            shifted = [place + self._shift(move, turn) for place, move in zip(places, self._moves, strict=True)]
+            order = sorted(range(count), key=lambda one: (self._moves[one].priority, shifted[one], one))
+            tried = [self._moves[one] for one in order]
+            seconds = self._seconds(tried)
+            if seconds < least:
+                best, least, places = tried, seconds, shifted
+        return best
+
+    def _seconds(self, moves: list[PlannedMove]) -> float:
+        return simulate(self._table(moves).arrays(), self._network, self._caps).seconds
+
+    def _table(self, moves: list[PlannedMove]) -> CopyTable:
+        return CopyTable(move for batch in into_batches(moves, self._limits) for move in batch.moves)
+
+    @staticmethod
+    def _shift(move: PlannedMove, turn: int) -> float:
+        """By how much of the whole plan the move comes later: 0 for most moves."""
+        key = partition_key(move.topic, move.partition)
+        chance, one, other = (random_bits(key, 3 * turn + salt) / RANDOM_RANGE for salt in range(3))
+        return (one + other - 1) * _FAR if chance < _SHIFTED else 0.0
