@@ -146,6 +146,8 @@ class BrokerChannel:
         """Replicas in sync, by what is known here, whose logs are of other topics by what the broker says."""
         self._sending: BrokerRequest | None = None
         self._wakeup = asyncio.Event()
+        self._sent = asyncio.Event()
+        """Set after each request, answered or not."""
         self._refusal_s = FIRST_REFUSAL_S
         self._retry: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(self._run(), name=f"channel-{broker.id}")
@@ -153,6 +155,12 @@ class BrokerChannel:
     def wake(self) -> None:
         """There are pending requests."""
         self._wakeup.set()
+
+    async def stops_answered(self) -> None:
+        """Wait until the broker has answered every StopReplica that is pending."""
+        while self.pending.has_stops or isinstance(self._sending, StopReplica):
+            self._sent.clear()
+            await self._sent.wait()
 
     async def close(self) -> None:
         if self._retry is not None:
@@ -211,6 +219,7 @@ class BrokerChannel:
             self._sending = None
             if not answered:
                 self.pending.restore(request)
+            self._sent.set()
         if isinstance(request, LeaderAndIsr) and self._leader_and_isr_answered is not None:
             answered_ones = None if request.is_complete else request.partitions
             await self._in_turns(self._leader_and_isr_answered(self.broker.id, answered_ones))

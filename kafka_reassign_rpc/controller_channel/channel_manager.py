@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from contextlib import suppress
 
 from kafka_reassign_rpc.controller_channel import leader_and_isr_answers
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirsAnswered, Stopped
@@ -175,6 +176,14 @@ class ChannelManager:
         channel = self._channels.get(broker_id)
         if channel is not None:
             channel.pending.stop(topic, index, stop)
+
+    async def stops_answered(self, broker_id: int, seconds: float) -> None:
+        """Wait until a broker has answered every StopReplica that is pending for it, but no longer than that."""
+        channel = self._channels.get(broker_id)
+        if channel is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await channel.stops_answered()
 
     def stop_and_delete(self, broker_id: int, topic: str, index: int, value: Partition) -> None:
         """Mark StopReplica with delete for a replica that is pending deletion on that broker.

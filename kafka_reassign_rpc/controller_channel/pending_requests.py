@@ -180,6 +180,11 @@ class PendingRequests:
         self._stops |= self._refused_stops
         self._refused_stops = {}
 
+    @property
+    def has_stops(self) -> bool:
+        """Whether any stop is pending, other than those that the broker has refused."""
+        return bool(self._stops or self._urgent_stops)
+
     def has_stop(self, name: TopicPartition) -> bool:
         """Whether a stop of this replica is pending."""
         return name in self._stops or name in self._urgent_stops

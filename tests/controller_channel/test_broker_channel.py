@@ -53,6 +53,18 @@ async def test_455_4_pending_requests_are_sent_in_their_order() -> None:
         assert broker.connections == 1
 
 
+async def test_sv_4_stops_can_be_waited_for_until_the_broker_has_answered_the_last_one() -> None:
+    async with connected() as (broker, channel, reports, _):
+        await channel.stops_answered()
+        channel.pending.stop("t", 0, StopReplicaState(5, delete=False))
+        answers = iter([None, None])
+        broker.answer = lambda body: next(answers, RESPONSES[body.API_KEY])
+        channel.wake()
+        await channel.stops_answered()
+        assert reports.stopped == [(3, {TopicPartition("t", 0): StopReplicaState(5, delete=False)})]
+        assert broker.kinds() == [StopReplicaRequest] * 3
+
+
 async def test_sv_4_a_broker_that_does_not_listen_yet_is_tried_again_and_again_without_longer_and_longer_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

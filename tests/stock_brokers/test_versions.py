@@ -4,15 +4,17 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack
+from functools import partial
 
 import pytest
 import pytest_asyncio
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafka_reassign_rpc.client.config_calls import config_request
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.faults.cluster import Cluster, address_of, metadata
+from tests.faults.cluster import Cluster, address_of, ask, metadata
 from tests.processes import processes
 from tests.stock.cluster import StockBroker, StockCluster
 from tests.stock.jars import BROKER_VERSION, require
@@ -25,7 +27,14 @@ pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(600
 OLD_VERSIONS, PROTOCOL = {1: "3.3.2", 2: "2.8.2"}, "2.8"
 PARTITIONS = 1020
 """More than two LeaderAndIsr requests have, other than the first after a registration."""
-_BEGINS = re.compile(rb"Log loaded for partition many-(\d+) with initial high watermark (\d+)")
+_BEGINS = re.compile(rb"Log loaded for partition (\w+)-(\d+) with initial high watermark (\d+)")
+_LEAVES = re.compile(rb"Controlled shutdown request returned successfully")
+_TRIES_AGAIN = re.compile(rb"Retrying controlled shutdown|Error from controller|Remaining partitions to move")
+_STOPPED = re.compile(rb"Received StopReplica request .*deletePartition=(\w+)\).* for partition (\w+)-(\d+)")
+BROKER_LOGGER = 8
+"""The kind of resource (ConfigResource.Type)."""
+LEFT = {0: (2, 3), 1: (2, 3), 2: (3, 2)}
+"""A topic of which broker 3 of 3.9.1 follows broker 2 of 2.8.2 in two partitions, and leads the third."""
 
 
 @pytest_asyncio.fixture
@@ -51,6 +60,45 @@ async def mixed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mixed
         yield mixed
 
 
+async def test_sv_10_a_broker_of_3_9_leaves_partitions_that_a_broker_of_2_8_leads_at_once_and_comes_back(
+    mixed: MixedCluster,
+) -> None:
+    """A partition that it has alone keeps no broker from leaving (KafkaController.doControlledShutdown). Those that it
+    follows have stopped when it is told that it may leave: from then on it takes no request."""
+    leaving = mixed.stock.brokers[3]
+    await mixed.create("left", LEFT)
+    await mixed.create("alone", {0: (3,)})
+    await mixed.rest_at({("left", index): replicas for index, replicas in LEFT.items()})
+    trace = config_request({(BROKER_LOGGER, "3"): {"state.change.logger": "TRACE"}})
+    assert [one.error_code for one in (await ask(address_of(leaving.address), trace, 1)).responses] == [0]
+    async with mixed.load("left", len(LEFT)) as load:
+        await eventually(lambda: load.acked)
+        await leaving.stop()
+        printed = leaving.printed()
+        assert (len(_LEAVES.findall(printed)), _TRIES_AGAIN.findall(printed)) == (1, [])
+        before = _LEAVES.split(printed)[0]
+        stopped = {(topic, int(index)): deleted for deleted, topic, index in _STOPPED.findall(before)}
+        assert {(b"left", 0), (b"left", 1)} <= stopped.keys()
+        assert set(stopped.values()) == {b"false"}
+        for index in LEFT:
+            state = await mixed.cluster.state(("left", index))
+            assert (state["leader"], state["isr"]) == (2, [2])
+        await eventually(lambda: _shows(mixed.stock.brokers[2], {2}))
+        acked = load.acked
+        await eventually(lambda: load.acked > acked + 20)
+        await leaving.start()
+        begun = await _high_watermarks(leaving, "left", len(LEFT))
+        assert 0 not in begun.values(), "its logs were kept"
+        for broker in mixed.stock.brokers.values():
+            await eventually(partial(_shows, broker, {2, 3}))
+
+
+async def _shows(broker: StockBroker, in_sync: set[int]) -> bool:
+    """Whether a broker shows all partitions of the topic `left` with these replicas in sync."""
+    (topic,) = (await metadata(address_of(broker.address), "left")).topics
+    return [{*one.isr_nodes} for one in topic.partitions] == [in_sync] * len(LEFT)
+
+
 async def test_sv_10_brokers_of_three_versions_are_served_and_none_forgets_its_high_watermarks(
     mixed: MixedCluster,
 ) -> None:
@@ -64,17 +112,18 @@ async def test_sv_10_brokers_of_three_versions_are_served_and_none_forgets_its_h
         restarted = mixed.stock.brokers[2]
         await restarted.stop()
         await restarted.start()
-        assert 0 not in (await _high_watermarks(restarted, PARTITIONS - 2)).values()  # two have moved to 3
+        assert 0 not in (await _high_watermarks(restarted, "many", PARTITIONS - 2)).values()  # two have moved to 3
         await eventually(lambda: _all_in_sync([restarted]), within=60)
         acked = load.acked
         await eventually(lambda: load.acked > acked + 20)
 
 
-async def _high_watermarks(broker: StockBroker, replicas: int) -> dict[int, int]:
-    """At which high watermark each of the replicas has begun since the broker's start."""
+async def _high_watermarks(broker: StockBroker, topic: str, replicas: int) -> dict[int, int]:
+    """At which high watermark each of the topic's replicas has begun since the broker's start."""
 
     def begun() -> dict[int, int]:
-        return {int(index): int(offset) for index, offset in _BEGINS.findall(broker.printed())}
+        found = _BEGINS.findall(broker.printed())
+        return {int(index): int(offset) for name, index, offset in found if name == topic.encode()}
 
     await eventually(lambda: len(begun()) == replicas, within=60)
     return begun()

@@ -43,6 +43,11 @@ from kafka_reassign_rpc.status_page.server_view import TermView
 
 T = TypeVar("T")
 
+STOPPING_S = 2.0
+"""How long the answer to a controlled shutdown waits for the broker's StopReplica. Once it has the answer, a stock
+broker soon takes no more requests. Stock controllers send StopReplica before they write the ISRs, so it mostly comes
+first. A broker waits for the answer for controller.socket.timeout.ms (30 s)."""
+
 
 def _asked(ctx: RequestContext) -> Requester:
     """The client that sent a request."""
@@ -58,6 +63,7 @@ class TermServices(NamedTuple):
     healer          failed brokers and their repairs
     deletion_known  set once `delete.topic.enable` is known, and at the end of the term
     health          how many partitions are under-replicated or offline
+    stops_answered  waits, for so many seconds at most, until a broker has stopped the replicas that it has to stop
     """
 
     own_id: int
@@ -68,6 +74,7 @@ class TermServices(NamedTuple):
     healer: Healer
     deletion_known: asyncio.Event
     health: PartitionHealth
+    stops_answered: Callable[[int, float], Awaitable[None]]
 
 
 class ControllerService:
@@ -246,7 +253,10 @@ class ControllerService:
         return await self._submit(lambda: leadership_commands.AlterPartitionCommand(request))
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Sequence[TopicPartition]:
-        return await self._submit(lambda: leadership_commands.ControlledShutdownCommand(broker_id, broker_epoch))
+        term = self._active()
+        left = await term.loop.submit(leadership_commands.ControlledShutdownCommand(broker_id, broker_epoch))
+        await term.stops_answered(broker_id, STOPPING_S)
+        return left
 
     async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> tuple[int, int]:
         term = self._active()

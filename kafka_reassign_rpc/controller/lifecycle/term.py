@@ -180,6 +180,7 @@ class Term:
                     self._healer,
                     self._deletion_known,
                     self._partition_health,
+                    self._channels.stops_answered,
                 )
             )
             await failed_over
