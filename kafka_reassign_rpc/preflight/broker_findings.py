@@ -37,6 +37,7 @@ def findings(
         yield _versions(heard)
         yield _protocol(heard)
         yield _listeners(heard, advertised)
+        yield from _other_listeners(heard, advertised)
         yield from _cluster_action(heard)
         yield from _configs(heard, marks, balances=balances, deletes=deletes)
 
@@ -126,6 +127,33 @@ def _listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoint]) ->
         )
     places = some(f"{one.listener}://{_address(one)}" for one in advertised)
     return fine("listeners", f"brokers would find the server at {places}")
+
+
+def _other_listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoint]) -> Iterator[Finding]:
+    """Brokers tell a client of the nodes that have the listener by which it comes in, of the controller too
+    (ZkMetadataCache.getAliveBrokerNodes)."""
+    having: defaultdict[str, set[int]] = defaultdict(set)
+    for one in heard:
+        for endpoint in one.broker.endpoints:
+            having[endpoint.listener].add(one.broker.id)
+    served = {one.listener for one in advertised} | {name_for_controller(one.configs) for one in heard}
+    unknown = sorted(having.keys() - served)
+    if unknown:
+        yield warning(
+            "client-listeners",
+            f"clients that come to the brokers on {some(unknown)} find no controller there",
+            "give the server listeners of these names too (--listeners), if such clients create topics, move partitions"
+            " or ask the controller for anything else",
+        )
+    ids = {one.broker.id for one in heard}
+    lacking = {name: sorted(ids - brokers) for name, brokers in sorted(having.items()) if brokers != ids}
+    if lacking:
+        yield warning(
+            "unlike-listeners",
+            "; ".join(f"brokers {some(brokers)} have no listener {name}" for name, brokers in lacking.items()),
+            "give all brokers listeners of the same names: they show a client only those brokers that have the listener"
+            " by which it comes in",
+        )
 
 
 def _cluster_action(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:

@@ -78,6 +78,26 @@ def test_sv_4_brokers_without_the_listener_that_the_server_is_to_use_are_unsafe(
     assert judged(listener="INTERNAL") == {"brokers": Level.UNSAFE}
 
 
+def test_sv_4_listeners_of_clients_that_the_server_or_a_broker_lacks_are_warnings() -> None:
+    internal, client, outside = (Endpoint(name, "PLAINTEXT", "127.0.0.1", 1) for name in ("INTERNAL", "CLIENT", "OUT"))
+    configs = CONFIGS | {"inter.broker.listener.name": "INTERNAL"}
+
+    def found(advertised: list[Endpoint], *brokers: tuple[Endpoint, ...]) -> dict[str, str]:
+        answers = [
+            BrokerAnswer(Broker(index, 1, endpoints), endpoints[0], "", KAFKA_3_9, configs)
+            for index, endpoints in enumerate(brokers, start=1)
+        ]
+        judged = findings(answers, advertised, None, (), balances=True, deletes=True)
+        return {one.subject: one.text for one in judged if one.level is Level.WARNING}
+
+    alike = (internal, client), (client, internal)
+    assert found([internal, client], *alike) == {}
+    missing = {"client-listeners": "clients that come to the brokers on CLIENT find no controller there"}
+    assert found([internal], *alike) == missing
+    unlike = {"unlike-listeners": "brokers 3 have no listener CLIENT; brokers 1, 2 have no listener OUT"}
+    assert found([internal, client, outside], *alike, (internal, outside)) == unlike
+
+
 def test_sv_5_brokers_that_do_not_take_this_principal_as_a_controller_are_unsafe() -> None:
     assert judged(obeys=False) == {"cluster-action": Level.UNSAFE}
     assert judged(obeys=None) == {}, "a broker that does not say is not accused"
