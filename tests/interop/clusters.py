@@ -384,6 +384,7 @@ class Ours(ComparedCluster):
             [
                 *("serve", "--zookeeper-connect", self.zookeeper, "--listeners", "PLAINTEXT://127.0.0.1:0"),
                 *("--broker-id", str(node_id), "--event-log-dir", str(self._directory / f"events-{node_id}")),
+                *("--auto-leader-rebalance-enable", "false"),  # as the stock brokers are started
             ],
             re.compile(rb"^ready bootstrap=([^:\s]+):(\d+)", re.MULTILINE),
         )

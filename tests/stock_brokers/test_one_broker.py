@@ -25,6 +25,7 @@ from tests.preflight.command import every_znode, run
 from tests.processes import processes
 from tests.stock.cluster import StockBroker, StockCluster
 from tests.stock.jars import BROKER_VERSION, classpath, require
+from tests.stock.tools import Output, Tools
 from tests.waiting import eventually
 
 from .mixed_cluster import controller
@@ -136,6 +137,43 @@ async def test_sv_7_the_status_of_a_cluster_whose_controller_is_a_stock_broker(s
     assert stat is not None
     epoch = await stock.cluster.epoch()
     assert by_zookeeper.document["controller"] == {**shown, "epoch": epoch, "since": stat.ctime}
+
+
+FEATURES = {
+    "describe": "describe",
+    "a level of the metadata": "upgrade --metadata 3.8",
+    "a feature": "upgrade --feature group.version=1",
+    "two features": "upgrade --feature group.version=1 --feature none.such=3",
+    "as a dry run": "upgrade --metadata 3.8 --dry-run",
+    "a level of the metadata again": "downgrade --metadata 3.3",
+    "without care": "downgrade --metadata 3.3 --unsafe",
+    "a lower level of a feature": "downgrade --feature group.version=1",
+    "without the feature": "disable --feature group.version",
+    "a level that is none": "upgrade --metadata soon",
+}
+"""Calls of kafka-features.sh."""
+_FRAME = re.compile(r"\s+(at |\.\.\. \d+ more)")
+
+
+async def test_sv_2_kafka_features_sh_says_of_a_server_what_it_says_of_a_stock_broker(
+    stock: OneBroker, zk_connect: str
+) -> None:
+    """The server has no brokers, so the tool cannot ask one of them instead."""
+    await eventually(lambda: stock.is_controlled_by(BROKER), within=60)
+    server = await stock.cluster.server("features", connect=zk_connect, broker_id=1003)
+    bootstraps = (stock.broker.address, server.ready_value("bootstrap"))
+    with Tools(BROKER_VERSION) as tools:
+        for label, call in FEATURES.items():
+            outputs = [await tools.run("features", "--bootstrap-server", at, *call.split()) for at in bootstraps]
+            theirs, ours = ([one.code, *said(one)] for one in outputs)
+            assert ours == theirs, label
+            assert ours[0] == int(call != "describe"), ours
+    assert await server.stop() == 0
+
+
+def said(output: Output) -> list[str]:
+    """What a tool has printed, without the frames of Java's stack."""
+    return [line for line in output.lines + output.err.splitlines() if not _FRAME.match(line)]
 
 
 BLOCK = re.compile(r"^```(sh)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -1,10 +1,12 @@
-"""Kafka's own tools: 2.8's `kafka-reassign-partitions.sh --zookeeper`, the last version that writes the znode itself;
-`zookeeper-shell.sh`, as an operator uses it; and a later `kafka-reassign-partitions.sh` with waiting moves."""
+"""Kafka's own tools: 2.8's `kafka-reassign-partitions.sh --zookeeper` and `kafka-preferred-replica-election.sh
+--zookeeper`, the last version that writes these znodes itself; `zookeeper-shell.sh`, as an operator uses it; and a
+later `kafka-reassign-partitions.sh` with waiting moves."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
+from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from tests.controller.bare_controller import Name, Replicas, batch
 from tests.controller.cluster import Cluster, cluster
@@ -21,6 +24,7 @@ from tests.waiting import eventually
 
 VERSION = "2.8.2"
 TOOL = "kafka.admin.ReassignPartitionsCommand"
+ELECTION = "kafka.admin.PreferredReplicaLeaderElectionCommand"
 LATER_TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 SHELL = "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka"
 LOG4J = Path(__file__).parents[2] / "stock" / "log4j-tools.properties"
@@ -106,6 +110,34 @@ async def test_236_2_and_236_11_a_cancel_of_moves_by_kafka_2_8s_tool_removes_the
     await eventually(lambda: world.has(("held", 0, (1, 2)), ("held", 1, (1, 2))))
     output = await tool(world, "--reassignment-json-file", moves, "--execute")
     assert "Successfully started" in output, "and begun anew"
+
+
+async def test_sv_4_kafka_2_8s_tool_lets_the_preferred_replicas_of_a_file_and_then_of_all_partitions_lead(
+    world: Cluster, tmp_path: Path
+) -> None:
+    everything = [("held", 0), ("held", 1), ("free", 0)]
+    assert await world.alter(dict.fromkeys(everything, (2, 1))) == dict.fromkeys(everything, (0, None))
+    assert all([await world.led_by(name, 1) for name in everything]), "a new order alone changes no leader"
+
+    async def is_gone() -> bool:
+        return await world.zk.exists(znode_paths.PREFERRED_REPLICA_ELECTION) is None
+
+    wanted = [{"topic": "free", "partition": index} for index in (0, 7)]
+    file = tmp_path / "elect.json"
+    file.write_text(json.dumps({"version": 1, "partitions": wanted}))
+    output = await _run(VERSION, ELECTION, "--zookeeper", world.connect, "--path-to-json-file", str(file))
+    assert "Successfully started preferred replica election for partitions Set(free-0)" in output, output
+    assert "Skipping preferred replica leader election for partition free-7 since it doesn't exist." in output, output
+    await eventually(is_gone)
+    await eventually(lambda: world.led_by(("free", 0), 2))
+    assert await world.led_by(("held", 0), 1)
+
+    output = await _run(VERSION, ELECTION, "--zookeeper", world.connect)
+    assert "Successfully started preferred replica election for partitions" in output, output
+    await eventually(is_gone)
+    for name in everything:
+        await eventually(partial(world.led_by, name, 2))
+    assert await world.moving() == set()
 
 
 @asynccontextmanager
