@@ -19,10 +19,12 @@ from typing import Any, NamedTuple
 
 from benchmarks import snapshots
 from benchmarks.tables import show
+from kafka_reassign_rpc.support.human_units import duration
 
-SIZES = ((10_000, 30), (100_000, 60), (1_000_000, 200))
+SIZES = ((30_000, 30), (300_000, 60), (1_000_000, 200))
 """(partitions, brokers)."""
-GOALS = ("heal", "rebalance")
+GOALS = {"heal": (), "drain": (0, 1), "rebalance": ()}
+"""The brokers of each goal."""
 _LOOK_EVERY_S = 0.5
 LIMIT_S = 1800.0
 """Limit for one plan: three times the limit of a million partitions on an idle machine."""
@@ -65,14 +67,17 @@ HEADER = (
     "rounds",
     "moves",
     "copied/bound",
+    "takes",
+    "time/bound",
     "before",
     "after",
 )
 NOTES = (
-    "growth: CPU for each partition, over that of ten times fewer partitions; memory: driver, JVM and workers at their",
-    "peak; copied/bound: bytes copied over those that any plan must copy for the same bytes on each broker (moves for",
-    "the other goals come on top); before, after: the broker furthest from its target of bytes. Each time includes the",
-    "start of Spark and the verification.",
+    "growth: CPU for each partition, over that of the row with fewer partitions; memory: driver, JVM and workers at",
+    "their peak; copied/bound: bytes copied over those that any plan must copy for the same bytes on each broker",
+    "(moves for the other goals come on top); takes: the plan as it is simulated, at 100 MB/s for each broker;",
+    "time/bound: that over what the busiest broker needs for the same moves; before, after: the broker furthest from",
+    "its target of bytes. Wall and CPU include the start of Spark and the verification.",
 )
 
 
@@ -117,6 +122,8 @@ def _row(measured: Measured, smaller: Measured | None) -> tuple[str, ...]:
         str(found["rounds"]),
         f"{found['moves']:,}",
         f"{found['bytes'] / max(1, found['bound']):.2f}",
+        duration(found["seconds"]),
+        f"{found['seconds'] / found['least']:.3f}" if found["least"] else "-",
         f"{found['before']:.1%}",
         f"{found['after']:.1%}",
     )
@@ -180,7 +187,9 @@ def _plan(path: Path, goal: str) -> None:
 
     began = time.perf_counter()
     with session("benchmark", master="local[2]") as spark:
-        summary = plan_job.run(spark, PlanJob(path, path.with_name(f"{path.name}-plan"), Goal(GoalKind(goal))), say)
+        wanted = Goal(GoalKind(goal), GOALS[goal])
+        job = PlanJob(path, path.with_name(f"{path.name}-plan"), wanted, chooses_cap=True)
+        summary = plan_job.run(spark, job, say)
         store = spark.sparkContext._jsc.sc().statusStore()
         defaults = [getattr(store, f"stageList$default${place}")() for place in (4, 5)]
         stages = store.stageList(None, False, False, *defaults)
@@ -192,6 +201,8 @@ def _plan(path: Path, goal: str) -> None:
         "moves": summary.moves,
         "bytes": summary.bytes,
         "bound": summary.lower_bound,
+        "seconds": summary.expected_seconds,
+        "least": summary.bound_seconds,
         "before": summary.imbalance_before["bytes"],
         "after": summary.imbalance_after["bytes"],
     }
