@@ -12,7 +12,6 @@ from benchmarks import (
     acls,
     bulk,
     cancel,
-    carried_out,
     failover,
     generate,
     growth,
@@ -55,7 +54,6 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "generate": generate.run,
     "sooner": sooner.run,
     "workers": workers.run,
-    "carried": carried_out.run,
     "steps": steps.run,
     "stock": stock_brokers.run,
 }

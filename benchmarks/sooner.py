@@ -1,8 +1,8 @@
-"""How soon a cluster is whole: the time of plans beside the least that their moves need, in virtual time.
+"""How soon a cluster is whole: the time of plans beside the least that their moves need.
 
     python -m benchmarks sooner [--quick]
 
-Plans are made in memory, and simulated: no cluster runs. `python -m benchmarks carried` carries plans out.
+Plans are made in memory, and simulated. Then `carried_out` has some carried out on a fleet, which takes half an hour.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
+from benchmarks import carried_out
 from benchmarks.tables import show
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
@@ -24,7 +25,7 @@ from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, es
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate_batches
 from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 from kafka_reassign_rpc.support.human_units import duration, size
-from tests.planner.batched_moves import batched
+from tests.planner.batched_moves import batched, batched_as_they_come
 from tests.planner.shapes import SHAPES, shaped
 
 BROKERS, PARTITIONS = 30, 2_000
@@ -40,8 +41,9 @@ CAPS = Caps(BatchLimits().moves_per_broker, BatchLimits().moves_per_batch)
 HEADER = ("", "", "moves", "copied", "least", "now", "batches", "before", "at a time", "bytes", "racks")
 NOTES = (
     "least: no order of these moves takes less; now: moves start as others end, in the order of the plan; batches: the",
-    "same moves, each batch after the one before; before: batches of the moves in random order, as plans were made",
-    "until now. All at 100 kB/s for each broker, over the least. at a time: moves of a broker, as the plan chooses.",
+    "same moves, each batch after the one before; before: batches filled one after the other from the moves in random",
+    "order, as plans were once made. All at 100 kB/s for each broker, over the least. at a time: moves of a broker, as",
+    "the plan chooses.",
     "bytes: the broker furthest from its target after it; racks: partitions that moved and are on fewer racks than",
     "they could be",
 )
@@ -49,8 +51,8 @@ NOTES = (
 MANY_HEADER = ("brokers x partitions", "", "plans", "mean", "worst", f"over {ALLOWED:.2f}")
 
 
-async def run(_zookeeper: str, _directory: Path, *, quick: bool) -> str:
-    """The table of all shapes and goals, and that of many clusters."""
+async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
+    """The table of all shapes and goals, that of many clusters, and that of plans carried out on a fleet."""
     brokers, partitions = (QUICK_BROKERS, QUICK_PARTITIONS) if quick else (BROKERS, PARTITIONS)
     rows = []
     for shape in SHAPES:
@@ -59,7 +61,8 @@ async def run(_zookeeper: str, _directory: Path, *, quick: bool) -> str:
             plan = await asyncio.to_thread(make_plan, cluster, case.goal)
             rows.append((shape, str(case.goal.kind), *await asyncio.to_thread(_figures, cluster, plan)))
     of_one = show(f"{partitions} partitions on {brokers} brokers, in virtual time", HEADER, rows, NOTES)
-    return of_one + "\n" + await asyncio.to_thread(_of_many, quick)
+    of_many = await asyncio.to_thread(_of_many, quick)
+    return "\n".join((of_one, of_many, await carried_out.run(zookeeper, directory, quick=quick)))
 
 
 class _Case(NamedTuple):
@@ -109,11 +112,11 @@ def _over_bound(case: _Case, brokers: int, partitions: int, seeds: int) -> Itera
 
 def _estimated(plan: Plan) -> PlanEstimate:
     moves = in_sooner_order(in_start_order(plan.moves, NETWORK), NETWORK, BatchLimits(), CAPS, chooses_cap=True)
-    return estimate(batched(moves), NETWORK, CAPS, chooses_cap=True)
+    return estimate(batched(moves, NETWORK), NETWORK, CAPS, chooses_cap=True)
 
 
 def _figures(cluster: PlannerCluster, plan: Plan) -> Sequence[str]:
-    at_random = batched(sorted(plan.moves, key=lambda move: (move.priority, _chance(move))))
+    at_random = batched_as_they_come(sorted(plan.moves, key=lambda move: (move.priority, _chance(move))))
     found = _estimated(plan)
     least = found.bound.seconds
     if not least:

@@ -33,6 +33,12 @@ class PlannedMove(NamedTuple):
         return self.leader if self.first_leader < 0 else self.first_leader
 
 
+def sender_and_receivers(move: PlannedMove) -> tuple[int, tuple[int, ...], int]:
+    """The broker that sends (-1: none), the brokers that receive a replica, and the bytes that each of these gets."""
+    receivers = tuple(broker for broker in move.target if broker not in move.original)
+    return move.sender, receivers, move.bytes // len(receivers) if receivers else 0
+
+
 class LeftOut(NamedTuple):
     """A partition that the goal concerns and that cannot move."""
 

@@ -32,7 +32,7 @@ def sooner(moves: Sequence[PlannedMove], caps: Caps = CAPS, *, chooses_cap: bool
 
 def over_bound(moves: Sequence[PlannedMove]) -> float:
     """The time of a plan whose moves come in this order, with the cap that a plan chooses, over its bound."""
-    found = estimate(batched(moves), NETWORK, CAPS, chooses_cap=True)
+    found = estimate(batched(moves, NETWORK), NETWORK, CAPS, chooses_cap=True)
     return found.carried_out.seconds / found.bound.seconds
 
 
@@ -78,7 +78,7 @@ def test_dp_7_another_order_has_each_move_once_what_is_at_risk_first_and_is_neve
     assert sorted(found, key=lambda one: one.partition) == sorted(moves, key=lambda one: one.partition)
     assert [one.priority for one in found] == [one.priority for one in moves]
     assert found == sooner(moves, caps), "the same moves, the same order"
-    seconds = [simulate(batched(order).arrays(), NETWORK, caps).seconds for order in (found, moves)]
+    seconds = [simulate(batched(order, NETWORK).arrays(), NETWORK, caps).seconds for order in (found, moves)]
     assert seconds[0] <= seconds[1]
 
 

@@ -316,7 +316,7 @@ def test_dp_3_plans_take_little_longer_than_the_busiest_broker_must(shape: str, 
     cluster = roomy(shaped(shape, 12, partitions, **more))
     network = NetworkLimits(1_000_000, {2: 2_000_000})
     moves = ordered(make_plan(cluster, wanted, PlanOptions(rounds=5)).moves, network)
-    table = batched(in_sooner_order(moves, network, BatchLimits(), Caps(), chooses_cap=True))
+    table = batched(in_sooner_order(moves, network, BatchLimits(), Caps(), chooses_cap=True), network)
     found = estimate(table, network, Caps(), chooses_cap=True)
     assert found.bound.seconds > 0
     assert found.carried_out.seconds <= 1.10 * found.bound.seconds

@@ -188,7 +188,7 @@ def _write(writer: PlanWriter, made: FoundMoves, job: PlanJob, show_status: Stat
     start = 0
     show_status("ordering the moves")
     moves = in_sooner_order(made.moves, job.options.network, job.limits, _caps(job), chooses_cap=job.chooses_cap)
-    for batch in into_batches(moves, job.limits):
+    for batch in into_batches(moves, job.limits, job.options.network):
         sizes = (len(batch.moves), batch.bytes, 0.0, 0.0)
         figures.append(BatchFigures(batch.number, batch.priority, *sizes, *batch.busiest()))
         writer.write_batch(

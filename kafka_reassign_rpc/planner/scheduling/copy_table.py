@@ -7,9 +7,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
-from kafka_reassign_rpc.planner.plan_result import PlannedMove
+from kafka_reassign_rpc.planner.plan_result import PlannedMove, sender_and_receivers
 from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints
-from kafka_reassign_rpc.planner.scheduling.move_batching import sender_and_receivers
 
 
 class CopyArrays(NamedTuple):

@@ -1,18 +1,37 @@
 """Moves in batches: limits on moves and bytes, for each broker and for each batch.
 
-Moves come in the order in which they should start. Each goes into the first open batch that has room for it. A batch
-holds moves of one priority only, so that an urgent move never waits for one that is not. Memory is bounded by the
-open batches.
+Moves come in the order in which they should start. A batch holds moves of one priority only, so that an urgent move
+never waits for one that is not.
+
+Batches that are carried out one after the other wait for the slowest broker of each. So a window of moves gets as many
+batches as it needs, all of them open, and each move goes into the one whose time grows least by it; of several into
+that in which its brokers have least to do. So all brokers are about equally busy in each batch. Memory is bounded by
+the window.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import count
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
-from kafka_reassign_rpc.planner.plan_result import PlannedMove
+from kafka_reassign_rpc.planner.network_limits import NetworkLimits
+from kafka_reassign_rpc.planner.plan_result import PlannedMove, sender_and_receivers
 
 _OPEN_BATCHES = 32
-"""Batches that may still get moves."""
+"""A window ends with the move by which it needs more batches."""
+
+_Counts = npt.NDArray[np.int64]
+
+
+class _Link(NamedTuple):
+    """One direction of a broker's network."""
+
+    broker: int
+    sends: bool
 
 
 class BatchLimits(msgspec.Struct, frozen=True):
@@ -31,7 +50,7 @@ class BatchLimits(msgspec.Struct, frozen=True):
 
 
 class MoveBatch(msgspec.Struct):
-    """A batch that is being filled. received, sent: bytes by broker; counts: moves by broker."""
+    """A batch. received, sent: bytes by broker."""
 
     number: int
     priority: int
@@ -39,7 +58,6 @@ class MoveBatch(msgspec.Struct):
     bytes: int = 0
     received: dict[int, int] = {}
     sent: dict[int, int] = {}
-    counts: dict[int, int] = {}
 
     def busiest(self) -> tuple[int | None, int]:
         """The broker that sends or receives most bytes, and how many; of several the one with the lowest id."""
@@ -47,62 +65,137 @@ class MoveBatch(msgspec.Struct):
         brokers = (broker for of in (self.received, self.sent) for broker, size in of.items() if size == most)
         return (min(brokers) if most else None), most
 
-    def has_room(self, move: PlannedMove, limits: BatchLimits) -> bool:
-        if not self.moves:
-            return True
-        if len(self.moves) >= limits.moves_per_batch:
-            return False
-        if move.bytes and 0 <= limits.bytes_per_batch < self.bytes + move.bytes:
-            return False
-        sender, receivers, each = sender_and_receivers(move)
-        for broker in receivers:
-            if _exceeds(self.counts.get(broker, 0) + 1, limits.moves_per_broker):
-                return False
-            if each and _exceeds(self.received.get(broker, 0) + each, limits.bytes_per_broker):
-                return False
-        if not receivers or sender < 0:
-            return True
-        return not (
-            _exceeds(self.counts.get(sender, 0) + 1, limits.moves_per_broker)
-            or (move.bytes and _exceeds(self.sent.get(sender, 0) + move.bytes, limits.bytes_per_broker))
-        )
-
     def add(self, move: PlannedMove) -> None:
         self.moves.append(move)
         self.bytes += move.bytes
         sender, receivers, each = sender_and_receivers(move)
         for broker in receivers:
-            self.counts[broker] = self.counts.get(broker, 0) + 1
             self.received[broker] = self.received.get(broker, 0) + each
         if receivers and sender >= 0:
-            self.counts[sender] = self.counts.get(sender, 0) + 1
             self.sent[sender] = self.sent.get(sender, 0) + move.bytes
 
 
-def _exceeds(value: int, limit: int) -> bool:
-    return 0 <= limit < value
+def into_batches(moves: Iterable[PlannedMove], limits: BatchLimits, network: NetworkLimits) -> Iterator[MoveBatch]:
+    """The moves, which come in order of priority, in batches, in order."""
+    numbers = count(1)
+    for window in _windows(moves, limits):
+        for packed in window.packed(network):
+            batch = MoveBatch(next(numbers), packed[0].priority)
+            for move in packed:
+                batch.add(move)
+            yield batch
 
 
-def sender_and_receivers(move: PlannedMove) -> tuple[int, tuple[int, ...], int]:
-    """The broker that sends (-1: none), the brokers that receive a replica, and the bytes that each of these gets."""
-    receivers = tuple(broker for broker in move.target if broker not in move.original)
-    return move.sender, receivers, move.bytes // len(receivers) if receivers else 0
-
-
-def into_batches(moves: Iterable[PlannedMove], limits: BatchLimits) -> Iterator[MoveBatch]:
-    """The moves, which come in order of priority, in batches: each as soon as it is complete, in order."""
-    open_batches: list[MoveBatch] = []
-    number = 0
+def _windows(moves: Iterable[PlannedMove], limits: BatchLimits) -> Iterator["_Window"]:
+    window = _Window(limits)
     for move in moves:
-        if open_batches and open_batches[0].priority != move.priority:
-            yield from open_batches
-            open_batches = []
-        found = next((batch for batch in open_batches if batch.has_room(move, limits)), None)
-        if found is None:
-            if len(open_batches) == _OPEN_BATCHES:
-                yield open_batches.pop(0)
-            number += 1
-            found = MoveBatch(number, move.priority)
-            open_batches.append(found)
-        found.add(move)
-    yield from open_batches
+        if not window.has_room(move):
+            yield window
+            window = _Window(limits)
+        window.add(move)
+    yield window
+
+
+class _Window:
+    """Moves of one priority, and how many batches they need at least."""
+
+    def __init__(self, limits: BatchLimits) -> None:
+        self.moves: list[PlannedMove] = []
+        self._limits = limits
+        self._needed = 0
+        self._bytes = 0
+        self._moves_of = Counter[int]()
+        self._bytes_of = Counter[_Link]()
+
+    def has_room(self, move: PlannedMove) -> bool:
+        return not self.moves or (self._needed <= _OPEN_BATCHES and self.moves[0].priority == move.priority)
+
+    def add(self, move: PlannedMove) -> None:
+        limits = self._limits
+        self.moves.append(move)
+        self._bytes += move.bytes
+        self._need(len(self.moves), limits.moves_per_batch)
+        self._need(self._bytes, limits.bytes_per_batch)
+        for link, amount in _links(move).items():
+            self._moves_of[link.broker] += 1
+            self._bytes_of[link] += amount
+            self._need(self._moves_of[link.broker], limits.moves_per_broker)
+            self._need(self._bytes_of[link], limits.bytes_per_broker)
+
+    def _need(self, amount: int, limit: int) -> None:
+        if limit > 0:
+            self._needed = max(self._needed, -(-amount // limit))
+
+    def packed(self, network: NetworkLimits) -> list[list[PlannedMove]]:
+        """The moves of each batch."""
+        batches = max(1, min(self._needed, len(self.moves)))
+        packing = _Packing(list(self._bytes_of), batches, self._limits, network)
+        for move in self.moves:
+            packing.add(move)
+        return [moves for moves in packing.moves if moves]
+
+
+class _Packing:
+    """Open batches: a row of each array for each batch, a column for each link or broker."""
+
+    def __init__(self, links: list[_Link], batches: int, limits: BatchLimits, network: NetworkLimits) -> None:
+        self.moves: list[list[PlannedMove]] = [[] for _ in range(batches)]
+        self._limits = limits
+        self._column = {link: column for column, link in enumerate(links)}
+        brokers = sorted({link.broker for link in links})
+        self._broker = {broker: column for column, broker in enumerate(brokers)}
+        self._rates = np.array([float(network.rate(link.broker)) for link in links])
+        self._bytes_of: _Counts = np.zeros((batches, len(links)), np.int64)
+        self._moves_of: _Counts = np.zeros((batches, len(brokers)), np.int64)
+        self._bytes: _Counts = np.zeros(batches, np.int64)
+        self._count: _Counts = np.zeros(batches, np.int64)
+        self._seconds = np.zeros(batches)
+
+    def add(self, move: PlannedMove) -> None:
+        """Into the batch with room whose time grows least, of these into that in which its links have least to do."""
+        links = _links(move)
+        columns = [self._column[link] for link in links]
+        brokers = [self._broker[link.broker] for link in links]
+        amounts = np.array([*links.values()], np.int64)
+        sums = self._bytes_of[:, columns] + amounts
+        room = self._room(move, brokers, sums)
+        if not room.any():
+            self._open()
+            sums, room = np.vstack((sums, amounts)), np.append(room, True)
+        ends = (sums / self._rates[columns]).max(axis=1, initial=0)
+        longer = np.where(room, np.maximum(ends - self._seconds, 0), np.inf)
+        place = int(np.argmin(np.where(longer <= longer.min(), ends, np.inf)))
+        self.moves[place].append(move)
+        self._bytes_of[place, columns] = sums[place]
+        self._moves_of[place, brokers] += 1
+        self._bytes[place] += move.bytes
+        self._count[place] += 1
+        self._seconds[place] = max(self._seconds[place], ends[place])
+
+    def _room(self, move: PlannedMove, brokers: list[int], sums: _Counts) -> npt.NDArray[np.bool_]:
+        limits = self._limits
+        room: npt.NDArray[np.bool_] = self._count < limits.moves_per_batch
+        if limits.moves_per_broker >= 0:
+            room &= (self._moves_of[:, brokers] < limits.moves_per_broker).all(axis=1)
+        if move.bytes and limits.bytes_per_batch >= 0:
+            room &= self._bytes + move.bytes <= limits.bytes_per_batch
+        if move.bytes and limits.bytes_per_broker >= 0:
+            room &= (sums <= limits.bytes_per_broker).all(axis=1)
+        room |= self._count == 0
+        return room
+
+    def _open(self) -> None:
+        """One batch more."""
+        self.moves.append([])
+        self._bytes_of, self._moves_of = (np.pad(one, ((0, 1), (0, 0))) for one in (self._bytes_of, self._moves_of))
+        self._bytes, self._count = np.append(self._bytes, 0), np.append(self._count, 0)
+        self._seconds = np.append(self._seconds, 0.0)
+
+
+def _links(move: PlannedMove) -> dict[_Link, int]:
+    """What the brokers of a move receive and send, in bytes."""
+    sender, receivers, each = sender_and_receivers(move)
+    found = {_Link(broker, False): each for broker in receivers}
+    if receivers and sender >= 0:
+        found[_Link(sender, True)] = move.bytes
+    return found

@@ -28,9 +28,9 @@ _MOVES_SIMULATED = 30_000
 """By as many orders as have so many moves together: some seconds."""
 
 _MOST_TRIES = 100
-_SHIFTED = 0.05
+_SHIFTED = 0.1
 """The share of the moves that change their places."""
-_FAR = 0.37
+_FAR = 0.2
 """How far they do at the most, forwards or backwards, of the whole plan; most of them half of that or less."""
 
 
@@ -78,7 +78,7 @@ class _Search:
         return simulate(self._table(moves).arrays(), self._network, self._caps).seconds
 
     def _table(self, moves: list[PlannedMove]) -> CopyTable:
-        return CopyTable(move for batch in into_batches(moves, self._limits) for move in batch.moves)
+        return CopyTable(move for batch in into_batches(moves, self._limits, self._network) for move in batch.moves)
 
     @staticmethod
     def _shift(move: PlannedMove, turn: int) -> float:

@@ -15,8 +15,7 @@ from math import log2
 
 from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
-from kafka_reassign_rpc.planner.plan_result import PlannedMove
-from kafka_reassign_rpc.planner.scheduling.move_batching import sender_and_receivers
+from kafka_reassign_rpc.planner.plan_result import PlannedMove, sender_and_receivers
 
 _CLASSES_PER_DOUBLING = 16
 _CHANCES = 2**63
