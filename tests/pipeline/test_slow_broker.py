@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
 from tests.controller.cluster import RATE, SIZE, cluster
@@ -14,9 +16,13 @@ SLOW, QUICK = range(8), range(8, 20)
 """Partitions of broker 1: the first go to broker 5, which copies a byte a second, the others to the other brokers."""
 
 
-async def test_dp_7_moves_to_a_slow_broker_do_not_stall_others_behind_the_queue_of_the_server(
-    zk_connect: str, tmp_path: Path
+@pytest.mark.parametrize("queues", [True, False], ids=["in the queue of the server", "in the window of submit"])
+async def test_dp_7_moves_to_a_slow_broker_do_not_stall_others(
+    zk_connect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queues: bool
 ) -> None:
+    """`submit` keeps a window of moves itself where the controller has no queue, as stock Kafka."""
+    if not queues:
+        monkeypatch.setattr(ReassignmentClient, "can_queue", lambda _: False)
     async with cluster(zk_connect, event_log=tmp_path / "events") as world:
         for broker in (2, 3, 4):
             await world.configure("brokers", str(broker), {RATE: str(20 * SIZE)})
