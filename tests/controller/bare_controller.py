@@ -29,7 +29,7 @@ from kafka_reassign_rpc.core.state.queue_entries import Queue, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
-from kafka_reassign_rpc.zookeeper.operations import Op, Result
+from kafka_reassign_rpc.zookeeper.operations import Create, Op, Result
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import encode_request
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, SessionOver, Unknown
@@ -85,8 +85,12 @@ async def register(zk: ZooKeeper, *brokers: int, racks: Mapping[int, str | None]
 async def put_topic(
     zk: ZooKeeper, name: str, partitions: Mapping[int, Replicas], *, topic_id: UUID | None = TOPIC_ID, **extra: Any
 ) -> None:
-    """Create a topic as a stock controller leaves it: all replicas in sync, the first one leads under epoch 3."""
+    """Create a topic as a stock controller leaves it: all replicas in sync, the first one leads under epoch 3.
+
+    In one transaction: a controller that watches would give its partitions states of its own.
+    """
     for path in (
+        znode_paths.TOPICS,
         znode_paths.DELETE_TOPICS,
         znode_paths.REASSIGNMENTS,
         znode_paths.FAILED_BROKERS,
@@ -95,13 +99,17 @@ async def put_topic(
         await zk.ensure_path(path)
     assignments = {index: (replicas, (), ()) for index, replicas in partitions.items()}
     data = json.loads(znode_contents.encode_topic(topic_id, assignments))
-    await zk.ensure_path(znode_paths.partitions(name))
-    await zk.set(znode_paths.topic(name), json.dumps(data | extra).encode())
-    for index, replicas in partitions.items():
-        await zk.ensure_path(znode_paths.partition(name, index))
-        await zk.create(
-            znode_paths.partition_state(name, index), znode_contents.encode_state(replicas[0], 3, replicas, 1)
-        )
+    states = {index: znode_contents.encode_state(replicas[0], 3, replicas, 1) for index, replicas in partitions.items()}
+    await zk.multi(list(topic_creates(name, json.dumps(data | extra).encode(), states)))
+
+
+def topic_creates(name: str, data: bytes, states: Mapping[int, bytes]) -> Iterator[Create]:
+    """The operations that create a topic's znodes, the states of its partitions among them."""
+    yield Create(znode_paths.topic(name), data)
+    yield Create(znode_paths.partitions(name))
+    for index, state in states.items():
+        yield Create(znode_paths.partition(name, index))
+        yield Create(znode_paths.partition_state(name, index), state)
 
 
 class BareController:

@@ -11,8 +11,16 @@ from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Delete
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, state_json
+from tests.controller.bare_controller import (
+    BareController,
+    elected_controller,
+    put_topic,
+    register,
+    state_json,
+    topic_creates,
+)
 from tests.controller.bare_watches import watches_of
 from tests.waiting import eventually
 
@@ -48,10 +56,9 @@ async def test_sv_10_the_config_of_a_topic_that_a_broker_creates_holds_from_its_
     here: BareController, zk: ZooKeeper
 ) -> None:
     await configured(zk, "topics/__transaction_state", FORBIDDEN)
-    await zk.ensure_path(znode_paths.partition("__transaction_state", 0))
     state = znode_contents.encode_state(1, 3, (1,), 1)  # only 1, which is gone, is in sync
-    await zk.create(znode_paths.partition_state("__transaction_state", 0), state)
-    await zk.set(znode_paths.topic("__transaction_state"), znode_contents.encode_topic(None, {0: ((1, 2, 3), (), ())}))
+    topic = znode_contents.encode_topic(None, {0: ((1, 2, 3), (), ())})
+    await zk.multi(list(topic_creates("__transaction_state", topic, {0: state})))
     await eventually(lambda: "__transaction_state" in here.cluster.topics)
     assert here.cluster.topic_configs["__transaction_state"] == FORBIDDEN
     assert not allows_unclean(here.cluster, "__transaction_state")
@@ -91,9 +98,8 @@ async def test_sv_10_a_topic_made_again_under_its_name_has_its_own_config(here: 
     await configured(zk, "topics/t", FORBIDDEN)
     await put_topic(zk, "t", {0: (2, 3)})
     await eventually(lambda: "t" in here.cluster.topics)
-    await zk.delete(znode_paths.partition_state("t", 0))
-    for path in (znode_paths.partition("t", 0), znode_paths.partitions("t"), znode_paths.topic("t")):
-        await zk.delete(path)
+    state, partition = znode_paths.partition_state("t", 0), znode_paths.partition("t", 0)
+    await zk.multi([Delete(path) for path in (state, partition, znode_paths.partitions("t"), znode_paths.topic("t"))])
     await configured(zk, "topics/t", {"min.insync.replicas": "1"})
     await put_topic(zk, "t", {0: (3, 2)})
     await eventually(lambda: here.cluster.topic_configs.get("t") == {"min.insync.replicas": "1"})
