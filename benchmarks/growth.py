@@ -16,6 +16,8 @@ from kafka_reassign_rpc.support.slices import pieces
 SIZES = (10_000, 50_000, 100_000, 200_000)
 PER_TOPIC = 1_000
 PER_REQUEST = 10_000
+WHOLE = 100_000
+"""Of so many partitions everything also moves in one request."""
 REPLICAS = 3
 BYTES = 10_000
 ROUNDS = 3
@@ -24,6 +26,10 @@ HEAD = (
     "partitions", "failover", "of linear", "Alters answered", "of linear", "all moved", "of linear",
     "longest wait of others", "resident", "at most",
 )  # fmt: skip
+
+
+WHOLE_HEAD = ("", "answered", "goal", "all moved", "longest wait of others", "goal")
+WHOLE_GOALS = ("5.00 s", "40.0 ms")
 
 
 class Size(NamedTuple):
@@ -36,6 +42,7 @@ class Size(NamedTuple):
     worst: float
     resident: float
     highest: float
+    whole: tuple[Round, ...] = ()
 
 
 async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
@@ -44,7 +51,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
         async with Cluster(zookeeper, f"growth-{partitions}", directory) as cluster:
             sizes.append(await _measure(cluster, spread(partitions, partitions // PER_TOPIC, "t"), partitions))
         print(f"  growth: {sizes[-1]}", flush=True)
-    return show(
+    table = show(
         f"growth: {REPLICAS} replicas, one of them moves; everything moves in requests of {PER_REQUEST:,}",
         HEAD,
         [_row(size, sizes[0]) for size in sizes],
@@ -53,6 +60,9 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
             "failover: from the election to the first answer; of linear: over the first row times the partitions",
         ],
     )
+    whole = [_whole_row(size) for size in sizes if size.whole]
+    notes = ["medians, and the longest wait of all rounds"]
+    return table + (show("one request for everything", WHOLE_HEAD, whole, notes) if whole else "")
 
 
 async def _measure(cluster: Cluster, topics: Mapping[str, int], partitions: int) -> Size:
@@ -65,20 +75,26 @@ async def _measure(cluster: Cluster, topics: Mapping[str, int], partitions: int)
         controller = standby
         await cluster.shown(topics)
     resident = controller.mebibytes("VmRSS")
-    rounds = [
-        await asyncio.to_thread(_move_everything, controller.address, topics, back=number % 2 == 1)
-        for number in range(ROUNDS + 1)
-    ][1:]
+    rounds = await _rounds(controller.address, topics, PER_REQUEST)
     answered, moved = (middle([getattr(one, name) for one in rounds]) or 0.0 for name in ("answered", "moved"))
     worst = max(one.worst for one in rounds)
     highest = controller.mebibytes("VmHWM")
-    return Size(partitions, middle(failovers) or 0.0, answered, moved, worst, resident, highest)
+    whole = tuple(await _rounds(controller.address, topics, partitions)) if partitions == WHOLE else ()
+    return Size(partitions, middle(failovers) or 0.0, answered, moved, worst, resident, highest, whole)
 
 
-def _move_everything(address: Address, topics: Mapping[str, int], *, back: bool) -> Round:
+async def _rounds(address: Address, topics: Mapping[str, int], per_request: int) -> list[Round]:
+    """An even number of rounds, so that everything is at home again; the first does not count."""
+    return [
+        await asyncio.to_thread(_move_everything, address, topics, per_request, back=number % 2 == 1)
+        for number in range(ROUNDS + 1)
+    ][1:]
+
+
+def _move_everything(address: Address, topics: Mapping[str, int], per_request: int, *, back: bool) -> Round:
     requests = [
         frames.alter({name: topics[name] for name in names}, REPLICAS, back=back)
-        for names in pieces(list(topics), PER_REQUEST // PER_TOPIC)
+        for names in pieces(list(topics), per_request // PER_TOPIC)
     ]
     return one_round(address, requests, sum(topics.values()), BOUND_S)
 
@@ -96,3 +112,9 @@ def _row(size: Size, first: Size) -> tuple[str, ...]:
         f"{size.resident:.0f} MiB",
         f"{size.highest:.0f} MiB",
     )
+
+
+def _whole_row(size: Size) -> tuple[str, ...]:
+    answered, moved = (duration(middle([getattr(one, name) for one in size.whole])) for name in ("answered", "moved"))
+    worst = duration(max(one.worst for one in size.whole))
+    return (f"{size.partitions:,} partitions", answered, WHOLE_GOALS[0], moved, worst, WHOLE_GOALS[1])
