@@ -202,7 +202,7 @@ async def test_sv_6_what_a_client_does_not_read_counts_and_its_connection_is_clo
     """Large requests of others wait until there is room; small ones are answered meanwhile."""
     large = largest_frame(3, 9, ("topics",), 20_000)
     async with (
-        server_with_large_answers(queued_max_request_bytes=200_000, slow_frame_ms=500) as server,
+        server_with_large_answers(queued_max_request_bytes=200_000, slow_frame_ms=3000) as server,
         connected(address(server), receive_buffer=4096) as silent,
         connected(address(server)) as patient,
         connected(address(server)) as other,
