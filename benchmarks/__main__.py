@@ -35,6 +35,8 @@ from tests.stock.jars import BROKER_VERSION, JarsUnavailable, jars
 
 _ZOOKEEPER_JVM = ("-XX:+UseSerialGC", "-XX:-UsePerfData")
 """ZooKeeper works for minutes here: it may compile everything, as a real one does."""
+_ZOOKEEPER_HEAP_MB = 2048
+"""It holds the znodes of several hundred thousand partitions."""
 
 BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "acls": acls.run,
@@ -80,7 +82,8 @@ async def _run(which: list[str], *, quick: bool) -> None:
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True)
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as name:
         directory = Path(name)
-        async with EmbeddedZooKeeper(directory / "zookeeper", jvm=_ZOOKEEPER_JVM) as zookeeper:
+        where = directory / "zookeeper"
+        async with EmbeddedZooKeeper(where, heap_mb=_ZOOKEEPER_HEAP_MB, jvm=_ZOOKEEPER_JVM) as zookeeper:
             for benchmark in which:
                 print(await BENCHMARKS[benchmark](zookeeper.address, directory, quick=quick), flush=True)
 
