@@ -3,7 +3,8 @@
 import asyncio
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,9 @@ METADATA_VERSION = 10
 """The first one with topic ids; brokers of 2.8 know it."""
 
 Name = tuple[str, int]
+
+NOTICED_S = 10.0
+"""At most so long after a broker's return a controller notices it."""
 
 _PARTITION_DIR = re.compile(r"(.+)-(\d+)(\.[0-9a-f]{32}-future)?")
 _DECISIONS = (
@@ -171,7 +175,7 @@ async def read_all(
     nodes: Mapping[int, Address],
     log_dirs: Mapping[int, Iterable[Path]],
     absences: Iterable[Absence] = (),
-    events: Iterable[Path] = (),
+    events: Collection[Path] = (),
     broker_logs: Mapping[int, Path] | None = None,
 ) -> Facts:
     """All facts. Raises OSError for a node that does not answer, ZkError."""
@@ -183,7 +187,7 @@ async def read_all(
         throttles=await _throttles(zk),
         views={node: view_of(answer) for node, answer in zip(nodes, answers, strict=True)},
         held=await asyncio.to_thread(held_in, log_dirs),
-        absences=tuple(absences),
+        absences=await asyncio.to_thread(until_noticed, absences, events),
         assigned=(
             *await asyncio.to_thread(assigned_in, events),
             *await asyncio.to_thread(assigned_by_stock, (broker_logs or {}).values()),
@@ -256,19 +260,42 @@ def held_in(log_dirs: Mapping[int, Iterable[Path]]) -> tuple[Held, ...]:
 
 
 def assigned_in(events: Iterable[Path]) -> tuple[Assigned, ...]:
-    """What these files of events tell of replicas. A server that is killed leaves half a line."""
+    """What these files of events tell of replicas."""
     found = []
-    for path in events:
+    for event in _events(events):
+        at = event["at"] / 1000
+        if event["event"] == catalogue.TOPIC_DELETED:
+            found.append(Assigned(event["topic"], frozenset(), at))
+        elif event["event"] in _DECISIONS:
+            name = f"{event['topic']}-{event['partition']}"
+            found.append(Assigned(name, frozenset(event["replicas"]), at))
+    return tuple(found)
+
+
+def _events(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    """The events in these files. A server that is killed leaves half a line."""
+    for path in files:
         for line in path.read_text().splitlines():
             with suppress(ValueError):
-                event = json.loads(line)
-                at = event["at"] / 1000
-                if event["event"] == catalogue.TOPIC_DELETED:
-                    found.append(Assigned(event["topic"], frozenset(), at))
-                elif event["event"] in _DECISIONS:
-                    name = f"{event['topic']}-{event['partition']}"
-                    found.append(Assigned(name, frozenset(event["replicas"]), at))
-    return tuple(found)
+                yield json.loads(line)
+
+
+def until_noticed(absences: Iterable[Absence], events: Iterable[Path]) -> tuple[Absence, ...]:
+    """These absences, each to the moment at which a controller of ours noticed that the broker was back.
+
+    Until then it takes the broker for absent, as long as it may have been registered: on a busy machine for seconds.
+    """
+    returned: defaultdict[int, list[float]] = defaultdict(list)
+    for event in _events(events):
+        if event["event"] == catalogue.BROKER_RETURNED:
+            returned[event["broker"]].append(event["at"] / 1000)
+
+    def noticed(one: Absence) -> Absence:
+        last = one.end + NOTICED_S
+        times = [at for at in returned[one.broker] if one.begin <= at <= last]
+        return replace(one, end=max(one.end, min(times, default=one.end)))
+
+    return tuple(map(noticed, absences))
 
 
 def assigned_by_stock(logs: Iterable[Path]) -> tuple[Assigned, ...]:
