@@ -38,6 +38,7 @@ A, B, C = (move(0, (1, 2), (1, 3)), move(1, (1, 2), (1, 4)), move(2, (5, 2), (5,
         ([A, B, C], BatchLimits(bytes_per_batch=2), [[0, 2], [1]]),
         ([move(0, (1, 2), (3, 4), size=50), B], BatchLimits(bytes_per_batch=10), [[0], [1]]),
         ([A._replace(priority=0), B._replace(priority=1), C], BatchLimits(), [[0], [1], [2]]),
+        ([move(n, (1, 2), (1, 3), size=2**63) for n in range(2)], BatchLimits(bytes_per_batch=2**63), [[0], [1]]),
         ([move(n, (1, 2), (2, 1)) for n in range(3)], BatchLimits(moves_per_broker=1, bytes_per_broker=1), [[0, 1, 2]]),
     ],
 )

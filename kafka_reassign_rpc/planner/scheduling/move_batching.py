@@ -20,11 +20,12 @@ import numpy.typing as npt
 
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove, sender_and_receivers
+from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints
 
 _OPEN_BATCHES = 32
 """A window ends with the move by which it needs more batches."""
 
-_Counts = npt.NDArray[np.int64]
+_ROW_MORE = (0, 1), (0, 0)
 
 
 class _Link(NamedTuple):
@@ -145,10 +146,10 @@ class _Packing:
         brokers = sorted({link.broker for link in links})
         self._broker = {broker: column for column, broker in enumerate(brokers)}
         self._rates = np.array([float(network.rate(link.broker)) for link in links])
-        self._bytes_of: _Counts = np.zeros((batches, len(links)), np.int64)
-        self._moves_of: _Counts = np.zeros((batches, len(brokers)), np.int64)
-        self._bytes: _Counts = np.zeros(batches, np.int64)
-        self._count: _Counts = np.zeros(batches, np.int64)
+        self._bytes_of = np.zeros((batches, len(links)))
+        self._moves_of: Ints = np.zeros((batches, len(brokers)), np.intp)
+        self._bytes = np.zeros(batches)
+        self._count: Ints = np.zeros(batches, np.intp)
         self._seconds = np.zeros(batches)
 
     def add(self, move: PlannedMove) -> None:
@@ -156,7 +157,7 @@ class _Packing:
         links = _links(move)
         columns = [self._column[link] for link in links]
         brokers = [self._broker[link.broker] for link in links]
-        amounts = np.array([*links.values()], np.int64)
+        amounts = np.array([*links.values()], np.float64)
         sums = self._bytes_of[:, columns] + amounts
         room = self._room(move, brokers, sums)
         if not room.any():
@@ -172,7 +173,7 @@ class _Packing:
         self._count[place] += 1
         self._seconds[place] = max(self._seconds[place], ends[place])
 
-    def _room(self, move: PlannedMove, brokers: list[int], sums: _Counts) -> npt.NDArray[np.bool_]:
+    def _room(self, move: PlannedMove, brokers: list[int], sums: Floats) -> npt.NDArray[np.bool_]:
         limits = self._limits
         room: npt.NDArray[np.bool_] = self._count < limits.moves_per_batch
         if limits.moves_per_broker >= 0:
@@ -187,8 +188,8 @@ class _Packing:
     def _open(self) -> None:
         """One batch more."""
         self.moves.append([])
-        self._bytes_of, self._moves_of = (np.pad(one, ((0, 1), (0, 0))) for one in (self._bytes_of, self._moves_of))
-        self._bytes, self._count = np.append(self._bytes, 0), np.append(self._count, 0)
+        self._bytes_of, self._moves_of = np.pad(self._bytes_of, _ROW_MORE), np.pad(self._moves_of, _ROW_MORE)
+        self._bytes, self._count = np.append(self._bytes, 0.0), np.append(self._count, 0)
         self._seconds = np.append(self._seconds, 0.0)
 
 
