@@ -170,12 +170,15 @@ def _is_stray_of_an_absence(held: Held, facts: Facts) -> bool:
 
     A broker that was frozen goes on with what it led: its coordinator may write to the log afterwards. Where no event
     tells of the drop (a stock controller made it, or a server was killed before it wrote the event), the broker must
-    have been away after the last record was written, and have stopped writing because of that.
+    have been away after the last record was written, and have stopped writing because of that; or it was away when the
+    last move began of which anybody tells.
     """
     dropped = _dropped_at(held, facts.assigned)
+    begun = max((one.at for one in facts.assigned if one.name == held.name), default=-1.0)
     for one in facts.absences:
         if one.broker == held.broker:
-            if dropped is None and one.begin - QUIET_S <= held.written < one.end:
+            stopped = held.written < one.end and (one.begin - QUIET_S <= held.written or one.begin <= begun <= one.end)
+            if dropped is None and stopped:
                 return True
             if dropped is not None and one.begin - UNTOLD_S <= dropped <= one.end:
                 return True

@@ -148,6 +148,10 @@ def test_sv_4_where_nobody_has_noted_the_drop_the_broker_was_away_soon_after_the
     assert strays(Absence(3, 90, 110)) == []
     assert strays(Absence(3, 50, 60)) != []
     assert strays(Absence(3, 101 + checks.QUIET_S, 300)) != []
+    begun = (Assigned("t-0", ADDED, 350),)
+    assert strays(Absence(3, 340, 360), assigned=begun) == [], "nothing was written, and nobody told the move's end"
+    assert strays(Absence(3, 360, 370), assigned=begun) != []
+    assert strays(Absence(3, 330, 340), assigned=begun) != []
     killed_early = replace(STRAY, name="t-9", topic_id=None)
     assert strays(Absence(3, 101, 110), held=killed_early) == [], "before it noted the id"
 
