@@ -69,11 +69,9 @@ class MoveBatch(msgspec.Struct):
     def add(self, move: PlannedMove) -> None:
         self.moves.append(move)
         self.bytes += move.bytes
-        sender, receivers, each = sender_and_receivers(move)
-        for broker in receivers:
-            self.received[broker] = self.received.get(broker, 0) + each
-        if receivers and sender >= 0:
-            self.sent[sender] = self.sent.get(sender, 0) + move.bytes
+        for link, amount in _links(move).items():
+            of = self.sent if link.sends else self.received
+            of[link.broker] = of.get(link.broker, 0) + amount
 
 
 def into_batches(moves: Iterable[PlannedMove], limits: BatchLimits, network: NetworkLimits) -> Iterator[MoveBatch]:

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE, partition_key, random_bits
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
-from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable, time_bound
+from kafka_reassign_rpc.planner.scheduling.copy_table import CopyArrays, CopyTable, time_bound
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits, into_batches
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import soonest_caps
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
@@ -54,31 +54,32 @@ class _Search:
         self, moves: list[PlannedMove], network: NetworkLimits, limits: BatchLimits, caps: Caps, chooses_cap: bool
     ) -> None:
         self._moves, self._network, self._limits = moves, network, limits
-        copies = self._table(moves).arrays()
-        self._bound = time_bound(copies, network).seconds
-        self._caps = soonest_caps(copies, network, caps) if chooses_cap else caps
+        self._copies = self._copies_of(moves)
+        self._bound = time_bound(self._copies, network).seconds
+        self._caps = soonest_caps(self._copies, network, caps) if chooses_cap else caps
 
     def soonest(self) -> list[PlannedMove]:
         """The order that is done soonest of those that are tried."""
         count = len(self._moves)
         places = [place / count for place in range(count)]
-        best, least = self._moves, self._seconds(self._moves)
+        best, least = self._moves, self._seconds(self._copies)
         for turn in range(min(_MOST_TRIES, _MOVES_SIMULATED // max(1, count))):
             if least <= GOOD * self._bound:
                 break
             shifted = [place + self._shift(move, turn) for place, move in zip(places, self._moves, strict=True)]
             order = sorted(range(count), key=lambda one: (self._moves[one].priority, shifted[one], one))
             tried = [self._moves[one] for one in order]
-            seconds = self._seconds(tried)
+            seconds = self._seconds(self._copies_of(tried))
             if seconds < least:
                 best, least, places = tried, seconds, shifted
         return best
 
-    def _seconds(self, moves: list[PlannedMove]) -> float:
-        return simulate(self._table(moves).arrays(), self._network, self._caps).seconds
+    def _seconds(self, copies: CopyArrays) -> float:
+        return simulate(copies, self._network, self._caps).seconds
 
-    def _table(self, moves: list[PlannedMove]) -> CopyTable:
-        return CopyTable(move for batch in into_batches(moves, self._limits, self._network) for move in batch.moves)
+    def _copies_of(self, moves: list[PlannedMove]) -> CopyArrays:
+        batches = into_batches(moves, self._limits, self._network)
+        return CopyTable(move for batch in batches for move in batch.moves).arrays()
 
     @staticmethod
     def _shift(move: PlannedMove, turn: int) -> float:
