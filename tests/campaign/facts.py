@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -175,21 +175,22 @@ async def read_all(
     nodes: Mapping[int, Address],
     log_dirs: Mapping[int, Iterable[Path]],
     absences: Iterable[Absence] = (),
-    events: Collection[Path] = (),
+    events: Iterable[Path] = (),
     broker_logs: Mapping[int, Path] | None = None,
 ) -> Facts:
     """All facts. Raises OSError for a node that does not answer, ZkError."""
     seen = await read_states(zk)
     answers = await asyncio.gather(*(ask(address, _everything(), METADATA_VERSION) for address in nodes.values()))
+    told = await asyncio.to_thread(events_in, events)
     return replace(
         seen,
         leftovers=tuple(await _leftovers(zk, seen.topics)),
         throttles=await _throttles(zk),
         views={node: view_of(answer) for node, answer in zip(nodes, answers, strict=True)},
         held=await asyncio.to_thread(held_in, log_dirs),
-        absences=await asyncio.to_thread(until_noticed, absences, events),
+        absences=until_noticed(absences, told),
         assigned=(
-            *await asyncio.to_thread(assigned_in, events),
+            *assigned_in(told),
             *await asyncio.to_thread(assigned_by_stock, (broker_logs or {}).values()),
         ),
         untold=await asyncio.to_thread(untold_ends, (broker_logs or {}).values()),
@@ -259,10 +260,20 @@ def held_in(log_dirs: Mapping[int, Iterable[Path]]) -> tuple[Held, ...]:
     )
 
 
-def assigned_in(events: Iterable[Path]) -> tuple[Assigned, ...]:
-    """What these files of events tell of replicas."""
+def events_in(files: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
+    """The events in these files. A server that is killed leaves half a line."""
     found = []
-    for event in _events(events):
+    for path in files:
+        for line in path.read_text().splitlines():
+            with suppress(ValueError):
+                found.append(json.loads(line))
+    return tuple(found)
+
+
+def assigned_in(events: Iterable[Mapping[str, Any]]) -> tuple[Assigned, ...]:
+    """What events tell of replicas."""
+    found = []
+    for event in events:
         at = event["at"] / 1000
         if event["event"] == catalogue.TOPIC_DELETED:
             found.append(Assigned(event["topic"], frozenset(), at))
@@ -272,21 +283,13 @@ def assigned_in(events: Iterable[Path]) -> tuple[Assigned, ...]:
     return tuple(found)
 
 
-def _events(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    """The events in these files. A server that is killed leaves half a line."""
-    for path in files:
-        for line in path.read_text().splitlines():
-            with suppress(ValueError):
-                yield json.loads(line)
-
-
-def until_noticed(absences: Iterable[Absence], events: Iterable[Path]) -> tuple[Absence, ...]:
+def until_noticed(absences: Iterable[Absence], events: Iterable[Mapping[str, Any]]) -> tuple[Absence, ...]:
     """These absences, each to the moment at which a controller of ours noticed that the broker was back.
 
     Until then it takes the broker for absent, as long as it may have been registered: on a busy machine for seconds.
     """
     returned: defaultdict[int, list[float]] = defaultdict(list)
-    for event in _events(events):
+    for event in events:
         if event["event"] == catalogue.BROKER_RETURNED:
             returned[event["broker"]].append(event["at"] / 1000)
 

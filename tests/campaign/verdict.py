@@ -112,7 +112,7 @@ async def _facts(site: Site) -> Facts:
     nodes = {broker.id: address_of(broker.address) for broker in site.brokers.values()}
     nodes |= {SERVER_IDS[name]: site.cluster.address(name) for name in SERVER_IDS}
     log_dirs = {broker: site.log_dirs(broker) for broker in site.brokers}
-    events = [*site.directory.glob("events-*/events-*.jsonl")]
+    events = site.directory.glob("events-*/events-*.jsonl")
     return await read_all(site.zk, nodes, log_dirs, site.absences, events, site.broker_logs)
 
 

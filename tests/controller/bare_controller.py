@@ -100,16 +100,15 @@ async def put_topic(
     assignments = {index: (replicas, (), ()) for index, replicas in partitions.items()}
     data = json.loads(znode_contents.encode_topic(topic_id, assignments))
     states = {index: znode_contents.encode_state(replicas[0], 3, replicas, 1) for index, replicas in partitions.items()}
-    await zk.multi(list(topic_creates(name, json.dumps(data | extra).encode(), states)))
+    await zk.multi(topic_creates(name, json.dumps(data | extra).encode(), states))
 
 
-def topic_creates(name: str, data: bytes, states: Mapping[int, bytes]) -> Iterator[Create]:
+def topic_creates(name: str, data: bytes, states: Mapping[int, bytes]) -> list[Create]:
     """The operations that create a topic's znodes, the states of its partitions among them."""
-    yield Create(znode_paths.topic(name), data)
-    yield Create(znode_paths.partitions(name))
+    creates = [Create(znode_paths.topic(name), data), Create(znode_paths.partitions(name))]
     for index, state in states.items():
-        yield Create(znode_paths.partition(name, index))
-        yield Create(znode_paths.partition_state(name, index), state)
+        creates += [Create(znode_paths.partition(name, index)), Create(znode_paths.partition_state(name, index), state)]
+    return creates
 
 
 class BareController:

@@ -14,9 +14,8 @@ from kafka_reassign_rpc.controller.lifecycle.server_registration import BrokerId
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.protocol.messages import MetadataRequest
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
-from kafka_reassign_rpc.zookeeper.operations import Create
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import TOPIC_ID, register, state_json, topic_json
+from tests.controller.bare_controller import TOPIC_ID, register, state_json, topic_creates, topic_json
 from tests.controller.cluster import LISTENERS
 from tests.waiting import eventually
 
@@ -38,14 +37,8 @@ async def put(zk: ZooKeeper, name: str, replicas: Sequence[int], *, isr: Sequenc
     """A topic that has had a leader, at once: a server never sees it without its state."""
     state = znode_contents.encode_state(leader, 4, tuple(isr), 1)
     await zk.ensure_path(znode_paths.TOPICS)
-    await zk.multi(
-        [
-            Create(znode_paths.topic(name), znode_contents.encode_topic(TOPIC_ID, {0: (tuple(replicas), (), ())})),
-            Create(znode_paths.partitions(name), b""),
-            Create(znode_paths.partition(name, 0), b""),
-            Create(znode_paths.partition_state(name, 0), state),
-        ]
-    )
+    topic = znode_contents.encode_topic(TOPIC_ID, {0: (tuple(replicas), (), ())})
+    await zk.multi(topic_creates(name, topic, {0: state}))
 
 
 async def contents(zk: ZooKeeper) -> tuple[Any, Any]:

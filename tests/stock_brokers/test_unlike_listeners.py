@@ -17,6 +17,7 @@ from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import MetadataRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import batch
 from tests.faults.cluster import Address, Cluster, address_of, ask, metadata
 from tests.fork_server import KAFKA_REASSIGN, output_of
 from tests.preflight.command import every_znode, run
@@ -246,8 +247,7 @@ async def test_sv_4_the_election_tool_lets_first_replicas_lead_again_whose_order
     await unlike.create("restored", {0: (1, 2), 1: (2, 3), 2: (3, 1)})
 
     def file(name: str, *replicas: Replicas) -> str:
-        entries = [{"topic": "restored", "partition": i, "replicas": [*to]} for i, to in enumerate(replicas)]
-        (tmp_path / name).write_text(json.dumps({"version": 1, "partitions": entries}))
+        (tmp_path / name).write_bytes(batch({("restored", index): to for index, to in enumerate(replicas)}))
         return str(tmp_path / name)
 
     before = file("before.json", (1, 2), (2, 3), (3, 1))

@@ -58,7 +58,7 @@ async def test_sv_10_the_config_of_a_topic_that_a_broker_creates_holds_from_its_
     await configured(zk, "topics/__transaction_state", FORBIDDEN)
     state = znode_contents.encode_state(1, 3, (1,), 1)  # only 1, which is gone, is in sync
     topic = znode_contents.encode_topic(None, {0: ((1, 2, 3), (), ())})
-    await zk.multi(list(topic_creates("__transaction_state", topic, {0: state})))
+    await zk.multi(topic_creates("__transaction_state", topic, {0: state}))
     await eventually(lambda: "__transaction_state" in here.cluster.topics)
     assert here.cluster.topic_configs["__transaction_state"] == FORBIDDEN
     assert not allows_unclean(here.cluster, "__transaction_state")
