@@ -129,8 +129,14 @@ def pytest_runtest_makereport(
     """A test that fails shows the logs of its processes: a failure that comes once a month is not seen again."""
     report = yield
     if report.failed:
+        second_attempts.failed(item)
         report.sections += [(f"log of {name}", text) for name, text in logs_of_processes().items()]
     return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    second_attempts.end_fixtures(item)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -1,8 +1,9 @@
 """Second attempts in CI: foreign software is not always in time.
 
-With CI=true a failed test that may start processes runs once more, as in Kafka's own builds. A test that fails twice
-fails. So does a run with more than MOST_RERUNS second attempts: something is wrong then. The end of the run shows every
-first failure, with the logs of its processes: each is a race to be found, in a test or in the server.
+With CI=true a failed test that may start processes runs once more, as in Kafka's own builds. Its module's fixtures
+begin anew for that: what the first attempt left in a cluster would fail the second one. A test that fails twice fails.
+So does a run with more than MOST_RERUNS second attempts: something is wrong then. The end of the run shows every first
+failure, with the logs of its processes: each is a race to be found, in a test or in the server.
 """
 
 import os
@@ -13,6 +14,7 @@ import pytest
 PURE = ("tests/api", "tests/core", "tests/planner", "tests/properties", "tests/protocol")
 """These start no process: they do the same each time."""
 MOST_RERUNS = 5
+_FAILED = pytest.StashKey[bool]()
 
 
 def allow(items: Iterable[pytest.Item]) -> None:
@@ -21,6 +23,19 @@ def allow(items: Iterable[pytest.Item]) -> None:
         for item in items:
             if not item.nodeid.startswith(PURE):
                 item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def end_fixtures(item: pytest.Item) -> None:
+    """After a first attempt that failed: end all fixtures but those of the whole run. pytest-rerunfailures, whose turn
+    comes next, would keep those of the module.
+    """
+    if item.stash.get(_FAILED, False) and item.get_closest_marker("flaky") and attempt(item) == 1:
+        item.session._setupstate.teardown_exact(item.session)  # type: ignore[arg-type]
+
+
+def failed(item: pytest.Item) -> None:
+    """Note that the attempt that is under way has failed."""
+    item.stash[_FAILED] = True
 
 
 def attempt(item: pytest.Item) -> int:

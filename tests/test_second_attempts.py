@@ -12,7 +12,7 @@ from tests.second_attempts import MOST_RERUNS
 ROOT = Path(__file__).parents[1]
 CONFTEST = """
 from tests import second_attempts
-from tests.conftest import pytest_sessionfinish
+from tests.conftest import pytest_runtest_makereport, pytest_runtest_teardown, pytest_sessionfinish
 
 def pytest_collection_modifyitems(items):
     second_attempts.allow(items)
@@ -28,9 +28,41 @@ def test_that_is_in_time_the_second_time(number, request):
 """
 
 
-def run(directory: Path, *, count: int, passes_at: int = 2, ci: str = "true") -> subprocess.CompletedProcess[str]:
+WITH_FIXTURES = """
+import itertools
+import pytest
+
+runs, modules, left = itertools.count(1), itertools.count(1), []
+
+@pytest.fixture(scope="session")
+def of_the_run():
+    return next(runs)
+
+@pytest.fixture(scope="module")
+def of_the_module(of_the_run):
+    number = next(modules)
+    yield number
+    left.append(number)
+
+def test_before(of_the_module):
+    assert of_the_module == 1
+
+def test_that_passes_on_a_fresh_module(of_the_run, of_the_module):
+    assert (of_the_run, of_the_module, left) == (1, 2, [1])
+
+def test_after(of_the_run, of_the_module):
+    assert (of_the_run, of_the_module, left) == (1, 2, [1])
+
+def test_after_that(of_the_module):
+    assert of_the_module == 2
+"""
+
+
+def run(
+    directory: Path, *, count: int = 0, passes_at: int = 2, ci: str = "true", tests: str = TESTS
+) -> subprocess.CompletedProcess[str]:
     directory.joinpath("conftest.py").write_text(CONFTEST)
-    directory.joinpath("test_some.py").write_text(TESTS.format(count=count, passes_at=passes_at))
+    directory.joinpath("test_some.py").write_text(tests.format(count=count, passes_at=passes_at))
     options = ("-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "--rootdir", str(directory))
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment = {**inherited, "CI": ci, "PYTHONPATH": str(ROOT)}
@@ -45,6 +77,12 @@ def test_in_ci_a_test_may_fail_once_and_the_end_of_the_run_shows_why(tmp_path: P
     assert "failed at the first attempt: test_some.py::test_that_is_in_time_the_second_time[4]" in result.stdout
     assert "assert 1 == 2" in result.stdout
     assert "what was seen of number 4" in result.stdout
+
+
+def test_a_second_attempt_has_fresh_fixtures_but_for_those_of_the_whole_run(tmp_path: Path) -> None:
+    result = run(tmp_path, tests=WITH_FIXTURES)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "4 passed, 1 rerun" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ PARTITION_BYTES = 500_000
 """Of each partition before it moves: many fetches of the brokers' `replica.fetch.max.bytes`."""
 
 STALLS_SOON = ("--reassignment-progress-interval-ms", "500", "--reassignment-stall-timeout-ms", "1000")
+OUTLIVES_PAUSES = ("--zookeeper-session-timeout-ms", "12000")
+"""Where ZooKeeper or the server is silent for long, on a busy machine, a stock broker would take the controllership."""
 
 Name = tuple[str, int]
 Replicas = tuple[int, ...]
@@ -49,7 +51,7 @@ class MixedCluster:
 
     async def serve(self, name: str, *options: str) -> None:
         """Start our server of that name; returns once it is the controller and all brokers know it."""
-        await self.cluster.server(name, *STALLS_SOON, *options)
+        await self.cluster.server(name, *STALLS_SOON, *OUTLIVES_PAUSES, *options)
         await self.cluster.controlled_by(name, within=60)
         self.server = name
         await eventually(self._is_known, within=60)

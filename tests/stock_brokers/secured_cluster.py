@@ -25,7 +25,7 @@ from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.tools import Output
 from tests.waiting import eventually
 
-from .mixed_cluster import controller
+from .mixed_cluster import OUTLIVES_PAUSES, controller
 from .zookeeper_users import SECRET, zookeeper_users
 
 STORE_SECRET = "store secret"
@@ -95,7 +95,7 @@ class Secured:
             *("--kafka-config", str(self.directory / "1" / "server.properties")),
             *("--java-security-auth-login-config", str(self.directory / "jaas.conf")),
             *("--listeners", listeners or f"{self.inter_broker}://127.0.0.1:0"),
-            *("--zookeeper-session-timeout-ms", "10000"),
+            *OUTLIVES_PAUSES,
             *("--event-log-dir", str(self.directory / f"events-{name}"), *options),
         )
 

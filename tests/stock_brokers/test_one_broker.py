@@ -28,7 +28,7 @@ from tests.stock.jars import BROKER_VERSION, classpath, require
 from tests.stock.tools import Output, Tools
 from tests.waiting import eventually
 
-from .mixed_cluster import controller
+from .mixed_cluster import OUTLIVES_PAUSES, controller
 
 pytestmark = [
     pytest.mark.stock,
@@ -99,7 +99,7 @@ async def test_sv_3_the_controllership_of_a_stock_broker_is_taken_as_the_setting
         assert await cluster.epoch() == before
     assert await cluster.servers["vacant"].stop() == 0
 
-    await cluster.server("always", "--controller-takeover", "always")
+    await cluster.server("always", "--controller-takeover", "always", *OUTLIVES_PAUSES)
     await eventually(lambda: stock.is_controlled_by(1000), within=60)
     assert await cluster.epoch() == before + 1
     await stock.broker.wait_for_line(re.compile(rb"\[Controller id=1\] Resigned"))

@@ -160,7 +160,7 @@ async def test_236_7_and_236_8_the_queue_and_a_request_are_taken_up_while_others
 async def test_236_11_a_lease_throttles_stock_brokers_and_what_stood_before_comes_back(mixed: MixedCluster) -> None:
     await mixed.create("leased", {0: (1, 2)}, held=True)
     before = await mixed.cluster.throttles()
-    assert await mixed.cluster.alter("a", {("leased", 0): (3, 2)}, throttle=500_000) == {("leased", 0): 0}
+    assert await mixed.cluster.alter(mixed.server, {("leased", 0): (3, 2)}, throttle=500_000) == {("leased", 0): 0}
     during = await mixed.cluster.throttles()
     assert set(during["topics/leased"]["leader.replication.throttled.replicas"].split(",")) == {"0:1", "0:2"}
     assert during["brokers/1"]["leader.replication.throttled.rate"] == "500000"
@@ -196,7 +196,7 @@ async def test_sv_3_what_moves_when_our_server_is_killed_is_carried_on_by_stock_
         await mixed.start({("inherited", 0): (3, 2)})
         await mixed.submit({("inherited", 1): (3, 1)})
         await eventually(lambda: mixed.has_begun(("inherited", 1)))
-        await mixed.cluster.servers["a"].kill()
+        await mixed.cluster.servers[mixed.server].kill()
         await eventually(mixed.stock_controls, within=60)
         await mixed.serve("b")
         assert await mixed.moving() == {("inherited", 0), ("inherited", 1)}
@@ -210,7 +210,7 @@ async def test_455_9_a_stock_broker_takes_over_and_we_take_over_from_it(mixed: M
     await mixed.create("kept", {0: (2, 1)}, held=True)
     async with mixed.load("ended", 1), mixed.load("kept", 1):
         await mixed.start({("ended", 0): (3, 2), ("kept", 0): (3, 1)})
-        await mixed.cluster.servers["b"].stop()
+        await mixed.cluster.servers[mixed.server].stop()
         await eventually(mixed.stock_controls, within=60)
         await mixed.release("ended")
 

@@ -56,7 +56,7 @@ async def mixed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mixed
         await stock.start()
         cluster = Cluster(group, zk, zookeeper.address, directory)
         mixed = MixedCluster(stock, cluster)
-        await mixed.serve("a", "--zookeeper-session-timeout-ms", "18000")
+        await mixed.serve("a")
         yield mixed
 
 

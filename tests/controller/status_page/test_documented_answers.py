@@ -1,8 +1,7 @@
 """What a real server answers below /api/v1 is what docs/status-api.schema.json says, field by field."""
 
-from asyncio import gather
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -70,9 +69,10 @@ async def streams_are_documented(api: Documented) -> None:
 
 
 async def one_stream_more_is_refused(api: Documented) -> None:
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        url = f"http://{api.address}/api/v1/stream"
-        await gather(*(session.get(url) for _ in range(MOST_VIEWERS)))
+    async with AsyncExitStack() as open_streams:
+        session = await open_streams.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
+        for _ in range(MOST_VIEWERS):
+            await open_streams.enter_async_context(session.get(f"http://{api.address}/api/v1/stream"))
         await api.ask("stream", 503)
 
 
