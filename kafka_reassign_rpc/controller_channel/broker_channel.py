@@ -2,6 +2,13 @@
 
 At most one request is in flight. The channel repeats what the broker has not confirmed, for as long as the broker is
 registered. It builds each request when the connection is free, from the state of the cluster at that time.
+
+Where a broker refuses a whole LeaderAndIsr, nobody knows what it has done of it. A broker whose ZooKeeper session runs
+out meanwhile keeps followers with the leader epoch of the request but without a log, or with a log and nobody who
+fetches; and it refuses each request that has such a one with that epoch again (ReplicaManager.becomeLeaderOrFollower:
+"Log for partition … is not available"). Behind a stock controller they stand still until something else changes their
+leader epoch. So the controller raises the leader epochs of what was in the request, after a pause: with them the broker
+begins these replicas anew.
 """
 
 import asyncio
@@ -30,6 +37,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     FencedLeaderEpoch,
     InconsistentTopicId,
     KafkaStorageError,
+    StaleBrokerEpoch,
     StaleControllerEpoch,
     UnknownServerError,
 )
@@ -59,6 +67,9 @@ LONGEST_BACKOFF_S = 1.0
 FIRST_REFUSAL_S = 1.0
 LONGEST_REFUSAL_S = 60.0
 """How long the channel waits before it repeats a stop that the broker has refused: a log dir may stay offline."""
+LONGEST_ANEW_S = 600.0
+"""How long it waits at most, from FIRST_REFUSAL_S on, before leader epochs are raised for what the broker has refused:
+the other replicas of these partitions begin anew as well."""
 
 METADATA_PER_REQUEST = 10_000
 """How many partitions are about as many as one request with the metadata of all has. A broker copies its whole metadata
@@ -102,6 +113,7 @@ class LogDirAnswer(NamedTuple):
 
 
 LogDirsAnswered = Callable[[Broker, Sequence[LogDirAnswer]], None]
+LeaderAndIsrRefused = Callable[[Broker, Mapping[str, Collection[int]] | None], None]
 LeaderAndIsrAnswered = Callable[[int, Mapping[str, Iterable[int]] | None], Generator[None, None, None]]
 
 
@@ -113,6 +125,8 @@ class BrokerChannel:
     log_dirs_answered  called with the broker and its replicas whose log dir has failed, or works again
     leader_and_isr_answered  called with the broker's id and the partitions of a LeaderAndIsr that it has answered, or
                        None for all of its partitions; its slices share `turn`
+    leader_and_isr_refused  called with the broker and the partitions whose leader epochs have to rise, since it has
+                       refused them, or None for all of its partitions
     turn               held while a slice of a request is built, until the next turn of the event loop: all channels
                        share it, so that requests to many brokers do not add up to one long turn
     """
@@ -128,6 +142,7 @@ class BrokerChannel:
         turn: asyncio.Lock | None = None,
         log_dirs_answered: LogDirsAnswered = lambda *_: None,
         leader_and_isr_answered: LeaderAndIsrAnswered | None = None,
+        leader_and_isr_refused: LeaderAndIsrRefused = lambda *_: None,
     ) -> None:
         self.broker = broker
         self.pending = PendingRequests()
@@ -139,6 +154,12 @@ class BrokerChannel:
         self._turn = turn or asyncio.Lock()
         self._log_dirs_answered = log_dirs_answered
         self._leader_and_isr_answered = leader_and_isr_answered
+        self._leader_and_isr_refused = leader_and_isr_refused
+        self._begun_anew: dict[str, set[int]] = {}
+        """The partitions whose leader epochs will rise, or all of the broker if `_all_anew`."""
+        self._all_anew = False
+        self._anew_s = FIRST_REFUSAL_S
+        self._anew: asyncio.TimerHandle | None = None
         self._offline: set[HostedReplica] = set()
         """Replicas reported as offline: the broker has last answered KAFKA_STORAGE_ERROR, or see `refused_in_sync`."""
         self._replaced: set[HostedReplica] = set()
@@ -163,8 +184,9 @@ class BrokerChannel:
             await self._sent.wait()
 
     async def close(self) -> None:
-        if self._retry is not None:
-            self._retry.cancel()
+        for timer in (self._retry, self._anew):
+            if timer is not None:
+                timer.cancel()
         await end(self._task)
         self._links.forget(self.broker.id)
 
@@ -301,7 +323,23 @@ class BrokerChannel:
             self._retry_later(request, dict.fromkeys(request.stops, error))
         elif error:
             self.pending.refused(request)
+            if isinstance(request, LeaderAndIsr) and error not in (StaleControllerEpoch.code, StaleBrokerEpoch.code):
+                self._begin_anew_later(request)
         return bool(error)
+
+    def _begin_anew_later(self, refused: LeaderAndIsr) -> None:
+        """Have leader epochs raised for these partitions; see the head of this file."""
+        self._all_anew |= refused.is_complete
+        for topic, indexes in refused.partitions.items():
+            self._begun_anew.setdefault(topic, set()).update(indexes)
+        if self._anew is None:
+            self._anew = asyncio.get_running_loop().call_later(self._anew_s, self._begin_anew)
+            self._anew_s = next_wait_s(self._anew_s, FIRST_REFUSAL_S, LONGEST_ANEW_S)
+
+    def _begin_anew(self) -> None:
+        partitions = None if self._all_anew else self._begun_anew
+        self._anew, self._all_anew, self._begun_anew = None, False, {}
+        self._leader_and_isr_refused(self.broker, partitions)
 
     def _lacks_rights(self) -> None:
         """The broker takes nothing from this server. All of it is repeated: somebody may add the right."""

@@ -5,7 +5,12 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import suppress
 
 from kafka_reassign_rpc.controller_channel import leader_and_isr_answers
-from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirsAnswered, Stopped
+from kafka_reassign_rpc.controller_channel.broker_channel import (
+    BrokerChannel,
+    LeaderAndIsrRefused,
+    LogDirsAnswered,
+    Stopped,
+)
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.leaders_first import LeadersFirst
@@ -31,6 +36,7 @@ class ChannelManager:
         knows_newer: Callable[[], None],
         links: BrokerLinks | None = None,
         log_dirs_answered: LogDirsAnswered = lambda *_: None,
+        leader_and_isr_refused: LeaderAndIsrRefused = lambda *_: None,
     ) -> None:
         self._cluster = cluster
         self._sender = sender
@@ -38,6 +44,7 @@ class ChannelManager:
         self._knows_newer = knows_newer
         self._links = links or BrokerLinks()
         self._log_dirs_answered = log_dirs_answered
+        self._leader_and_isr_refused = leader_and_isr_refused
         self._channels: dict[int, BrokerChannel] = {}
         self._leaders_first = LeadersFirst()
         self._stops_on_absent_brokers: dict[int, dict[TopicPartition, StopReplicaState]] = {}
@@ -67,6 +74,7 @@ class ChannelManager:
                 self._turn,
                 self._log_dirs_answered,
                 self._leader_and_isr_answered,
+                self._leader_and_isr_refused,
             )
         for channel in self._channels.values():
             channel.pending.live_brokers_changed()

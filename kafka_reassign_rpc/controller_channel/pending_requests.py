@@ -22,7 +22,8 @@ the high watermark of each partition that it has not been told of. Other request
 A request without an answer is repeated on the next connection (`restore`), with the state of that time. A StopReplica
 drops a LeaderAndIsr that was pending for the same partition. A StopReplica that the broker has refused is repeated
 later, unless the partition has been assigned to the broker again by then. (Kafka does not repeat it: the log stays
-until the broker or the controller changes.) Other requests that the broker has refused are not repeated.
+until the broker or the controller changes.) Other requests that the broker has refused are not repeated as they were:
+where it is a LeaderAndIsr, the controller raises leader epochs (see `BrokerChannel`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -242,9 +243,17 @@ class PendingRequests:
         return StopReplica(_take_map(self._stops, limit)) if self._stops else None
 
     def refused(self, request: BrokerRequest) -> None:
-        """The broker has refused the whole request. If it was a complete one, the next LeaderAndIsr has to be so."""
-        if isinstance(request, LeaderAndIsr) and request.is_complete:
-            self._knows_replicas = False
+        """The broker has refused the whole request. If it was a complete one, the next LeaderAndIsr has to be so.
+
+        What was new in it will be so in the next one that has it.
+        """
+        if isinstance(request, LeaderAndIsr):
+            if request.is_complete:
+                self._knows_replicas = False
+            for topic, indexes in request.partitions.items():
+                for index, is_new in indexes.items():
+                    if is_new and TopicPartition(topic, index) not in self._leader_and_isr:
+                        self._leader_and_isr.hold(topic, index, is_new=True)
 
     def restore(self, request: BrokerRequest) -> None:
         """Put back a request that got no answer. Newer pending requests go before it."""

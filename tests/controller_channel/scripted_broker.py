@@ -1,7 +1,7 @@
 """A broker that answers as a test tells it, and the channel to it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -38,8 +38,14 @@ RELEASES: dict[str, dict[int, int]] = {
     "3.9": {ApiKey.LEADER_AND_ISR: 7, ApiKey.STOP_REPLICA: 4, ApiKey.UPDATE_METADATA: 8},
 }
 """The highest versions that brokers of each release serve."""
-STALE_CONTROLLER_EPOCH, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, INCONSISTENT_TOPIC_ID = 11, 56, 74, 103
-CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_SERVER_ERROR = 31, -1
+NOT_LEADER_OR_FOLLOWER, STALE_CONTROLLER_EPOCH, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, INCONSISTENT_TOPIC_ID = (
+    6,
+    11,
+    56,
+    74,
+    103,
+)
+CLUSTER_AUTHORIZATION_FAILED, STALE_BROKER_EPOCH, UNKNOWN_SERVER_ERROR = 31, 77, -1
 
 
 class ScriptedBroker:
@@ -125,6 +131,11 @@ class ChannelReports:
         self.stopped: list[tuple[int, dict[TopicPartition, StopReplicaState]]] = []
         self.newer_controllers = 0
         self.log_dirs: list[list[LogDirAnswer]] = []
+        self.refused: list[Mapping[str, Collection[int]] | None] = []
+
+    def note_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
+        assert (broker.id, broker.epoch) == (3, 103)
+        self.refused.append(partitions)
 
     def note_log_dirs(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
         assert (broker.id, broker.epoch) == (3, 103)
@@ -158,6 +169,7 @@ async def connected(
         reports.note_newer_controller,
         links=links,
         log_dirs_answered=reports.note_log_dirs,
+        leader_and_isr_refused=reports.note_refused,
     )
     try:
         if up_to_date:

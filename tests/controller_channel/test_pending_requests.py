@@ -268,7 +268,7 @@ def test_sv_4_the_first_leader_and_isr_is_complete_until_the_broker_has_taken_it
     pending.refused(again)
     assert not pending, "a refused request is not repeated as it is"
     pending.leader_and_isr("t", 1, is_new=False)
-    assert drain(pending) == [LeaderAndIsr({"t": {1: False}}, is_complete=True)]
+    assert drain(pending) == [LeaderAndIsr({"t": {0: True, 1: False}}, is_complete=True)]
     pending.leader_and_isr("t", 2, is_new=False)
     assert drain(pending) == [LeaderAndIsr({"t": {2: False}})]
 

@@ -4,7 +4,9 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -12,13 +14,17 @@ from kafka.admin import KafkaAdminClient
 
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource, config_request
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch, batch_json
 from tests.faults.cluster import Cluster, address_of, ask, metadata
+from tests.processes import processes
 from tests.stock.cluster import StockBroker, StockCluster
+from tests.stock.jars import BROKER_VERSION, require
 from tests.waiting import eventually
+from tests.zookeeper.proxy import Proxy
 
 from .load import Load
 
@@ -30,6 +36,8 @@ PARTITION_BYTES = 500_000
 STALLS_SOON = ("--reassignment-progress-interval-ms", "500", "--reassignment-stall-timeout-ms", "1000")
 OUTLIVES_PAUSES = ("--zookeeper-session-timeout-ms", "12000")
 """Where ZooKeeper or the server is silent for long, on a busy machine, a stock broker would take the controllership."""
+BROKER_LOGGER = 8
+"""The kind of resource (ConfigResource.Type)."""
 
 Name = tuple[str, int]
 Replicas = tuple[int, ...]
@@ -41,13 +49,17 @@ async def controller(zk: ZooKeeper) -> int:
 
 
 class MixedCluster:
-    """Stock brokers with our servers as controllers. `server` names our server that is the controller."""
+    """Stock brokers with our servers as controllers. `server` names our server that is the controller.
+
+    links   of some brokers: the way of their connections to ZooKeeper
+    """
 
     def __init__(self, stock: StockCluster, cluster: Cluster) -> None:
         self.stock = stock
         self.cluster = cluster
         self.zk = cluster.zk
         self.server = "a"
+        self.links: dict[int, Proxy] = {}
 
     async def serve(self, name: str, *options: str) -> None:
         """Start our server of that name; returns once it is the controller and all brokers know it."""
@@ -112,6 +124,10 @@ class MixedCluster:
         """Wait until a broker has applied a config, which it does a moment after the answer."""
         pattern = re.compile(rb"entityPath: %s with config: .*%s" % (entity.encode(), config.encode()))
         await self.stock.brokers[broker].wait_for_line(pattern)
+
+    async def logs_state_changes(self, broker: int) -> None:
+        """From now on, a broker logs what each control request says of each partition."""
+        await self._configure((BROKER_LOGGER, str(broker)), {"state.change.logger": "TRACE"}, broker)
 
     def load(self, topic: str, partitions: int) -> Load:
         return Load(self.stock.bootstrap, topic, range(partitions))
@@ -216,3 +232,46 @@ class MixedCluster:
             return await self.zk.exists(path) is None
 
         await eventually(is_gone, within=60)
+
+
+@asynccontextmanager
+async def behind_our_server(
+    directory: Path,
+    brokers: Iterable[int] = BROKERS,
+    *,
+    chroot: str = "",
+    overrides: Mapping[str, str] | None = None,
+    per_broker: Mapping[int, Mapping[str, str]] | None = None,
+    versions: Mapping[int, str] | None = None,
+    links: Collection[int] = (),
+    options: Sequence[str] = (),
+) -> AsyncIterator[MixedCluster]:
+    """Stock brokers whose controller is our server `a`, after a failover from one of them.
+
+    versions    of those brokers that are not of 3.9.1
+    links       the brokers whose connections to ZooKeeper can be cut
+    options     of our server
+    """
+    versions = versions or {}
+    for version in (BROKER_VERSION, *versions.values()):
+        require(version)
+    async with AsyncExitStack() as stack:
+        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
+        if chroot:
+            async with ZooKeeper(zookeeper.address) as outside:
+                await outside.ensure_path(chroot)
+        connect = zookeeper.address + chroot
+        zk = await stack.enter_async_context(ZooKeeper(connect))
+        stock = StockCluster(connect, directory, brokers, overrides=overrides, per_broker=per_broker)
+        stack.push_async_callback(stock.kill)
+        group = await stack.enter_async_context(processes(directory))
+        mixed = MixedCluster(stock, Cluster(group, zk, connect, directory))
+        for broker, version in versions.items():
+            stock.brokers[broker].version = version
+        for broker in links:
+            mixed.links[broker] = await stack.enter_async_context(Proxy(zookeeper.address))
+            stock.brokers[broker].properties["zookeeper.connect"] = mixed.links[broker].address + chroot
+        await stock.start()
+        assert await controller(zk) in stock.brokers
+        await mixed.serve("a", *options)
+        yield mixed

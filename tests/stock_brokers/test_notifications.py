@@ -1,23 +1,18 @@
 """Stock brokers 3.9.1 that tell the controller through ZooKeeper: of a lost log dir, of ISRs that they have written."""
 
 import shutil
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import state_json
-from tests.faults.cluster import Cluster, address_of, metadata
-from tests.processes import processes
-from tests.stock.cluster import StockCluster
-from tests.stock.jars import BROKER_VERSION, require
+from tests.faults.cluster import address_of, metadata
 from tests.waiting import eventually
 
-from .mixed_cluster import MixedCluster, Name
+from .mixed_cluster import MixedCluster, Name, behind_our_server
 
 pytestmark = [pytest.mark.stock, pytest.mark.stock_live]
 
@@ -25,21 +20,10 @@ PARTITIONS = 6
 Seen = dict[int, tuple[int, list[int], list[int]]]
 
 
-@asynccontextmanager
-async def two_brokers(directory: Path, overrides: Mapping[str, str]) -> AsyncIterator[MixedCluster]:
+def two_brokers(directory: Path, overrides: Mapping[str, str]) -> AbstractAsyncContextManager[MixedCluster]:
     """Stock brokers 1 and 2, each with the log dirs `a` and `b`, whose controller is our server."""
-    require(BROKER_VERSION)
-    async with AsyncExitStack() as stack:
-        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
-        zk = await stack.enter_async_context(ZooKeeper(zookeeper.address))
-        dirs = {id_: {"log.dirs": ",".join(map(str, log_dirs(directory, id_)))} for id_ in (1, 2)}
-        stock = StockCluster(zookeeper.address, directory, (1, 2), overrides=overrides, per_broker=dirs)
-        stack.push_async_callback(stock.kill)
-        group = await stack.enter_async_context(processes(directory))
-        await stock.start()
-        mixed = MixedCluster(stock, Cluster(group, zk, zookeeper.address, directory))
-        await mixed.serve("a")
-        yield mixed
+    dirs = {id_: {"log.dirs": ",".join(map(str, log_dirs(directory, id_)))} for id_ in (1, 2)}
+    return behind_our_server(directory, (1, 2), overrides=overrides, per_broker=dirs)
 
 
 def log_dirs(directory: Path, broker: int) -> tuple[Path, Path]:

@@ -1,24 +1,18 @@
 """Scenarios of KIP-455, KIP-236 and KIP-46 on stock brokers 3.9.1 with real data. Our server is the controller."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 
 import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
-from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch, put_request
-from tests.faults.cluster import Cluster, ask
-from tests.processes import processes
-from tests.stock.cluster import StockCluster
-from tests.stock.jars import BROKER_VERSION, require
+from tests.faults.cluster import ask
 from tests.waiting import eventually
 
-from .mixed_cluster import BROKERS, PARTITION_BYTES, RACKS, MixedCluster, controller
+from .mixed_cluster import BROKERS, PARTITION_BYTES, RACKS, MixedCluster, behind_our_server
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module")]
 
@@ -26,23 +20,9 @@ pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module")]
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def mixed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MixedCluster]:
     """Stock brokers whose controller is our server `a`, after a failover from a stock broker."""
-    require(BROKER_VERSION)
+    racks = {broker: {"broker.rack": RACKS[broker]} for broker in BROKERS}
     directory = tmp_path_factory.mktemp("stock-brokers")
-    async with AsyncExitStack() as stack:
-        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
-        async with ZooKeeper(zookeeper.address) as outside:
-            await outside.ensure_path("/stock")
-        connect = f"{zookeeper.address}/stock"
-        zk = await stack.enter_async_context(ZooKeeper(connect))
-        racks = {broker: {"broker.rack": RACKS[broker]} for broker in BROKERS}
-        stock = StockCluster(connect, directory, BROKERS, per_broker=racks)
-        stack.push_async_callback(stock.kill)
-        group = await stack.enter_async_context(processes(directory))
-        await stock.start()
-        cluster = Cluster(group, zk, connect, directory)
-        assert await controller(zk) in BROKERS
-        mixed = MixedCluster(stock, cluster)
-        await mixed.serve("a")
+    async with behind_our_server(directory, chroot="/stock", per_broker=racks) as mixed:
         await mixed.hold()
         yield mixed
 

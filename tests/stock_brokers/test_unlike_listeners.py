@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, closing
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -13,22 +13,18 @@ import pytest_asyncio
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka.admin import KafkaAdminClient
 
-from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import MetadataRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch
-from tests.faults.cluster import Address, Cluster, address_of, ask, metadata
+from tests.faults.cluster import Address, address_of, ask, metadata
 from tests.fork_server import KAFKA_REASSIGN, output_of
 from tests.preflight.command import every_znode, run
-from tests.processes import processes
-from tests.stock.cluster import StockCluster
-from tests.stock.jars import BROKER_VERSION, require
+from tests.stock.jars import BROKER_VERSION
 from tests.stock.tools import Output, Tools
 from tests.waiting import eventually
 
 from .load import Load, read_to_end
-from .mixed_cluster import BROKERS, MixedCluster, Name, Replicas
+from .mixed_cluster import BROKERS, MixedCluster, Name, Replicas, behind_our_server
 
 pytestmark = [
     pytest.mark.stock,
@@ -128,28 +124,19 @@ class Unlike:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def unlike(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Unlike]:
     """Our server has the listeners of all brokers."""
-    require(BROKER_VERSION)
+    overrides = {
+        "listener.security.protocol.map": PROTOCOLS,
+        "inter.broker.listener.name": INTERNAL,
+        "auto.create.topics.enable": "true",
+        "num.partitions": str(PARTITIONS),
+        "default.replication.factor": str(REPLICAS),
+        "offsets.topic.num.partitions": str(PARTITIONS),
+        "offsets.topic.replication.factor": str(REPLICAS),
+    }
+    of_each = {broker: {"listeners": anywhere(*names)} for broker, names in LISTENERS.items()}
+    own = ("--listeners", anywhere(INTERNAL, CLIENT, OUTSIDE), "--listener-security-protocol-map", PROTOCOLS)
     directory = tmp_path_factory.mktemp("unlike-listeners")
-    async with AsyncExitStack() as stack:
-        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
-        zk = await stack.enter_async_context(ZooKeeper(zookeeper.address))
-        overrides = {
-            "listener.security.protocol.map": PROTOCOLS,
-            "inter.broker.listener.name": INTERNAL,
-            "auto.create.topics.enable": "true",
-            "num.partitions": str(PARTITIONS),
-            "default.replication.factor": str(REPLICAS),
-            "offsets.topic.num.partitions": str(PARTITIONS),
-            "offsets.topic.replication.factor": str(REPLICAS),
-        }
-        of_each = {broker: {"listeners": anywhere(*names)} for broker, names in LISTENERS.items()}
-        stock = StockCluster(zookeeper.address, directory, BROKERS, overrides=overrides, per_broker=of_each)
-        stack.push_async_callback(stock.kill)
-        group = await stack.enter_async_context(processes(directory))
-        await stock.start()
-        mixed = MixedCluster(stock, Cluster(group, zk, zookeeper.address, directory))
-        own = ("--listeners", anywhere(INTERNAL, CLIENT, OUTSIDE), "--listener-security-protocol-map", PROTOCOLS)
-        await mixed.serve("a", *own)
+    async with behind_our_server(directory, overrides=overrides, per_broker=of_each, options=own) as mixed:
         made = Unlike(mixed)
         await made.look()
         yield made

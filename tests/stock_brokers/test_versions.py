@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable
-from contextlib import AsyncExitStack
 from functools import partial
 
 import pytest
@@ -11,16 +10,11 @@ import pytest_asyncio
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafka_reassign_rpc.client.config_calls import config_request
-from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.faults.cluster import Cluster, address_of, ask, metadata
-from tests.processes import processes
-from tests.stock.cluster import StockBroker, StockCluster
-from tests.stock.jars import BROKER_VERSION, require
+from tests.faults.cluster import address_of, metadata
+from tests.stock.cluster import StockBroker
 from tests.waiting import eventually
 
-from .mixed_cluster import BROKERS, MixedCluster
+from .mixed_cluster import MixedCluster, behind_our_server
 
 pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(600)]
 
@@ -31,8 +25,6 @@ _BEGINS = re.compile(rb"Log loaded for partition (\w+)-(\d+) with initial high w
 _LEAVES = re.compile(rb"Controlled shutdown request returned successfully")
 _TRIES_AGAIN = re.compile(rb"Retrying controlled shutdown|Error from controller|Remaining partitions to move")
 _STOPPED = re.compile(rb"Received StopReplica request .*deletePartition=(\w+)\).* for partition (\w+)-(\d+)")
-BROKER_LOGGER = 8
-"""The kind of resource (ConfigResource.Type)."""
 LEFT = {0: (2, 3), 1: (2, 3), 2: (3, 2)}
 """A topic of which broker 3 of 3.9.1 follows broker 2 of 2.8.2 in two partitions, and leads the third."""
 
@@ -40,23 +32,9 @@ LEFT = {0: (2, 3), 1: (2, 3), 2: (3, 2)}
 @pytest_asyncio.fixture
 async def mixed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MixedCluster]:
     """Broker 1 is of 3.3.2, broker 2 of 2.8.2, broker 3 of 3.9.1."""
-    for version in (BROKER_VERSION, *OLD_VERSIONS.values()):
-        require(version)
+    overrides = {"inter.broker.protocol.version": PROTOCOL}
     directory = tmp_path_factory.mktemp("versions")
-    async with AsyncExitStack() as stack:
-        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
-        zk = await stack.enter_async_context(ZooKeeper(zookeeper.address))
-        stock = StockCluster(
-            zookeeper.address, directory, BROKERS, overrides={"inter.broker.protocol.version": PROTOCOL}
-        )
-        stack.push_async_callback(stock.kill)
-        for broker, version in OLD_VERSIONS.items():
-            stock.brokers[broker].version = version
-        group = await stack.enter_async_context(processes(directory))
-        await stock.start()
-        cluster = Cluster(group, zk, zookeeper.address, directory)
-        mixed = MixedCluster(stock, cluster)
-        await mixed.serve("a")
+    async with behind_our_server(directory, overrides=overrides, versions=OLD_VERSIONS) as mixed:
         yield mixed
 
 
@@ -69,8 +47,7 @@ async def test_sv_10_a_broker_of_3_9_leaves_partitions_that_a_broker_of_2_8_lead
     await mixed.create("left", LEFT)
     await mixed.create("alone", {0: (3,)})
     await mixed.rest_at({("left", index): replicas for index, replicas in LEFT.items()})
-    trace = config_request({(BROKER_LOGGER, "3"): {"state.change.logger": "TRACE"}})
-    assert [one.error_code for one in (await ask(address_of(leaving.address), trace, 1)).responses] == [0]
+    await mixed.logs_state_changes(3)
     async with mixed.load("left", len(LEFT)) as load:
         await eventually(lambda: load.acked)
         await leaving.stop()

@@ -3,11 +3,11 @@
 `core.leadership` decides; the commands apply its decisions to many partitions, slice by slice.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from kafka_reassign_rpc.api.ports import AlterPartition, ItemResult
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
+from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, change_each, every_partition
 from kafka_reassign_rpc.controller_channel.broker_channel import LogDirAnswer
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -197,3 +197,28 @@ class LogDirsAnswered(Command[None]):
                 Event(catalogue.BROKER_REPLICAS_OFFLINE, broker=self._broker.id, count=len(failed), reason=shown)
             )
         self.answer(None)
+
+
+class BeginReplicasAnew(Command[None]):
+    """A broker has refused a whole LeaderAndIsr: its replicas of these partitions (None: all of them) begin anew."""
+
+    def __init__(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
+        super().__init__()
+        self._broker = broker
+        self._partitions = partitions
+
+    def decide(self, work: Round) -> Iterator[None]:
+        cluster = work.view.cluster
+        broker = cluster.brokers.get(self._broker.id)
+        if broker is not None and broker.epoch == self._broker.epoch:  # one that has registered anew learns all anew
+            names = every_partition(cluster) if self._partitions is None else _names(self._partitions)
+            yield from change_each(
+                work, names, lambda name: broker_changes.begun_anew(work.view, *name, self._broker.id)
+            )
+        self.answer(None)
+
+
+def _names(partitions: Mapping[str, Collection[int]]) -> Iterator[TopicPartition]:
+    for topic, indexes in partitions.items():
+        for index in indexes:
+            yield TopicPartition(topic, index)

@@ -16,8 +16,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.commands import cluster_commands, topic_commands
-from kafka_reassign_rpc.controller.commands.command import SLICE
-from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAnswered
+from kafka_reassign_rpc.controller.commands.command import SLICE, Command
+from kafka_reassign_rpc.controller.commands.leadership_commands import BeginReplicasAnew, LogDirsAnswered
 from kafka_reassign_rpc.controller.commands.queue_commands import StartQueuedMoves
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.commit import topic_removal, znode_writes
@@ -235,6 +235,7 @@ class Term:
             self._broker_knows_newer,
             self._links,
             self._log_dirs_answered,
+            self._leader_and_isr_refused,
         )
         self._topic_deletions = TopicDeletions(
             cluster, lambda topic: self._background(self._remove_topic(topic)), self.own_id
@@ -400,11 +401,14 @@ class Term:
         self._in_slices(self._propagation.states_changed(names))
 
     def _log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
-        async def note() -> None:
-            with suppress(NotController, UnknownServerError):  # the loop has logged a defect
-                await self._loop.insist(lambda: LogDirsAnswered(broker, answers))
+        self._background(self._insist(lambda: LogDirsAnswered(broker, answers)))
 
-        self._background(note())
+    def _leader_and_isr_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
+        self._background(self._insist(lambda: BeginReplicasAnew(broker, partitions)))
+
+    async def _insist(self, command: Callable[[], Command[None]]) -> None:
+        with suppress(NotController, UnknownServerError):  # the loop has logged a defect
+            await self._loop.insist(command)
 
     async def _remove_orphans(self, names: Sequence[TopicPartition]) -> None:
         """Remove move records of partitions that do not exist."""

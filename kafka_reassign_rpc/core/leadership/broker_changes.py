@@ -87,6 +87,18 @@ def log_dir_answered(view: RoundView, topic: str, index: int, broker: int, *, is
     return [PartitionChange(topic, index, value, assignment_write(view, topic, partition, value))]
 
 
+def begun_anew(view: RoundView, topic: str, index: int, broker: int) -> list[Change]:
+    """Raise the leader epoch of a partition whose replica on this broker is in an unknown state. Nothing else changes.
+
+    With a higher leader epoch a broker takes up a replica whatever has become of it (ReplicaManager, Partition).
+    """
+    partition = view.get(topic, index)
+    if partition is None or broker not in partition.replicas or partition.leader == NO_LEADER:
+        return []
+    value = replace(partition, leader_epoch=partition.leader_epoch + 1)
+    return [PartitionChange(topic, index, value, assignment_write(view, topic, partition, value))]
+
+
 def first_state(cluster: Cluster, partition: Partition) -> Partition:
     """A new partition's first leader and ISR: the first live replica, and all live replicas.
 

@@ -18,7 +18,12 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import put_topic, state_json
-from tests.controller_channel.scripted_broker import KAFKA_STORAGE_ERROR, NEWEST, STALE_CONTROLLER_EPOCH
+from tests.controller_channel.scripted_broker import (
+    KAFKA_STORAGE_ERROR,
+    NEWEST,
+    NOT_LEADER_OR_FOLLOWER,
+    STALE_CONTROLLER_EPOCH,
+)
 from tests.controller_channel.scripted_broker import ScriptedBroker as PlainBroker
 from tests.faults.cluster import Address, address_of, ask
 
@@ -29,6 +34,7 @@ TOPIC_ID = UUID(int=5)
 class JbodBroker(PlainBroker):
     """Answers LeaderAndIsr as a stock broker does: 56 for replicas in `offline`, 11 for a leader epoch that it knows.
 
+    half_made   by partition: the leader epoch with which a replica was half-made; a request that has it is refused
     states      by partition: the leader, the ISR and the offline replicas that the last UpdateMetadata showed
     registered  the connection that holds its znode
     """
@@ -38,6 +44,7 @@ class JbodBroker(PlainBroker):
         self.id = broker_id
         self.offline: set[int] = set()
         self.epochs: dict[int, int] = {}
+        self.half_made: dict[int, int] = {}
         self.states: dict[int, tuple[int, list[int], list[int]]] = {}
         self.registered: ZooKeeper
         self.answer = self._answer
@@ -49,6 +56,9 @@ class JbodBroker(PlainBroker):
                     self.states[one.partition_index] = one.leader, list(one.isr), sorted(one.offline_replicas)
         if not isinstance(body, LeaderAndIsrRequest):
             return RESPONSES[body.API_KEY]
+        told = {one.partition_index: one.leader_epoch for topic in body.topic_states for one in topic.partition_states}
+        if self.half_made.items() & told.items():
+            return LeaderAndIsrResponse(version=7, error_code=NOT_LEADER_OR_FOLLOWER)
         cls = LeaderAndIsrResponse.LeaderAndIsrTopicError
         return LeaderAndIsrResponse(
             version=7,

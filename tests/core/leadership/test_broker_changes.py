@@ -3,7 +3,12 @@
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, StaleBrokerEpoch
-from kafka_reassign_rpc.core.leadership.broker_changes import controlled_shutdown, controlled_shutdown_refusal, settle
+from kafka_reassign_rpc.core.leadership.broker_changes import (
+    begun_anew,
+    controlled_shutdown,
+    controlled_shutdown_refusal,
+    settle,
+)
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition, TopicPartition
 from tests.core.build import TOPIC, cluster, made, moving, not_moving, view
@@ -124,3 +129,18 @@ def test_sv_4_a_controlled_shutdown_of_an_old_broker_epoch_is_refused() -> None:
     assert controlled_shutdown_refusal(here, 1, -1) is None
     assert isinstance(controlled_shutdown_refusal(here, 1, 100), StaleBrokerEpoch)
     assert isinstance(controlled_shutdown_refusal(here, 2, 100), BrokerNotAvailable)
+
+
+def test_sv_4_a_replica_begins_anew_by_a_higher_leader_epoch_and_nothing_else_changes() -> None:
+    before = moving((1, 2), (3, 4))
+    for replica in before.replicas:
+        assert made(begun_anew(view(before), TOPIC, 0, replica)) == replace(
+            before, leader_epoch=before.leader_epoch + 1
+        )
+
+
+def test_sv_4_nothing_begins_anew_without_a_replica_or_a_leader_on_a_broker() -> None:
+    here = view(not_moving(1, 2), not_moving(1, 2, leader=NO_LEADER))
+    assert begun_anew(here, TOPIC, 0, 3) == []
+    assert begun_anew(here, TOPIC, 1, 1) == []
+    assert begun_anew(here, TOPIC, 2, 1) == []
