@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.api_definition import AclResource, Api
 from kafka_reassign_rpc.api.dispatch import Dispatcher
@@ -202,7 +203,9 @@ async def test_sv_6_what_a_client_does_not_read_counts_and_its_connection_is_clo
     """Large requests of others wait until there is room; small ones are answered meanwhile."""
     large = largest_frame(3, 9, ("topics",), 20_000)
     async with (
-        server_with_large_answers(queued_max_request_bytes=200_000, slow_frame_ms=3000) as server,
+        server_with_large_answers(
+            queued_max_request_bytes=200_000, slow_client_timeout_ms=0, slow_frame_ms=600_000
+        ) as server,
         connected(address(server), receive_buffer=4096) as silent,
         connected(address(server)) as patient,
         connected(address(server)) as other,
@@ -213,6 +216,7 @@ async def test_sv_6_what_a_client_does_not_read_counts_and_its_connection_is_clo
         await patient.send(large)
         assert (await other.call(ApiVersionsRequest(version=0), 0)).error_code == 0
         assert server.stats.requests[3] == 1, "the large one waits"
+        server._connections.limits = replace(server._connections.limits, slow_frame_ms=1)  # its time is up
         await eventually(lambda: server.stats.connections_slow_closed == 1, within=120)
         assert len(await patient.frame()) > 20_000
         await eventually(lambda: server.stats.answer_bytes_now == server.stats.request_bytes_now == 0)
