@@ -15,6 +15,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 from kafka_reassign_rpc.protocol.sliced_messages import NO_OTHERS, InParts, LargeArray, encode_in_slices
 from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.slices import emptied
 
 SMALL = 500
 """A request or an answer of up to so many items is worked on at once (a few ms)."""
@@ -170,17 +171,8 @@ def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 async def freed(*collections: list[Any] | dict[Any, Any] | set[Any]) -> None:
-    """Empties collections that nobody needs any more. To free a large one at once takes as long as to fill it."""
-
-    def steps() -> NoSteps:
-        for items in collections:
-            take: Callable[[], Any] = items.popitem if isinstance(items, dict) else items.pop
-            while items:
-                for _ in range(min(len(items), ITEMS_PER_SLICE)):
-                    take()
-                yield
-
-    await in_turns(steps())
+    """Empties collections that nobody needs any more (`slices.emptied`)."""
+    await in_turns(emptied(*collections))
 
 
 async def map_bounded(call: Callable[[U], Coroutine[Any, Any, T]], items: Sequence[U]) -> list[T]:

@@ -47,6 +47,7 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.slices import emptied
 
 log = logging.getLogger(__name__)
 
@@ -194,6 +195,7 @@ class ControllerLoop:
                 for command in decided:
                     command.durable()
                 self._report(work.view, applied)
+                await SliceTimer().through(emptied(applied.partitions, work.view.partitions))
                 return
         if len(commands) > 1:
             await self._round([])

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.slices import emptied
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Op, Result, Stat
 from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of, split_ops
@@ -184,6 +185,8 @@ class DurableStore:
                         parts[step.op.path] = stat
                     elif step.is_parent:
                         self._parents.add(step.op.path)
+                steps.clear()  # all of a round freed at once would hold the loop for long
+                results.clear()
                 await pace.rest()
         applied = replay.ReplayedChanges()
         await pace.through(replay.replay(cluster, view, durable, self._leadership.epoch, applied))
@@ -193,6 +196,7 @@ class DurableStore:
         reassign_partitions.put_durable(cluster, view, *batch)
         reassignment_requests.put_durable(cluster, view)
         await pace.through(queue_writes.put_durable(cluster, view, parts))
+        await pace.through(emptied(durable.topics, durable.states, durable.records))
         return applied
 
     def _forget_parents(self, topic: Topic) -> None:
