@@ -249,12 +249,17 @@ class DurableStore:
         except ZkError as error:
             raise ReloadNeeded(str(error)) from error
 
-    async def _batches(self, steps: Iterator[znode_writes.Step], pace: SliceTimer) -> list[list[znode_writes.Step]]:
+    async def _batches(
+        self, steps: Iterator[znode_writes.Step | None], pace: SliceTimer
+    ) -> list[list[znode_writes.Step]]:
         """The steps in their order, cut into transactions that ZooKeeper accepts. Raises TopicTooLarge."""
         batches: list[list[znode_writes.Step]] = []
         room = operations = together = 0
         name = ""
         for step in steps:
+            if step is None:
+                await pace.rest()
+                continue
             cost = size_of(step.op, self._zk.chroot)
             if step.with_previous:
                 together += cost

@@ -22,7 +22,7 @@ over the client's target. Writes that fit into one transaction are one transacti
 This module is pure: the caller sends the writes and hands back ZooKeeper's answers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -38,11 +38,14 @@ from kafka_reassign_rpc.core.round.round_view import (
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+from kafka_reassign_rpc.support.slices import in_slices
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import encode_reassignments
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import encode_move_record
 
+SLICE = 500
+"""Changed partitions between two pauses: most kinds of changes have no step in most phases."""
 NO_PARTITION = -1
 """The partition number in the `name` of a topic's znode."""
 
@@ -60,8 +63,8 @@ class Step(NamedTuple):
     """Creates a znode without content of its own."""
 
 
-def phases(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) -> tuple[Iterator[Step], ...]:
-    """All writes of a round in four phases. Each phase has to be durable before the next begins.
+def phases(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) -> tuple[Iterator[Step | None], ...]:
+    """All writes of a round in four phases. Each phase has to be durable before the next begins. None is a pause.
 
     `parents`: existing paths without content of their own.
     """
@@ -97,9 +100,11 @@ def topic_znode(topic: Topic, view: RoundView) -> bytes:
     return znode_contents.encode_topic(topic_id, assignments, topic.extra, view.all_missing(topic))
 
 
-def _records(cluster: Cluster, view: RoundView, parents: set[str]) -> Iterator[Step]:
+def _records(cluster: Cluster, view: RoundView, parents: set[str]) -> Iterator[Step | None]:
     made = set(parents)
-    for name, change in view.partitions.items():
+    for (name, change), pause in in_slices(view.partitions.items(), SLICE):
+        if pause:
+            yield None
         move = change.value.move
         if move is None:
             continue
@@ -131,8 +136,8 @@ def _parent(path: str, made: set[str]) -> Iterator[Step]:
         yield Step(Create(path, b""), is_parent=True)
 
 
-def _topics(cluster: Cluster, view: RoundView) -> Iterator[Step]:
-    rewritten = _rewritten(cluster, view)
+def _topics(cluster: Cluster, view: RoundView) -> Iterator[Step | None]:
+    rewritten = yield from _rewritten(cluster, view)
     for name in rewritten:
         topic = cluster.topics[name]
         yield Step(
@@ -172,10 +177,12 @@ def absent(path: str) -> tuple[Op, Op]:
     return Create(path, b""), Delete(path)
 
 
-def _rewritten(cluster: Cluster, view: RoundView) -> dict[str, None]:
+def _rewritten(cluster: Cluster, view: RoundView) -> Generator[None, None, dict[str, None]]:
     """Existing topics whose znode changes, in the order in which the round mentions them."""
     found: dict[str, None] = dict.fromkeys(view.topic_ids)
-    for name, change in view.partitions.items():
+    for (name, change), pause in in_slices(view.partitions.items(), SLICE):
+        if pause:
+            yield
         if name[0] in found or change.assignment is AssignmentWrite.LATER:
             continue
         before = _before(cluster, name)
@@ -187,13 +194,15 @@ def _rewritten(cluster: Cluster, view: RoundView) -> dict[str, None]:
     return found
 
 
-def _states(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) -> Iterator[Step]:
+def _states(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) -> Iterator[Step | None]:
     made = set(parents)
     for topic, added in view.topics.items():
         if isinstance(added, TopicCreated | PartitionsAdded):
             for index, value in added.partitions.items():
                 yield from _new_state(cluster, TopicPartition(topic, index), value, epoch, made)
-    for name, change in view.partitions.items():
+    for (name, change), pause in in_slices(view.partitions.items(), SLICE):
+        if pause:
+            yield None
         before = _before(cluster, name)
         value = change.value
         changed = before is None or _state(before) != _state(value)
