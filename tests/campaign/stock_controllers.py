@@ -2,7 +2,8 @@
 
 After an outage of ZooKeeper a stock controller (3.9.1) may be left with a StopReplica in its batch. Then it tells the
 brokers nothing any more, but still writes the ends of moves to ZooKeeper: the replicas that these drop are never
-stopped.
+stopped. One that resigns takes along what waits to be sent: a busy broker is not told of the replicas that were dropped
+a moment before.
 """
 
 import re
@@ -11,7 +12,9 @@ from datetime import datetime
 from pathlib import Path
 
 _STUCK = "Controller to broker state change requests batch is not empty while creating a new one"
-_RESIGNED = re.compile(r"\[Controller id=\d+\] Resigned ")
+_RESIGNED = re.compile(r"(?:\[([\d-]+ [\d:,]+)\] )?.*\[Controller id=\d+\] Resigned ")
+WAITING_S = 2.0
+"""A request for a broker waits no longer than this. A later one may be lost with its controller."""
 _ENDED = re.compile(
     r"Successfully updated assignment of partition (\S+) to "
     r"ReplicaAssignment\(replicas=([\d,]+), addingReplicas=, removingReplicas=\)"
@@ -28,23 +31,40 @@ def stock_assignments(logs: Iterable[Path]) -> tuple[tuple[str, frozenset[int], 
     for path in logs:
         with path.open(errors="replace") as log:
             for line in log:
-                if one := _ASSIGNED.match(line):
-                    at = datetime.fromisoformat(one[1]).timestamp()  # the time of this machine
-                    found.append((one[2], frozenset(map(int, one[3].split(","))), at))
+                found += _assigned(line)
     return tuple(found)
 
 
+def _assigned(line: str) -> list[tuple[str, frozenset[int], float]]:
+    one = _ASSIGNED.match(line)
+    return [] if one is None else [(one[2], _replicas(one[3]), _seconds(one[1]))]
+
+
 def untold_ends(logs: Iterable[Path]) -> tuple[tuple[str, frozenset[int]], ...]:
-    """The moves whose end no broker was told, and the replicas that were left, from the brokers' logs."""
+    """The changes that brokers may not have been told, and the replicas that were left, from the brokers' logs."""
     found = []
     for path in logs:
         is_stuck = False
+        last: list[tuple[str, frozenset[int], float]] = []
         with path.open(errors="replace") as log:
             for line in log:
                 if _STUCK in line:
                     is_stuck = True
-                elif _RESIGNED.search(line):
+                elif resigned := _RESIGNED.match(line):
                     is_stuck = False
+                    if resigned[1]:
+                        found += [(name, left) for name, left, at in last if at >= _seconds(resigned[1]) - WAITING_S]
+                    last = []
                 elif is_stuck and (ended := _ENDED.search(line)):
-                    found.append((ended[1], frozenset(map(int, ended[2].split(",")))))
+                    found.append((ended[1], _replicas(ended[2])))
+                else:
+                    last += _assigned(line)
     return tuple(found)
+
+
+def _replicas(listed: str) -> frozenset[int]:
+    return frozenset(map(int, listed.split(",")))
+
+
+def _seconds(written: str) -> float:
+    return datetime.fromisoformat(written).timestamp()  # the time of this machine

@@ -147,3 +147,18 @@ def test_sv_4_the_moves_are_found_whose_end_a_stock_controller_told_no_broker(tm
     log = tmp_path / "broker.log"
     log.write_text("".join(lines))
     assert untold_ends([log]) == (("b-1", frozenset({2, 3})),)
+
+
+def test_sv_4_what_a_stock_controller_changed_right_before_it_resigned_may_have_reached_no_broker(
+    tmp_path: Path,
+) -> None:
+    def assigned(second: str, name: str, replicas: str) -> str:
+        assignment = f"ReplicaAssignment(replicas={replicas}, addingReplicas=2, removingReplicas=)"
+        told = f"Successfully updated assignment of partition {name} to {assignment}"
+        return f"[2026-11-25 12:52:{second}] INFO [Controller id=1] {told} (kafka.controller.KafkaController)\n"
+
+    resigned = "[2026-11-25 12:52:27,034] INFO [Controller id=1] Resigned (kafka.controller.KafkaController)\n"
+    lines = [assigned("25,033", "a-0", "1,2"), assigned("26,386", "b-0", "1,3,2"), resigned]
+    log = tmp_path / "broker.log"
+    log.write_text("".join([*lines, assigned("28,000", "c-0", "2,1"), resigned.replace("27,034", "31,000")]))
+    assert untold_ends([log]) == (("b-0", frozenset({1, 2, 3})),)
