@@ -339,6 +339,7 @@ class BrokerChannel:
     def _begin_anew(self) -> None:
         partitions = None if self._all_anew else self._begun_anew
         self._anew, self._all_anew, self._begun_anew = None, False, {}
+        log.warning("broker %d begins the replicas anew that it has refused: their leader epochs rise", self.broker.id)
         self._leader_and_isr_refused(self.broker, partitions)
 
     def _lacks_rights(self) -> None:
