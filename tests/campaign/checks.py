@@ -173,31 +173,36 @@ def _is_stray_of_an_absence(held: Held, facts: Facts) -> bool:
     have been away after the last record was written, and have stopped writing because of that; or it was away when the
     last move began of which anybody tells.
     """
-    dropped = _dropped_at(held, facts.assigned)
+    drops = _drops(held, facts.assigned)
     begun = max((one.at for one in facts.assigned if one.name == held.name), default=-1.0)
     for one in facts.absences:
         if one.broker == held.broker:
             stopped = held.written < one.end and (one.begin - QUIET_S <= held.written or one.begin <= begun <= one.end)
-            if dropped is None and stopped:
+            if not drops and stopped:
                 return True
-            if dropped is not None and one.begin - UNTOLD_S <= dropped <= one.end:
+            if any(one.begin - UNTOLD_S <= dropped <= one.end for dropped in drops):
                 return True
     return False
 
 
-def _dropped_at(held: Held, assigned: Iterable[Assigned]) -> float | None:
-    """When the replica was last taken from the broker, as far as events tell; None if it is not known."""
+def _drops(held: Held, assigned: Iterable[Assigned]) -> list[float]:
+    """When the replica was taken from the broker, as far as events tell, since it was last given to it.
+
+    More than one where a topic of its name was created again: it may be of the one before.
+    """
     topic = held.name.rpartition("-")[0]
-    dropped: float | None = None
+    drops: list[float] = []
     is_replica: bool | None = None
     for one in sorted(assigned, key=lambda one: one.at):
         if one.name not in (held.name, topic):
             continue
-        if is_replica is not False and held.broker not in one.replicas:
-            dropped = one.at
+        if held.broker in one.replicas:
+            drops = []
+        elif is_replica is not False:
+            drops.append(one.at)
         # Nobody tells which replicas a topic has that is created again.
         is_replica = None if one.name == topic else held.broker in one.replicas
-    return None if is_replica else dropped
+    return drops
 
 
 def server_logs(logs: Mapping[str, str]) -> list[str]:

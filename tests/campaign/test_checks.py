@@ -132,6 +132,13 @@ def test_sv_4_a_broker_that_was_frozen_may_write_on_to_what_it_led() -> None:
         assert strays(Absence(3, 90, 95), assigned=(other,)) != []
 
 
+def test_sv_4_a_directory_may_be_of_the_topic_before_which_a_move_took_from_an_absent_broker() -> None:
+    deleted, again = Assigned("t", frozenset(), 120), Assigned("t", frozenset(), 150)
+    moved = (Assigned("t-0", ADDED, 90), Assigned("t-0", LEFT, 105), deleted, again)
+    assert strays(Absence(3, 101, 110), assigned=moved) == []
+    assert strays(Absence(3, 130, 140), assigned=moved) != []
+
+
 def test_sv_4_a_directory_of_a_deleted_topic_was_dropped_when_the_deletion_began() -> None:
     gone = replace(STRAY, name="gone-0")
     deleted = Assigned("gone", frozenset(), 105)
