@@ -42,7 +42,6 @@ Steps = Generator[None, None, T]
 AnswerSteps = Steps[Handled]
 """The work of an answer. Functions within functions are annotated with this name: Python evaluates their annotations at
 each call, and `Steps[Handled]` takes 4 us."""
-NoSteps = Steps[None]
 
 
 def at_once(steps: Steps[T]) -> T:

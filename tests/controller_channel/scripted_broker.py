@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirAnswer
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
@@ -192,6 +194,22 @@ def leader_and_isr_answer(codes: Mapping[int, int]) -> LeaderAndIsrResponse:
     ]
     topics = [topic(version=7, topic_id=TOPIC_ID, partition_errors=entries)]
     return LeaderAndIsrResponse(version=7, error_code=0, topics=topics)
+
+
+def note_waits(monkeypatch: pytest.MonkeyPatch, callback: Callable[[], object], *, short: int) -> list[float]:
+    """The waits before each call of `callback` by the event loop, in seconds. The first `short` ones take no time."""
+    waits: list[float] = []
+    loop = asyncio.get_running_loop()
+    later = loop.call_later
+
+    def call_later(delay: float, called: Callable[..., object], *args: object) -> asyncio.TimerHandle:
+        if called == callback:
+            waits.append(delay)
+            delay = 0 if len(waits) <= short else delay
+        return later(delay, called, *args)
+
+    monkeypatch.setattr(loop, "call_later", call_later)
+    return waits
 
 
 def has_received(broker: ScriptedBroker, count: int) -> bool:

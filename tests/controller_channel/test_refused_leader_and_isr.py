@@ -1,6 +1,5 @@
 """A broker that refuses a whole LeaderAndIsr: the controller raises the leader epochs of what was in it."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from tests.controller_channel.scripted_broker import (
     STALE_CONTROLLER_EPOCH,
     UNKNOWN_SERVER_ERROR,
     connected,
+    note_waits,
 )
 from tests.waiting import eventually
 
@@ -75,18 +75,8 @@ async def test_sv_4_a_broker_that_knows_a_newer_controller_or_has_registered_ane
 async def test_sv_4_a_broker_that_always_refuses_has_leader_epochs_raised_less_and_less_often(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    waits: list[float] = []
     async with connected() as (broker, channel, reports, _):
-        loop = asyncio.get_running_loop()
-        later = loop.call_later
-
-        def call_later(delay: float, callback: Callable[..., object], *args: object) -> asyncio.TimerHandle:
-            if callback == channel._begin_anew:
-                waits.append(delay)
-                delay = 0 if len(waits) < 13 else delay
-            return later(delay, callback, *args)
-
-        monkeypatch.setattr(loop, "call_later", call_later)
+        waits = note_waits(monkeypatch, channel._begin_anew, short=12)
         broker.answer = refusing(UNKNOWN_SERVER_ERROR)
 
         async def refuse(times: int) -> None:

@@ -1,7 +1,5 @@
 """StopReplica is repeated until the broker has confirmed each replica."""
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,6 +19,7 @@ from tests.controller_channel.scripted_broker import (
     KAFKA_STORAGE_ERROR,
     UNKNOWN_SERVER_ERROR,
     connected,
+    note_waits,
     stop_answer,
 )
 from tests.core.build import cluster, not_moving
@@ -101,19 +100,8 @@ async def test_455_4_a_stop_replica_that_is_refused_as_a_whole_is_repeated(monke
 async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_channel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    waits: list[float] = []
-
     async with connected() as (broker, channel, _, _found):
-        loop = asyncio.get_running_loop()
-        later = loop.call_later
-
-        def call_later(delay: float, callback: Callable[..., object], *args: object) -> asyncio.TimerHandle:
-            if callback == channel._retry_refused_stops:
-                waits.append(delay)
-                delay = 0 if len(waits) < 9 else delay
-            return later(delay, callback, *args)
-
-        monkeypatch.setattr(loop, "call_later", call_later)
+        waits = note_waits(monkeypatch, channel._retry_refused_stops, short=8)
         failed = StopReplicaResponse.StopReplicaPartitionError(
             version=4, topic_name="t", partition_index=1, error_code=KAFKA_STORAGE_ERROR
         )

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.state.cluster import Broker, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.support.slices import in_slices
@@ -156,6 +156,12 @@ class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
         self.answer(left)
 
 
+def _is_registered_as(cluster: Cluster, broker: Broker) -> bool:
+    """Whether the broker has not registered anew since, and is not gone."""
+    now = cluster.brokers.get(broker.id)
+    return now is not None and now.epoch == broker.epoch
+
+
 def _still_holds(work: Round, answer: LogDirAnswer) -> bool:
     """Whether the in-sync replica that a replica with an earlier topic's log was held against is one still."""
     if answer.in_sync is None:
@@ -175,10 +181,9 @@ class LogDirsAnswered(Command[None]):
 
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
-        broker = cluster.brokers.get(self._broker.id)
         failed: list[TopicPartition] = []
         # A broker that has registered anew since answers anew.
-        answers = self._answers if broker is not None and broker.epoch == self._broker.epoch else ()
+        answers = self._answers if _is_registered_as(cluster, self._broker) else ()
         for answer, pause in in_slices(answers, SLICE):
             topic = cluster.topics.get(answer.name.topic)
             if topic is not None and topic.id == answer.topic_id and _still_holds(work, answer):
@@ -209,8 +214,7 @@ class BeginReplicasAnew(Command[None]):
 
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
-        broker = cluster.brokers.get(self._broker.id)
-        if broker is not None and broker.epoch == self._broker.epoch:  # one that has registered anew learns all anew
+        if _is_registered_as(cluster, self._broker):  # one that has registered anew learns all anew
             names = every_partition(cluster) if self._partitions is None else _names(self._partitions)
             yield from change_each(
                 work, names, lambda name: broker_changes.begun_anew(work.view, *name, self._broker.id)
