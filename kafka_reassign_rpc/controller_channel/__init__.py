@@ -4,6 +4,7 @@ channel_manager    one channel for each registered broker; which brokers have to
 broker_channel     the ordered connection to one broker, with its retries (Kafka's RequestSendThread)
 pending_requests   what one broker still has to learn, and in which order
 pending_leader_and_isr  the order of what it has to learn of its replicas
+missed_changes     what brokers that return have to stop and forget
 leaders_first      followers that wait until their leader has learned of a leader epoch
 request_builders   the three requests as message objects, in every version
 packed_requests    LeaderAndIsr and UpdateMetadata packed straight into bytes, for the versions of newer brokers

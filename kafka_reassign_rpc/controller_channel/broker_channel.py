@@ -177,6 +177,12 @@ class BrokerChannel:
         """There are pending requests."""
         self._wakeup.set()
 
+    def unconfirmed(self) -> PendingRequests:
+        """What the broker has not confirmed, with the request that is under way. For a channel that is to be closed."""
+        if self._sending is not None:
+            self.pending.restore(self._sending)
+        return self.pending
+
     async def stops_answered(self) -> None:
         """Wait until the broker has answered every StopReplica that is pending."""
         while self.pending.has_stops or isinstance(self._sending, StopReplica):

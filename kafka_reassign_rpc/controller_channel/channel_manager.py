@@ -1,7 +1,7 @@
 """The channels of one controller to all brokers: which brokers have to learn of a change."""
 
 import asyncio
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from kafka_reassign_rpc.controller_channel import leader_and_isr_answers
@@ -14,6 +14,7 @@ from kafka_reassign_rpc.controller_channel.broker_channel import (
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.leaders_first import LeadersFirst
+from kafka_reassign_rpc.controller_channel.missed_changes import MissedChanges
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition, Topic, TopicPartition
@@ -47,6 +48,7 @@ class ChannelManager:
         self._leader_and_isr_refused = leader_and_isr_refused
         self._channels: dict[int, BrokerChannel] = {}
         self._leaders_first = LeadersFirst()
+        self._missed = MissedChanges(cluster)
         self._stops_on_absent_brokers: dict[int, dict[TopicPartition, StopReplicaState]] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
@@ -54,11 +56,13 @@ class ChannelManager:
     def set_brokers(self, wanted: Mapping[int, Broker]) -> list[int]:
         """Connect to the registered brokers and to no others. Returns the ids that were not connected before.
 
-        These brokers learn everything; the others learn the new set of live brokers.
+        These brokers learn everything, and with `returned` what they have missed; the others learn the new set of live
+        brokers.
         """
         for broker_id, channel in list(self._channels.items()):
             if wanted.get(broker_id) != channel.broker:
                 del self._channels[broker_id]
+                self._missed.left(broker_id, channel.unconfirmed())
                 task = asyncio.create_task(channel.close())
                 self._closing.add(task)
                 task.add_done_callback(self._closing.discard)
@@ -79,6 +83,10 @@ class ChannelManager:
         for channel in self._channels.values():
             channel.pending.live_brokers_changed()
         return new
+
+    def returned(self, brokers: Collection[int]) -> Iterator[None]:
+        """Mark at these brokers, which were not connected before, what they have missed."""
+        return self._missed.returned({id_: self._channels[id_].pending for id_ in brokers})
 
     def everything(self) -> None:
         """Every broker has to learn the whole state. The caller marks anew the stops that still hold."""
@@ -103,6 +111,14 @@ class ChannelManager:
         for replica in after.pending_deletion:
             if has_new_epoch or before is None or replica not in before.pending_deletion:
                 self.stop_and_delete(replica, topic, index, after)
+        if before is not None and before.replicas is not after.replicas:
+            self._note_dropped(topic, index, before, after)
+
+    def _note_dropped(self, topic: str, index: int, before: Partition, after: Partition) -> None:
+        """Remember the replicas that the partition has lost while their brokers were away."""
+        for replica in set(before.replicas).difference(after.replicas, self._channels, (self._sender.id,)):
+            created = self._cluster().topics[topic].created
+            self._missed.replica_dropped(replica, TopicPartition(topic, index), created)
 
     def _new_leader_epoch(self, topic: str, index: int, known: Partition | None, after: Partition) -> None:
         """Mark LeaderAndIsr for the leader, and for its followers once it has answered."""
@@ -208,6 +224,7 @@ class ChannelManager:
     def topic_deleted(self, topic: Topic) -> None:
         """Every broker forgets the topic."""
         self._leaders_first.forget_topic(topic.name)
+        self._missed.topic_deleted(topic.name, topic.partitions)
         for channel in self._channels.values():
             channel.pending.topic_deleted(topic.name, topic.partitions)
 

@@ -155,6 +155,17 @@ class PendingRequests:
         self._leader_and_isr.drop_topic(topic)
         self._deleted.setdefault(topic, set()).update(partitions)
 
+    def partitions_deleted(self, topic: str, partitions: Iterable[int]) -> None:
+        """These partitions do not exist (any more). Others of a topic of this name may."""
+        gone = set(partitions).difference(self._metadata.get(topic, ()))
+        if gone:
+            self._deleted.setdefault(topic, set()).update(gone)
+
+    @property
+    def deleted(self) -> Mapping[str, Collection[int]]:
+        """The partitions that the broker has to remove from its metadata."""
+        return self._deleted
+
     def _not_deleted(self, topic: str, partitions: Collection[int]) -> None:
         """A topic of the same name exists again."""
         deleted = self._deleted.get(topic)
@@ -185,6 +196,10 @@ class PendingRequests:
     def has_stops(self) -> bool:
         """Whether any stop is pending, other than those that the broker has refused."""
         return bool(self._stops or self._urgent_stops)
+
+    def all_stops(self) -> Mapping[TopicPartition, StopReplicaState]:
+        """The stops that the broker has not confirmed, those that it has refused too."""
+        return {**self._refused_stops, **self._urgent_stops, **self._stops}
 
     def has_stop(self, name: TopicPartition) -> bool:
         """Whether a stop of this replica is pending."""

@@ -94,6 +94,10 @@ class StockBroker(LoggedProcess):
             self.send(signal.SIGTERM)
             await self.ended(120)  # it flushes every log
 
+    def has(self, topic: str, partition: int) -> bool:
+        """Whether it has the log of a replica of this partition, in its one log dir."""
+        return (self._directory / "data" / f"{topic}-{partition}").exists()
+
     def erase(self) -> None:
         """Remove its files. The broker must not run."""
         shutil.rmtree(self._directory / "data", ignore_errors=True)

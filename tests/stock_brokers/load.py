@@ -9,6 +9,8 @@ from typing import Self
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
+from tests.waiting import eventually
+
 RECORD_BYTES = 400
 EVERY_S = 0.004
 PATIENCE_S = 90
@@ -17,7 +19,9 @@ PATIENCE_S = 90
 class Load:
     """An idempotent producer with acks=all that writes numbered records, in turn to each partition of a topic.
 
-    As a context manager it writes until the end of the block. Then every acknowledged record must be readable.
+    As a context manager it writes until the end of the block, which begins once each partition has acknowledged a
+    record: a broker that a fault has cut off from ZooKeeper gives out no producer ids. At the end every acknowledged
+    record must be readable.
     """
 
     def __init__(self, bootstrap: str, topic: str, partitions: Sequence[int]) -> None:
@@ -30,13 +34,17 @@ class Load:
 
     async def __aenter__(self) -> Self:
         self._writing = asyncio.create_task(asyncio.to_thread(self._write))
+        await eventually(self._is_under_way, within=PATIENCE_S)
         return self
+
+    async def _is_under_way(self) -> bool:
+        return {partition for partition, _ in self._acked.copy()} == set(self._partitions)
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._end.set()
         await self._writing
         if kind is None:
-            assert not self._refused, self._refused[:3]
+            assert not self._refused, sorted(set(self._refused))[:5]
             assert self._acked
             found = await asyncio.to_thread(self._read)
             assert not self._acked - found, f"{len(self._acked - found)} of {len(self._acked)} records are lost"

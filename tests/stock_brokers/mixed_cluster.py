@@ -111,6 +111,14 @@ class MixedCluster:
                 producer.produce(topic, b"0 " + bytes(4_998), partition=index)
         assert not producer.flush(60)
 
+    async def delete(self, *topics: str) -> None:
+        """Delete topics; returns once their names are free."""
+        admin = AdminClient({"bootstrap.servers": self.stock.brokers[1].address, "log_level": 0})
+        for answer in admin.delete_topics(list(topics), operation_timeout=30).values():
+            await asyncio.wrap_future(answer)
+        for topic in topics:
+            await self.gone(znode_paths.topic(topic))
+
     async def release(self, *topics: str) -> None:
         for topic in topics:
             await self._configure((TOPIC, topic), {FOLLOWER_REPLICAS: None})

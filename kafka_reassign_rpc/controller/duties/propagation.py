@@ -79,6 +79,7 @@ class Propagation:
             if concerned and not topic.deleting:
                 self._channels.metadata(topic.name, concerned)
         if new:
+            yield from self._channels.returned(new)
             yield from self._replicas_pending_deletion(new)
         else:  # a removal need not wait for replicas on brokers that are gone
             yield from self.topics_deleted([topic.name for topic in self._cluster.topics.values() if topic.deleting])

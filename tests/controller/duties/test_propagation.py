@@ -24,7 +24,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.replay import PartitionTransition, ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from tests.core.build import broker, cluster, not_moving
 
 EVERYTHING = [AllMetadata(), LeaderAndIsr({}, is_complete=True)]
@@ -98,6 +98,37 @@ async def test_sv_4_a_broker_that_registers_again_learns_everything(told: Told) 
     assert metadata == AllMetadata()
     assert first == LeaderAndIsr({"t": {0: False}}, is_complete=True)
     assert told.by(3)[0] == LiveBrokers()
+
+
+async def test_sv_4_a_broker_that_registers_again_stops_what_it_has_lost_meanwhile(told: Told) -> None:
+    lost = not_moving(1, 2, epoch=7)
+    told.round((0, not_moving(1, 2, 3, isr=(1, 2), epoch=6)), brokers=(1, 2))
+    told.round((0, lost))
+    told.round(brokers=(1, 2, 3))
+
+    stop = StopReplica({TopicPartition("t", 0): StopReplicaState(7, delete=True)})
+    assert told.by(3) == [*EVERYTHING, stop]
+
+
+async def test_sv_4_a_broker_that_was_told_to_forget_a_topic_and_left_is_told_again(told: Told) -> None:
+    applied = ReplayedChanges()
+    applied.deleted.append(Topic("gone", None, {0: not_moving(1, 2)}))
+    told.propagate(applied)
+    told.round(brokers=(1, 2))
+    told.round(brokers=(1, 2, 3))
+
+    assert UpdateMetadata({}, {"gone": {0}}) in told.by(3)
+
+
+async def test_sv_4_a_stop_without_an_answer_is_repeated_to_a_broker_that_registers_again(told: Told) -> None:
+    told.round((0, replace(not_moving(1, 2, epoch=7), pending_deletion=(3,))))
+    sent = told.channels._channels[3].pending.take()
+    told.channels._channels[3]._sending = sent
+    told.round((0, not_moving(1, 2, epoch=7)), brokers=(1, 2))
+    told.round(brokers=(1, 2, 3))
+
+    stop = StopReplica({TopicPartition("t", 0): StopReplicaState(7, delete=True)})
+    assert stop in told.by(3)
 
 
 async def test_sv_4_after_a_reload_brokers_learn_everything_and_what_they_have_to_delete(told: Told) -> None:

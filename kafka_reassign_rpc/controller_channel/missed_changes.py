@@ -1,0 +1,115 @@
+"""What a broker has missed while it was away, and does not learn from the state of the cluster.
+
+A broker that registers again learns the metadata of all partitions and its own replicas. Neither names what is gone. A
+process that was frozen, or cut off from ZooKeeper, has lost its session and not its memory:
+
+* it goes on as the leader of a replica that was dropped meanwhile. Producers that have not asked for metadata since
+  write to it: with acks=1 to a log that nobody reads, with acks=all until their time is over;
+* it goes on showing partitions of deleted topics, since UpdateMetadata only adds.
+
+A process that was started anew has neither, but keeps the log of the dropped replica on disk.
+
+Kafka's controller leaves all three. Here a term remembers what it has dropped and deleted, and the broker stops and
+forgets it when it returns. What an earlier term has dropped stays, as in Kafka: only a controller that has dropped a
+replica by itself knows that its log may be deleted (ZooKeeper may have been restored since).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, PendingRequests, StopReplicaState
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, TopicPartition
+from kafka_reassign_rpc.support.slices import SliceCounter
+
+MOST = 100_000
+"""So many dropped replicas are remembered, and so many partitions of deleted topics. Further replicas are not; of the
+topics, those that were deleted first are forgotten."""
+SLICE = 500
+
+
+class MissedChanges:
+    """Of one term. A broker is away from `left` until `returned`."""
+
+    def __init__(self, cluster: Callable[[], Cluster]) -> None:
+        self._cluster = cluster
+        self._away: set[int] = set()
+        self._dropped: dict[int, dict[TopicPartition, int]] = {}
+        """Of each broker: the partitions of which it has lost its replica, with `Topic.created`."""
+        self._deleted: dict[str, int] = {}
+        """How many partitions deleted topics had, by name."""
+
+    def left(self, broker: int, unconfirmed: PendingRequests) -> None:
+        """The broker's registration is over. It may not have done what it has not confirmed."""
+        self._away.add(broker)
+        for name, stop in unconfirmed.all_stops().items():
+            if stop.delete:
+                self.replica_dropped(broker, name, stop.created)
+        for topic, indexes in unconfirmed.deleted.items():
+            self.topic_deleted(topic, indexes)
+
+    def replica_dropped(self, broker: int, name: TopicPartition, created: int) -> None:
+        """A broker that is away has lost its replica of a partition. `created`: `Topic.created`."""
+        if sum(map(len, self._dropped.values())) < MOST:
+            self._dropped.setdefault(broker, {})[name] = created
+
+    def topic_deleted(self, topic: str, indexes: Iterable[int]) -> None:
+        """Brokers that are away go on showing these partitions."""
+        if self._away:
+            self._deleted[topic] = max(self._deleted.pop(topic, 0), max(indexes, default=-1) + 1)
+            while sum(self._deleted.values()) > MOST:
+                del self._deleted[next(iter(self._deleted))]
+
+    def returned(self, brokers: Mapping[int, PendingRequests]) -> Iterator[None]:
+        """Mark at these brokers, which have registered, what they have missed. Yields after each slice."""
+        work = SliceCounter(SLICE)
+        for broker, pending in brokers.items():
+            dropped = self._dropped.pop(broker, {})
+            while dropped:
+                name, created = dropped.popitem()
+                if self._is_needed(name, created):
+                    self._dropped.setdefault(broker, {})[name] = created
+                elif (stop := self._stop(broker, name, created)) is not None:
+                    pending.stop(*name, stop)
+                if work.step():
+                    yield
+        returned = self._away.intersection(brokers)
+        for topic, count in list(self._deleted.items()) if returned else ():
+            gone = self._gone(topic, count)
+            for broker in returned:
+                brokers[broker].partitions_deleted(topic, gone)
+            if work.step(count):
+                yield
+        self._away -= returned
+        if not self._away:
+            self._deleted = {}
+
+    def _is_needed(self, name: TopicPartition, created: int) -> bool:
+        """Whether the partition has no leader, so that an operator may need this log. It stays until a later return."""
+        topic = self._cluster().topics.get(name.topic)
+        value = None if topic is None or topic.created != created else topic.partitions.get(name.partition)
+        return value is not None and value.leader == NO_LEADER
+
+    def _stop(self, broker: int, name: TopicPartition, created: int) -> StopReplicaState | None:
+        """How the broker stops its dropped replica; None where it has one again, or must not be told.
+
+        A topic in deletion reaches the log by itself. Where another topic has the name now and the broker has a replica
+        of it, the broker will say that it has the log of another one (INCONSISTENT_TOPIC_ID).
+        """
+        cluster = self._cluster()
+        deleted = StopReplicaState(DELETED_EPOCH, delete=True, created=created)
+        if name.topic in cluster.unreadable:
+            return None
+        topic = cluster.topics.get(name.topic)
+        if topic is None:
+            return deleted
+        value = topic.partitions.get(name.partition)
+        if topic.deleting or name.partition in topic.unreadable or (value is not None and broker in value.replicas):
+            return None
+        return deleted._replace(leader_epoch=value.leader_epoch) if topic.created == created and value else deleted
+
+    def _gone(self, topic: str, count: int) -> Collection[int]:
+        """Those of the first `count` partitions of this name that do not exist."""
+        cluster = self._cluster()
+        if topic in cluster.unreadable:
+            return ()
+        known = cluster.topics.get(topic)
+        return range(count) if known is None else set(range(count)).difference(known.partitions, known.unreadable)

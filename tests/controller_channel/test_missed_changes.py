@@ -1,0 +1,158 @@
+"""What brokers that return stop and forget."""
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller_channel import missed_changes
+from kafka_reassign_rpc.controller_channel.missed_changes import MissedChanges
+from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, PendingRequests, StopReplicaState
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic, TopicPartition
+
+T0 = TopicPartition("t", 0)
+CREATED = 7
+
+
+class Away:
+    """Broker 3 is away from a cluster with topic t, whose partition 0 it has lost."""
+
+    def __init__(self, value: Partition | None = None, created: int = CREATED) -> None:
+        self.cluster = Cluster()
+        self.put(value or Partition((1, 2), leader=1, isr=(1, 2), leader_epoch=5), created)
+        self.missed = MissedChanges(lambda: self.cluster)
+
+    def put(self, value: Partition, created: int = CREATED) -> None:
+        self.cluster.topics["t"] = Topic("t", None, {0: value}, created=created)
+
+    def returns(self, broker: int = 3) -> PendingRequests:
+        pending = PendingRequests()
+        for _ in self.missed.returned({broker: pending}):
+            pass
+        return pending
+
+
+def learnt() -> PendingRequests:
+    """Of a broker that has learned everything."""
+    pending = PendingRequests()
+    while pending.take() is not None:
+        pass
+    return pending
+
+
+def test_sv_4_a_returning_broker_deletes_a_replica_that_was_dropped_meanwhile_once() -> None:
+    away = Away()
+    away.missed.replica_dropped(3, T0, CREATED)
+
+    assert not away.returns(2).all_stops()
+    assert away.returns().all_stops() == {T0: StopReplicaState(5, delete=True, created=CREATED)}
+    assert not away.returns().all_stops()
+
+
+@pytest.mark.parametrize(
+    ("change", "epoch"),
+    [
+        (lambda away: away.put(Partition((1, 3), leader=1)), None),
+        (lambda away: away.put(Partition((1, 3), leader=1), created=9), None),
+        (lambda away: away.put(Partition((1, 2), leader=1, leader_epoch=8), created=9), DELETED_EPOCH),
+        (lambda away: away.cluster.topics.clear(), DELETED_EPOCH),
+        (lambda away: setattr(away.cluster.topics["t"], "deleting", True), None),
+        (lambda away: setattr(away.cluster.topics["t"], "unreadable", frozenset({0})), None),
+        (lambda away: away.cluster.unreadable.update(t="why"), None),
+    ],
+    ids=[
+        "assigned again",
+        "assigned by a new topic",
+        "new topic",
+        "deleted",
+        "in deletion",
+        "no state",
+        "no assignment",
+    ],
+)
+def test_sv_4_a_dropped_replica_is_deleted_by_what_holds_when_its_broker_returns(
+    change: object, epoch: int | None
+) -> None:
+    away = Away()
+    away.missed.replica_dropped(3, T0, CREATED)
+    assert callable(change)
+    change(away)
+
+    stop = away.returns().all_stops().get(T0)
+    assert (None if stop is None else (stop.leader_epoch, stop.delete)) == (None if epoch is None else (epoch, True))
+
+
+def test_sv_4_the_log_of_a_partition_without_a_leader_stays_until_the_broker_returns_once_more() -> None:
+    away = Away(Partition((1, 2), leader=NO_LEADER, isr=(1,), leader_epoch=5))
+    away.missed.replica_dropped(3, T0, CREATED)
+
+    assert not away.returns().all_stops()
+    away.put(Partition((1, 2), leader=1, isr=(1,), leader_epoch=6))
+    assert away.returns().all_stops()[T0].leader_epoch == 6
+
+
+def test_sv_4_a_broker_that_has_left_before_it_confirmed_is_told_again() -> None:
+    away, old = Away(), learnt()
+    old.stop("t", 0, StopReplicaState(4, delete=True, created=CREATED))
+    old.stop("u", 0, StopReplicaState(4, delete=False))
+    old.topic_deleted("gone", [0, 1])
+    refused = StopReplicaState(2, delete=True)
+    old.stops_refused({TopicPartition("v", 0): refused})
+
+    away.missed.left(3, old)
+    pending = away.returns()
+    assert {name: stop.leader_epoch for name, stop in pending.all_stops().items()} == {
+        T0: 5,
+        TopicPartition("v", 0): DELETED_EPOCH,
+    }
+    assert pending.deleted == {"gone": {0, 1}}
+
+
+def test_sv_4_a_returning_broker_forgets_the_partitions_that_a_new_topic_of_the_name_lacks() -> None:
+    away = Away()
+    away.missed.topic_deleted("before", [0])
+    away.missed.left(3, learnt())
+    away.missed.topic_deleted("t", [0, 1, 2])
+    away.missed.topic_deleted("u", [0])
+
+    assert not away.returns(2).deleted
+    assert away.returns().deleted == {"t": {1, 2}, "u": {0}}
+    assert not away.returns().deleted
+
+
+def test_sv_4_what_is_pending_of_a_new_topic_is_not_forgotten() -> None:
+    away, pending = Away(), learnt()
+    away.missed.left(3, learnt())
+    away.missed.topic_deleted("t", [0, 1])
+    pending.metadata("t", [0, 1])
+    for _ in away.missed.returned({3: pending}):
+        pass
+    assert not pending.deleted
+
+
+def test_sv_4_a_bounded_number_of_changes_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(missed_changes, "MOST", 3)
+    away = Away()
+    away.missed.left(3, learnt())
+    for index in range(5):
+        away.missed.replica_dropped(3, TopicPartition("d", index), CREATED)
+        away.missed.topic_deleted(f"u{index}", [0])
+
+    pending = away.returns()
+    assert {name.partition for name in pending.all_stops()} == {0, 1, 2}
+    assert pending.deleted.keys() == {"u2", "u3", "u4"}
+
+
+def test_sv_10_the_loop_goes_on_while_much_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(missed_changes, "SLICE", 10)
+    away = Away()
+    away.missed.left(3, learnt())
+    for index in range(100):
+        away.missed.replica_dropped(3, TopicPartition("d", index), CREATED)
+    away.missed.topic_deleted("u", range(30))
+    assert len(list(away.missed.returned({3: PendingRequests()}))) == 11
+
+
+def test_sv_4_a_replica_keeps_its_stop_of_the_newest_leader_epoch() -> None:
+    away = Away()
+    away.missed.replica_dropped(3, T0, CREATED)
+    away.put(replace(away.cluster.topics["t"].partitions[0], leader_epoch=9))
+    assert away.returns().all_stops()[T0].leader_epoch == 9
