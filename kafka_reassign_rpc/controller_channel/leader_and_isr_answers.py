@@ -10,7 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStorageError
-from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.protocol.frame_errors import Truncated
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
 from kafka_reassign_rpc.support.slices import SliceCounter
@@ -86,9 +86,9 @@ def may_be_replaced(replica: HostedReplica, broker: int, cluster: Cluster, elect
     """Whether the broker's log, which is not of the present topic of its name, may be deleted for a new replica.
 
     It is of a deleted topic: the replica was dropped while the broker was away. (Kafka's controller leaves it, and the
-    broker refuses the new replica for ever.) A replica in sync is replaced only where the topic was created in this
-    term and has the id since then: that log was never one of this topic. In other topics the id may have changed and
-    the log be the right one: somebody restored ZooKeeper, or wrote the znode without the id.
+    broker refuses the new replica for ever.) A replica in sync is replaced only where the partition was created in
+    this term, and its topic had the id by then: that log was never one of this partition. In others the id may have
+    changed and the log be the right one: somebody restored ZooKeeper, or wrote the znode without the id.
 
     elected  the zxid of this controller's election
     """
@@ -100,7 +100,7 @@ def may_be_replaced(replica: HostedReplica, broker: int, cluster: Cluster, elect
         and replica.topic_id is not None
         and topic.id == replica.topic_id
         and broker in value.replicas
-        and (broker not in (*value.isr, value.leader) or _has_its_first_id(topic, elected))
+        and (broker not in (*value.isr, value.leader) or _has_its_first_id(topic, value, elected))
         and cluster.broker_settings.delete_topic_enable is not False
     )
 
@@ -109,8 +109,8 @@ def in_sync_elsewhere(replica: HostedReplica, broker: int, cluster: Cluster) -> 
     """The in-sync replicas on other live brokers, where the broker's replica counts as in sync and cannot be.
 
     The broker has refused the replica, since it has the log of another topic. It was registered already when the
-    topic was created: so that log is of an earlier topic, and of this one the broker never had a record. (After
-    somebody has restored ZooKeeper, all brokers have newer registrations than the topics that were restored.)
+    partition was created: so that log is of an earlier topic, and of this one the broker never had a record. (After
+    somebody has restored ZooKeeper, all brokers have newer registrations than the partitions that were restored.)
     """
     topic = cluster.topics.get(replica.name.topic)
     value = None if topic is None or topic.deleting else topic.partitions.get(replica.name.partition)
@@ -121,7 +121,7 @@ def in_sync_elsewhere(replica: HostedReplica, broker: int, cluster: Cluster) -> 
         or registered is None
         or replica.topic_id is None
         or topic.id != replica.topic_id
-        or topic.created < registered.epoch
+        or value.created < registered.epoch
         or broker not in value.isr
         or broker in value.offline
     ):
@@ -129,8 +129,9 @@ def in_sync_elsewhere(replica: HostedReplica, broker: int, cluster: Cluster) -> 
     return [other for other in value.isr if other != broker and cluster.is_online(other, value)]
 
 
-def _has_its_first_id(topic: Topic, elected: int) -> bool:
-    return topic.id == topic.created_with or (topic.created > elected and topic.version == 0)
+def _has_its_first_id(topic: Topic, value: Partition, elected: int) -> bool:
+    """Whether the partition was created in this term, in a topic that had its present id then."""
+    return value.created > elected and (topic.id_since == topic.created or topic.id_since < value.created)
 
 
 def _count(body: bytes, at: int) -> tuple[int, int]:

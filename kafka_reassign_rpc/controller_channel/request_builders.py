@@ -11,6 +11,7 @@ from uuid import UUID
 
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.state.cluster import (
+    LAST_ZXID,
     NO_LEADER,
     SECURITY_PROTOCOLS,
     Broker,
@@ -37,8 +38,6 @@ _LeaderAndIsr = TypeVar("_LeaderAndIsr", _UngroupedLeaderAndIsr, _GroupedLeaderA
 
 
 _Hosted = tuple[int, Partition, bool]
-
-LAST_ZXID = 2**63 - 1
 
 SLICE = 500
 """Partitions that are looked at before the event loop runs other tasks."""

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import (
     refusals,
 )
 from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStorageError
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Broker, Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.frame_errors import Truncated
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
@@ -96,32 +96,33 @@ def test_sv_5_an_answer_about_many_replicas_is_read_in_slices() -> None:
     assert pauses == 5
 
 
-def hosted(
-    isr: tuple[int, ...], *, created: int, version: int, leader: int = 1, created_with: UUID | None = None
-) -> Cluster:
-    """Topic `one` with partition 0 on brokers 1 and 3."""
-    value = Partition(replicas=(1, 3), leader=leader, isr=isr, leader_epoch=0, partition_epoch=0)
-    topic = Topic("one", UUID(int=1), {0: value}, version=version, created=created, created_with=created_with)
-    return Cluster(topics={"one": topic}, topic_names=dict(NAMES))
+def hosted(isr: tuple[int, ...], *, created: int, topic: int = 5, id_since: int = 5, leader: int = 1) -> Cluster:
+    """Topic `one` with partition 0 on brokers 1 and 3. `created`, `topic`: the zxids of their creation."""
+    value = Partition(replicas=(1, 3), leader=leader, isr=isr, leader_epoch=0, partition_epoch=0, created=created)
+    one = Topic("one", UUID(int=1), {0: value}, created=topic, id_since=id_since)
+    return Cluster(topics={"one": one}, topic_names=dict(NAMES))
 
 
 @pytest.mark.parametrize(
     ("cluster", "may"),
     [
-        (hosted((1,), created=5, version=9), True),
-        (hosted((1, 3), created=11, version=0), True),
-        (hosted((1, 3), created=11, version=0, leader=3), True),
-        (hosted((1, 3), created=11, version=1), False),
-        (hosted((1, 3), created=11, version=9, leader=3, created_with=UUID(int=1)), True),
-        (hosted((1, 3), created=11, version=9, leader=3, created_with=UUID(int=2)), False),
-        (hosted((1, 3), created=10, version=0), False),
-        (hosted((1, 3), created=9, version=0), False),
-        (hosted((1,), created=11, version=1, leader=3), False),
+        (hosted((1,), created=5, id_since=9), True),
+        (hosted((1, 3), created=11, topic=11, id_since=11), True),
+        (hosted((1, 3), created=11, topic=11, id_since=11, leader=3), True),
+        (hosted((1, 3), created=11, topic=11, id_since=12), False),
+        (hosted((1, 3), created=11), True),
+        (hosted((1, 3), created=11, id_since=10), True),
+        (hosted((1, 3), created=11, id_since=11), False),
+        (hosted((1, 3), created=11, id_since=LAST_ZXID), False),
+        (hosted((1, 3), created=10), False),
+        (hosted((1, 3), created=9, topic=9, id_since=9), False),
+        (hosted((1, 3), created=-1), False),
+        (hosted((1,), created=11, id_since=11, leader=3), False),
     ],
     ids=[
-        "not in sync", "created in this term", "created in this term, to lead", "changed since its creation",
-        "changed and has its first id", "has another id than at its creation",
-        "created by the election's transaction", "created before", "leader outside of the ISR",
+        "not in sync", "created with its topic in this term", "the same, to lead", "created in this term, id later",
+        "added in this term", "added after the id was read", "added, as the topic was written", "id unknown since when",
+        "created by the election's transaction", "created before", "not known when", "leader outside of the ISR",
     ],
 )  # fmt: skip
 def test_sv_10_a_log_of_another_topic_is_replaced_where_it_cannot_be_of_the_present_one(
@@ -132,7 +133,7 @@ def test_sv_10_a_log_of_another_topic_is_replaced_where_it_cannot_be_of_the_pres
 
 
 def test_sv_10_a_log_is_not_replaced_for_another_topic_of_the_name_or_where_the_broker_has_no_replica() -> None:
-    cluster = hosted((1,), created=5, version=0)
+    cluster = hosted((1,), created=5)
     name = TopicPartition("one", 0)
     assert not may_be_replaced(HostedReplica(name, UUID(int=2)), 3, cluster, elected=10)
     assert not may_be_replaced(HostedReplica(name, UUID(int=1)), 2, cluster, elected=10)
@@ -140,7 +141,7 @@ def test_sv_10_a_log_is_not_replaced_for_another_topic_of_the_name_or_where_the_
 
 def refused(created: int = 20, isr: tuple[int, ...] = (1, 3), **changed: Any) -> Cluster:
     """Topic `one` on brokers 1 and 3, whose epochs are 12 and 13: 3 refuses it."""
-    cluster = hosted(isr, created=created, version=4)
+    cluster = hosted(isr, created=created)
     cluster.brokers |= {broker: Broker(broker, 10 + broker, ()) for broker in (1, 3)}
     partitions = cluster.topics["one"].partitions
     partitions[0] = replace(partitions[0], **changed)
@@ -154,14 +155,15 @@ def refused(created: int = 20, isr: tuple[int, ...] = (1, 3), **changed: Any) ->
         (refused(leader=3), [1]),
         (refused(created=14), [1]),
         (refused(created=12), []),
+        (refused(created=-1), []),
         (refused(isr=(3,), leader=3), []),
         (refused(isr=(1,)), []),
         (refused(offline=(1,)), []),
         (refused(offline=(3,)), []),
     ],
     ids=[
-        "follows", "leads", "was registered just before", "has registered since the topic's creation", "alone in sync",
-        "not in sync", "the other is offline", "is offline already",
+        "follows", "leads", "was registered just before", "has registered since the partition's creation",
+        "created nobody knows when", "alone in sync", "not in sync", "the other is offline", "is offline already",
     ],
 )  # fmt: skip
 def test_sv_10_a_replica_that_its_broker_refuses_is_held_against_the_others_in_sync(

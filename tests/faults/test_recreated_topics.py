@@ -2,19 +2,32 @@
 
 import pytest
 
-from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DeleteTopicsRequest
+from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.faults.cluster import Cluster, ask
 from tests.processes import Process
 from tests.waiting import eventually
 
 
-async def create(cluster: Cluster, name: str, *replicas: int) -> None:
+async def create(cluster: Cluster, name: str, *partitions: tuple[int, ...]) -> None:
     topic = CreateTopicsRequest.CreatableTopic
-    assignment = topic.CreatableReplicaAssignment(partition_index=0, broker_ids=list(replicas))
-    wanted = topic(name=name, num_partitions=-1, replication_factor=-1, assignments=[assignment], configs=[])
+    assignments = [
+        topic.CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
+        for index, replicas in enumerate(partitions)
+    ]
+    wanted = topic(name=name, num_partitions=-1, replication_factor=-1, assignments=assignments, configs=[])
     request = CreateTopicsRequest(topics=[wanted], timeout_ms=10_000, validate_only=False)
     (answer,) = (await ask(cluster.address("a"), request, 4)).topics
+    assert answer.error_code == 0, answer.error_message
+
+
+async def add_partition(cluster: Cluster, name: str, index: int, replicas: tuple[int, ...]) -> None:
+    topic = CreatePartitionsRequest.CreatePartitionsTopic
+    added = [topic.CreatePartitionsAssignment(broker_ids=list(replicas))]
+    request = CreatePartitionsRequest(
+        topics=[topic(name=name, count=index + 1, assignments=added)], timeout_ms=10_000, validate_only=False
+    )
+    (answer,) = (await ask(cluster.address("a"), request, 1)).results
     assert answer.error_code == 0, answer.error_message
 
 
@@ -29,27 +42,44 @@ async def delete(cluster: Cluster, name: str) -> None:
     await eventually(is_gone)
 
 
-async def replica_dropped_while_its_broker_is_away(cluster: Cluster) -> None:
-    """Starts brokers 1 to 3. Broker 3 has gone again, with a log of topic t, of which it holds no replica any more."""
+async def replicas_dropped_while_their_broker_is_away(cluster: Cluster, *partitions: int) -> Process:
+    """Starts brokers 1 to 3. Broker 3 has gone again, with logs of these partitions of topic t, of which it holds no
+    replicas any more. Gives the server, which has begun after that: the one that has dropped them would delete them.
+    """
+    server = await cluster.server("a")
     await cluster.fleet("1,2")
     away = await cluster.fleet("3")
-    await create(cluster, "t", 1, 3)
-    await eventually(lambda: _has_a_log(cluster, 3))
+    await create(cluster, "t", *((1, 3) if index in partitions else (1, 2) for index in range(max(partitions) + 1)))
+    await eventually(lambda: _has_logs(cluster, 3, *partitions))
     assert await away.stop() == 0
     await eventually(lambda: _is_away(cluster))
-    assert await cluster.alter("a", {("t", 0): [1, 2]}) == {("t", 0): 0}
-    await cluster.rests_at({("t", 0): [1, 2]})
+    targets = {("t", index): (1, 2) for index in partitions}
+    assert await cluster.alter("a", targets) == dict.fromkeys(targets, 0)
+    await cluster.rests_at(targets)
+    return await next_controller(cluster, server)
 
 
-async def log_left_on_a_broker_that_is_away(cluster: Cluster) -> None:
+async def next_controller(cluster: Cluster, server: Process) -> Process:
+    await server.kill()
+    server = await cluster.server("a")
+    await cluster.controlled_by("a")
+    return server
+
+
+async def logs_left_on_a_broker_that_is_away(cluster: Cluster, *partitions: int) -> Process:
     """As above, and topic t is deleted by now."""
-    await replica_dropped_while_its_broker_is_away(cluster)
+    server = await replicas_dropped_while_their_broker_is_away(cluster, *partitions)
     await delete(cluster, "t")
+    return server
 
 
-async def log_left_on_a_broker_that_is_back(cluster: Cluster) -> Process:
-    """As above, but broker 3 has returned; gives its process."""
-    await log_left_on_a_broker_that_is_away(cluster)
+async def log_left_on_a_broker_that_is_back(cluster: Cluster) -> tuple[Process, Process]:
+    """As above, but broker 3 has returned; gives the server's process and the broker's."""
+    server = await logs_left_on_a_broker_that_is_away(cluster, 0)
+    return server, await broker_3_returns(cluster)
+
+
+async def broker_3_returns(cluster: Cluster) -> Process:
     broker = await cluster.fleet("3")
     await eventually(lambda: _is_back(cluster))
     return broker
@@ -57,10 +87,9 @@ async def log_left_on_a_broker_that_is_back(cluster: Cluster) -> Process:
 
 async def test_sv_10_a_topic_takes_along_the_log_that_a_broker_has_kept_of_a_dropped_replica(cluster: Cluster) -> None:
     """Broker 3 is back when the topic is deleted, and holds no replica of it any more."""
-    await cluster.server("a")
-    await replica_dropped_while_its_broker_is_away(cluster)
+    await replicas_dropped_while_their_broker_is_away(cluster, 0)
     await cluster.fleet("3")
-    await eventually(lambda: _has_a_log(cluster, 3))
+    await eventually(lambda: _has_logs(cluster, 3, 0))
 
     await delete(cluster, "t")
 
@@ -74,9 +103,8 @@ async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_gets_the_rep
     cluster: Cluster,
 ) -> None:
     """Its replica was dropped while it was away: it has the log of the earlier topic when it returns."""
-    await cluster.server("a")
-    await log_left_on_a_broker_that_is_away(cluster)
-    await create(cluster, "t", 1, 2)
+    await logs_left_on_a_broker_that_is_away(cluster, 0)
+    await create(cluster, "t", (1, 2))
     await cluster.fleet("3")
 
     assert await cluster.alter("a", {("t", 0): [1, 3]}) == {("t", 0): 0}
@@ -88,10 +116,9 @@ async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_plac
     cluster: Cluster, replicas: tuple[int, int]
 ) -> None:
     """It is back when the next topic is created, so that it counts as in sync before it has refused the replica."""
-    server = await cluster.server("a")
-    await log_left_on_a_broker_that_is_back(cluster)
+    server, _ = await log_left_on_a_broker_that_is_back(cluster)
 
-    await create(cluster, "t", *replicas)
+    await create(cluster, "t", replicas)
     await eventually(lambda: "has the log of an earlier topic for t-0: it is deleted" in server.log)
 
     # A replica joins the ISR by fetching: the new one is whole.
@@ -104,11 +131,10 @@ async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_plac
     cluster: Cluster, replicas: tuple[int, int]
 ) -> None:
     """The topic znode has changed when the broker answers that its log is of another topic."""
-    server = await cluster.server("a")
-    broker = await log_left_on_a_broker_that_is_back(cluster)
+    server, broker = await log_left_on_a_broker_that_is_back(cluster)
 
     broker.freeze()
-    await create(cluster, "t", *replicas)
+    await create(cluster, "t", replicas)
     assert await cluster.alter("a", {("t", 0): [*replicas, 2]}) == {("t", 0): 0}
     broker.thaw()
     await eventually(lambda: "has the log of an earlier topic for t-0: it is deleted" in server.log)
@@ -121,11 +147,10 @@ async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_plac
 ) -> None:
     """The controller that created the next topic is killed before the broker answers: the next one finds the broker in
     the ISR. Since another in-sync replica is of the right topic, the broker's is not in sync."""
-    server = await cluster.server("a")
-    broker = await log_left_on_a_broker_that_is_back(cluster)
+    server, broker = await log_left_on_a_broker_that_is_back(cluster)
 
     broker.freeze()
-    await create(cluster, "t", *replicas)
+    await create(cluster, "t", replicas)
     await server.kill()
     broker.thaw()
     server = await cluster.server("a")
@@ -137,9 +162,55 @@ async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_plac
     await cluster.rests_at({("t", 0): [2, 3]})
 
 
-async def _has_a_log(cluster: Cluster, broker: int) -> bool:
+@pytest.mark.parametrize("replicas", [(1, 3), (3, 1)], ids=["follows", "leads"])
+async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_place_in_a_partition_that_is_added_later(
+    cluster: Cluster, replicas: tuple[int, int]
+) -> None:
+    """The topic is older than the term and has been written since, the partition is of this term."""
+    server, broker = await log_left_beside_the_next_topic(cluster)
+
+    broker.freeze()
+    await add_partition(cluster, "t", 1, replicas)
+    broker.thaw()
+    await eventually(lambda: "has the log of an earlier topic for t-1: it is deleted" in server.log)
+
+    assert await cluster.alter("a", {("t", 1): [2, 3]}) == {("t", 1): 0}
+    await cluster.rests_at({("t", 1): [2, 3]})
+
+
+@pytest.mark.parametrize("replicas", [(1, 3), (3, 1)], ids=["follows", "leads"])
+async def test_sv_10_it_has_its_place_in_such_a_partition_although_the_controller_has_changed(
+    cluster: Cluster, replicas: tuple[int, int]
+) -> None:
+    """The broker has registered after the topic was created and before the partition was."""
+    server, broker = await log_left_beside_the_next_topic(cluster)
+
+    broker.freeze()
+    await add_partition(cluster, "t", 1, replicas)
+    await server.kill()
+    broker.thaw()
+    server = await cluster.server("a")
+    await eventually(lambda: "broker.replicas_offline" in server.log)
+    await eventually(lambda: "has the log of an earlier topic for t-1: it is deleted" in server.log)
+
+    assert await cluster.alter("a", {("t", 1): [2, 3]}) == {("t", 1): 0}
+    await cluster.rests_at({("t", 1): [2, 3]})
+
+
+async def log_left_beside_the_next_topic(cluster: Cluster) -> tuple[Process, Process]:
+    """Broker 3 has returned with the log of partition 1 of an earlier topic t. The present one has partition 0 alone.
+    Gives the processes of the server, which has not created it, and of the broker."""
+    server = await logs_left_on_a_broker_that_is_away(cluster, 1)
+    await create(cluster, "t", (1, 2))
+    assert await cluster.alter("a", {("t", 0): (2, 1)}) == {("t", 0): 0}
+    await cluster.rests_at({("t", 0): (2, 1)})
+    server = await next_controller(cluster, server)
+    return server, await broker_3_returns(cluster)
+
+
+async def _has_logs(cluster: Cluster, broker: int, *partitions: int) -> bool:
     """A follower is told of a topic after its leader: the ISR names it before it has a log."""
-    return (broker, ("t", 0)) in await cluster.held()
+    return {(broker, ("t", index)) for index in partitions} <= (await cluster.held()).keys()
 
 
 async def _is_back(cluster: Cluster) -> bool:

@@ -10,11 +10,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
 from kafka_reassign_rpc.core.round.replay import (
     Durable,
     LoadedAssignment,
     LoadedState,
-    durable_assignment,
     partition_of,
     put_topic,
 )
@@ -57,7 +57,7 @@ class Image:
 
     def commit(self, cluster: Cluster, view: RoundView, controller_epoch: int, stop_after: int | None) -> Durable:
         """Write a round. `stop_after`: the controller dies after so many writes."""
-        durable = Durable({}, {}, {})
+        durable = Durable({}, {}, {}, {})
         writes = self._writes(cluster, view, controller_epoch, durable)
         for count, write in enumerate(writes):
             if count == stop_after:
@@ -116,10 +116,13 @@ class Image:
             epoch,
             before.partition_epoch + 1,
             value.leader_recovery_state,
+            standing.created if standing else self.zxid,
         )
         self.on_state(name, standing, state)
         self.states[name] = state
         durable.states[name] = state.version
+        if standing is None:
+            durable.created[name] = state.created
 
 
 def _state(value: Partition) -> tuple[object, ...]:

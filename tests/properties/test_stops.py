@@ -97,7 +97,7 @@ class Image:
         return Reloaded([], set())
 
     def _applied(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
-        durable = replay.Durable({}, {}, {})
+        durable = replay.Durable({}, {}, {}, {})
         czxid = self._ids()  # all that one transaction creates has it
         for name in view.partitions:
             before = cluster.topics[name.topic].partitions.get(name.partition)

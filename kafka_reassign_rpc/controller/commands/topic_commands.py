@@ -346,6 +346,7 @@ class TopicsRead(Command[None]):
             missing=topic.missing,
             unreadable=topic.unreadable,
             created=topic.created,
+            id_since=topic.id_since,
             deleting=known is not None and known.deleting,
         )
 

@@ -114,7 +114,7 @@ class DurableStore:
         fresh.shutting_down = {id_ for id_ in cluster.shutting_down if fresh.brokers.get(id_) == known.get(id_)}
         gone = [topic for topic in cluster.topics.values() if _is_gone(topic, fresh)]
         pace = SliceTimer()
-        await pace.through(replay.keep_offline_replicas(cluster, fresh))
+        await pace.through(replay.keep_soft_state(cluster, fresh))
         lost = {topic.name for topic in gone}
         changed: set[TopicPartition] = set()
         for topic, indexes in fresh.moving.items():
@@ -167,7 +167,7 @@ class DurableStore:
             await self._batches(phase, pace)
             for phase in znode_writes.phases(cluster, view, self._leadership.epoch, self._parents)
         ]
-        durable = replay.Durable({}, {}, {})
+        durable = replay.Durable({}, {}, {}, {})
         batch_stat: Stat | None = None
         parts: dict[str, Stat] = {}
         for batches in self._joined(phases):
@@ -196,7 +196,7 @@ class DurableStore:
         reassign_partitions.put_durable(cluster, view, *batch)
         reassignment_requests.put_durable(cluster, view)
         await pace.through(queue_writes.put_durable(cluster, view, parts))
-        await pace.through(emptied(durable.topics, durable.states, durable.records))
+        await pace.through(emptied(*durable))
         return applied
 
     def _forget_parents(self, topic: Topic) -> None:
@@ -306,6 +306,8 @@ def _note(durable: replay.Durable, name: TopicPartition, stat: Stat, *, is_recor
         durable.topics[topic] = stat.version, stat.czxid
     else:
         durable.states[name] = stat.version
+        if stat.version == 0:
+            durable.created[name] = stat.czxid
 
 
 def _is_gone(topic: Topic, fresh: Cluster) -> bool:

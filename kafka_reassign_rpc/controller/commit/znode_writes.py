@@ -27,7 +27,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.commit import queue_writes
-from kafka_reassign_rpc.core.round.replay import durable_assignment, durable_in_deletion
+from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment, durable_in_deletion
 from kafka_reassign_rpc.core.round.round_view import (
     AssignmentWrite,
     PartitionsAdded,

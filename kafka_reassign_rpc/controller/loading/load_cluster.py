@@ -118,6 +118,7 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
             unreadable=topic.unreadable,
             deleting=meanings.get(topic.name) is Meaning.IN_DELETION,
             created=topic.created,
+            id_since=topic.id_since,
         )
         await pace.rest()
     replay.put_marks(
@@ -285,6 +286,7 @@ async def read_topics(
             znode.missing,
             frozenset(bad.get(name, ())),
             created=stat.czxid,
+            id_since=stat.mzxid,
         )
         for name, (znode, stat) in found.items()
     }
@@ -370,7 +372,13 @@ def _state(read: tuple[bytes, Stat] | None, path: str) -> replay.LoadedState | N
     data, stat = read
     state = znode_contents.decode_state(data, path)
     return replay.LoadedState(
-        state.leader, state.leader_epoch, state.isr, state.controller_epoch, stat.version, state.leader_recovery_state
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=state.isr,
+        controller_epoch=state.controller_epoch,
+        version=stat.version,
+        leader_recovery_state=state.leader_recovery_state,
+        created=stat.czxid,
     )
 
 

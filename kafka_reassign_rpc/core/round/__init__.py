@@ -1,5 +1,6 @@
 """A round: the controller decides, commits, replays.
 
 round_view.py  the cluster with the changes of the round on top: input and output of every decision
+durable_assignment.py  what a topic znode says of a partition
 replay.py      the only place that changes the `Cluster`
 """

@@ -9,7 +9,7 @@ distinguish the two. And a completion whose topic znode is still to be written i
 (`core.controller_failover`) completes such a move again, and both are the same.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
@@ -28,6 +28,7 @@ from kafka_reassign_rpc.core.round.round_view import (
 )
 from kafka_reassign_rpc.core.state.cluster import (
     HEAL,
+    LAST_ZXID,
     NO_LEADER,
     REVISIONS,
     Broker,
@@ -52,12 +53,14 @@ class Durable(NamedTuple):
 
     topics   zkVersions and czxids of the written topic znodes
     states   zkVersions of the written partition states
+    created  czxids of those among them that were created
     records  czxid and ctime (ms since the epoch) of the written move records
     """
 
     topics: dict[str, tuple[int, int]]
     states: dict[TopicPartition, int]
     records: dict[TopicPartition, tuple[int, int]]
+    created: dict[TopicPartition, int]
 
 
 class PartitionTransition(NamedTuple):
@@ -115,7 +118,7 @@ def _put_topics(
         match change:
             case TopicCreated():
                 version, created = durable.topics.get(topic, (-1, -1))
-                _add_topic(cluster, Topic(topic, change.id, {}, version, created=created, created_with=change.id))
+                _add_topic(cluster, Topic(topic, change.id, {}, version, created=created, id_since=created))
                 cluster.topic_configs[topic] = dict(change.configs)
                 applied.created.append(topic)
             case TopicDeletionStarted() if topic in cluster.topics:
@@ -135,7 +138,7 @@ def _put_topic_ids(cluster: Cluster, view: RoundView) -> None:
     for name, topic_id in view.topic_ids.items():
         topic = cluster.topics.get(name)
         if topic is not None:
-            topic.id = topic_id
+            topic.id, topic.id_since = topic_id, LAST_ZXID
             topic.revision = next(REVISIONS)
             cluster.topic_names[topic_id] = name
 
@@ -174,7 +177,8 @@ def _put(
         move = applied.moves[name] = replace(move, id=record[0], started=record[1])
     version = durable.states.get(name)
     if version is not None:
-        value = replace(value, partition_epoch=version, controller_epoch=controller_epoch, move=move)
+        created = durable.created.get(name, value.created)
+        value = replace(value, partition_epoch=version, controller_epoch=controller_epoch, move=move, created=created)
     elif move is not value.move:
         value = replace(value, move=move)
     before = found.partitions.get(index)
@@ -195,7 +199,7 @@ class LoadedAssignment(NamedTuple):
 
 
 class LoadedState(NamedTuple):
-    """A partition's state znode; `version` is its zkVersion."""
+    """A partition's state znode; `version` is its zkVersion, `created` its czxid."""
 
     leader: int
     leader_epoch: int
@@ -203,6 +207,7 @@ class LoadedState(NamedTuple):
     controller_epoch: int
     version: int
     leader_recovery_state: int = 0
+    created: int = -1
 
 
 _NO_STATE = LoadedState(leader=NO_LEADER, leader_epoch=0, isr=(), controller_epoch=0, version=-1)
@@ -236,6 +241,7 @@ def partition_of(
         partition_epoch=state.version,
         controller_epoch=state.controller_epoch,
         leader_recovery_state=state.leader_recovery_state,
+        created=state.created,
     )
 
 
@@ -252,34 +258,6 @@ def _fits(assigned: LoadedAssignment, origin: tuple[int, ...], move: MoveRecord,
     )
 
 
-DurableAssignment = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-"""The topic znode's entry for a partition, as in `LoadedAssignment`.
-
-A plain tuple, since a topic has thousands, and each write of its znode needs all of them.
-"""
-
-
-def durable_assignment(partition: Partition) -> DurableAssignment:
-    """The entry for a partition: pending deletions are listed as removing."""
-    replicas, removing, pending_deletion = partition.replicas, partition.removing, partition.pending_deletion
-    return (
-        (replicas + pending_deletion, partition.adding, removing + pending_deletion)
-        if pending_deletion
-        else (replicas, partition.adding, removing)
-    )
-
-
-def durable_in_deletion(partition: Partition, live: Container[int]) -> DurableAssignment:
-    """The entry for a partition of a topic in deletion: all replicas that have to be deleted, and none that moves.
-
-    A stock controller that takes over would otherwise continue the move: it starts replicas that are deleted already.
-    The controller that begins the deletion still lists the move, as a stock controller does. A replica that is pending
-    deletion counts where its broker lives (see `topic_changes.replicas_to_delete`).
-    """
-    waited_for = tuple([broker for broker in partition.pending_deletion if broker in live])
-    return partition.replicas + waited_for, (), ()
-
-
 def put_topic(
     cluster: Cluster,
     name: str,
@@ -292,6 +270,7 @@ def put_topic(
     unreadable: frozenset[int] = frozenset(),
     deleting: bool = False,
     created: int = -1,
+    id_since: int = LAST_ZXID,
 ) -> Topic:
     """Put in a topic as read from ZooKeeper, in place of its earlier state."""
     before = cluster.topics.get(name)
@@ -306,8 +285,10 @@ def put_topic(
         unreadable=unreadable,
         deleting=deleting,
         created=created,
-        created_with=before.created_with if before is not None and before.created == created else None,
+        id_since=id_since,
     )
+    if before is not None:
+        _keep_id_since(before, topic)
     _add_topic(cluster, topic)
     cluster.unreadable.pop(name, None)
     moving = {index for index, partition in partitions.items() if partition.is_moving}
@@ -317,6 +298,12 @@ def put_topic(
         for index in moving:
             cluster.leases.put(name, index, partitions[index].lease)
     return topic
+
+
+def _keep_id_since(known: Topic, fresh: Topic) -> None:
+    """A topic that is read again has had its id for as long as before."""
+    if (known.created, known.id) == (fresh.created, fresh.id):
+        fresh.id_since = min(known.id_since, fresh.id_since)
 
 
 def put_state(cluster: Cluster, name: TopicPartition, state: LoadedState) -> None:
@@ -330,12 +317,14 @@ def put_state(cluster: Cluster, name: TopicPartition, state: LoadedState) -> Non
         partition_epoch=state.version,
         controller_epoch=state.controller_epoch,
         leader_recovery_state=state.leader_recovery_state,
+        created=state.created,
     )
     put_partition(cluster, topic, name[1], value)
 
 
-def keep_offline_replicas(known: Cluster, fresh: Cluster) -> Iterator[None]:
-    """Put what brokers have answered about their log dirs into the cluster as read again. Yields after each topic.
+def keep_soft_state(known: Cluster, fresh: Cluster) -> Iterator[None]:
+    """Put what no znode tells of topics into the cluster as read again: since when they have their ids, and what their
+    brokers have answered about log dirs. Yields after each topic.
 
     A broker that has registered anew since answers anew, and so do all for a new topic of the same name.
     """
@@ -347,6 +336,7 @@ def keep_offline_replicas(known: Cluster, fresh: Cluster) -> Iterator[None]:
     for topic in list(known.topics.values()):
         now = fresh.topics.get(topic.name)
         if now is not None and now.id == topic.id:
+            _keep_id_since(topic, now)
             for index, partition in topic.partitions.items():
                 if partition.offline and index in now.partitions:
                     offline = tuple([replica for replica in partition.offline if replica in same])

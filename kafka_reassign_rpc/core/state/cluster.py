@@ -67,6 +67,7 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
                         deletes them too. List and Metadata do not show them.
     partition_epoch     the zkVersion of the state znode; -1 before that znode exists. A decided ISR change has
                         the next one before it is durable
+    created             the czxid of the state znode; -1 before that znode exists
     offline             replicas whose log dir has failed, as their brokers have answered LeaderAndIsr (Kafka's
                         replicasOnOfflineDirs), or has the log of an earlier topic while other replicas are in sync.
                         Soft state: no znode has it, and each controller asks anew
@@ -84,6 +85,7 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     leader_recovery_state: int = 0
     move: MoveRecord | None = None
     offline: tuple[int, ...] = ()
+    created: int = -1
 
     @property
     def is_moving(self) -> bool:
@@ -139,6 +141,9 @@ REVISIONS = count(1)
 """Source of `Topic.revision`, for the whole process."""
 
 
+LAST_ZXID = 2**63 - 1
+
+
 class Topic(msgspec.Struct):
     """A topic and its partitions. Only `core.round.replay` changes `partitions`."""
 
@@ -161,8 +166,8 @@ class Topic(msgspec.Struct):
     created: int = -1
     """The czxid of the topic znode. It distinguishes this topic from all others of its name, also where topics have no
     ids. Topics of other names share it: one transaction creates many."""
-    created_with: UUID | None = None
-    """The id that this controller gave it when it created it in this term; None: it was created otherwise."""
+    id_since: int = LAST_ZXID
+    """A zxid since which the topic has had its id, at the latest, as far as this controller knows."""
 
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

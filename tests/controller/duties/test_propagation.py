@@ -254,7 +254,7 @@ async def test_sv_4_a_broker_in_controlled_shutdown_stops_its_followers_and_keep
     for _ in command.decide(work):
         pass
     applied = ReplayedChanges()
-    for _ in replay.replay(told.cluster, view, replay.Durable({}, {}, {}), 9, applied):
+    for _ in replay.replay(told.cluster, view, replay.Durable({}, {}, {}, {}), 9, applied):
         pass
     told.propagate(applied)
 

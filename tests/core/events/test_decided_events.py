@@ -118,7 +118,11 @@ def test_sv_7_every_decision_of_a_round_has_an_event_with_its_requester_and_id()
     decide(here, (5, 2), by=DAVE)
     applied = ReplayedChanges()
     for _ in replay(
-        here.cluster, here, Durable({}, {TopicPartition(TOPIC, 0): 5}, {TopicPartition(TOPIC, 0): (77, 1)}), 9, applied
+        here.cluster,
+        here,
+        Durable({}, {TopicPartition(TOPIC, 0): 5}, {TopicPartition(TOPIC, 0): (77, 1)}, {}),
+        9,
+        applied,
     ):
         pass
     assert seen(list(events_of(deque(here.notes), applied.moves))) == [

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import NOTHING, makes_room, weight
-from kafka_reassign_rpc.core.round.replay import keep_offline_replicas, put_topic
+from kafka_reassign_rpc.core.round.replay import keep_soft_state, put_topic
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition, TopicPartition
 from tests.core.build import TOPIC, broker, cluster, made, moving, not_moving, view
@@ -111,8 +111,8 @@ def test_sv_10_reading_the_cluster_again_keeps_what_the_same_brokers_have_answer
     known = cluster(replace(not_moving(1, 2, 3), offline=(1, 2)))
     fresh = cluster(not_moving(1, 2, 3))
     fresh.brokers[2] = broker(2, epoch=900)
-    list(keep_offline_replicas(known, fresh))
+    list(keep_soft_state(known, fresh))
     assert fresh.topics[TOPIC].partitions[0].offline == (1,)
     put_topic(fresh, TOPIC, UUID(int=8), {0: not_moving(1, 2, 3)}, version=0)
-    list(keep_offline_replicas(known, fresh))
+    list(keep_soft_state(known, fresh))
     assert fresh.topics[TOPIC].partitions[0].offline == ()

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
 from kafka_reassign_rpc.core.round.replay import Durable, LoadedAssignment, LoadedState, ReplayedChanges, partition_of
 from kafka_reassign_rpc.core.round.round_view import (
     PartitionChange,
@@ -15,10 +16,10 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeleted,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Cluster, MoveRecord, Partition, TopicPartition
 from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, moving, not_moving
 
-NOTHING = Durable({}, {}, {})
+NOTHING = Durable({}, {}, {}, {})
 
 
 def replayed(here: Cluster, view: RoundView, durable: Durable = NOTHING) -> ReplayedChanges:
@@ -34,7 +35,7 @@ def test_236_1_a_started_move_takes_its_identity_from_the_record() -> None:
     view.add(
         PartitionChange(TOPIC, 0, replace(moving((1, 2), (1, 3)), move=MoveRecord((1, 3), (1, 2)), partition_epoch=11))
     )
-    written = Durable({TOPIC: (4, 20)}, {TopicPartition(TOPIC, 0): 12}, {TopicPartition(TOPIC, 0): (400, 77)})
+    written = Durable({TOPIC: (4, 20)}, {TopicPartition(TOPIC, 0): 12}, {TopicPartition(TOPIC, 0): (400, 77)}, {})
     applied = replayed(here, view, written)
     value = here.topics[TOPIC].partitions[0]
     assert value.move == MoveRecord((1, 3), (1, 2), 400, 77)
@@ -68,24 +69,42 @@ def test_240_6_every_change_of_a_topic_and_its_recreation_give_a_new_revision() 
     assert revisions == sorted(set(revisions))
 
 
-@pytest.mark.parametrize(("id_", "created", "known"), [(2, 30, 2), (7, 30, 2), (2, 31, None)])
-def test_sv_10_a_topic_that_was_created_here_keeps_its_first_id_when_it_is_read_again(
-    id_: int, created: int, known: int | None
+@pytest.mark.parametrize(("id_", "created", "since"), [(2, 30, 30), (7, 30, 50), (2, 31, 50)])
+def test_sv_10_a_topic_that_was_created_here_has_its_id_since_then_when_it_is_read_again(
+    id_: int, created: int, since: int
 ) -> None:
     here = cluster()
     view = RoundView(here)
     view.add(TopicCreated("new", UUID(int=2), {0: not_moving(1)}, {}))
-    replayed(here, view, Durable({"new": (0, 30)}, {TopicPartition("new", 0): 0}, {}))
-    replay.put_topic(here, "new", UUID(int=id_), {0: not_moving(1)}, version=4, created=created)
-    assert here.topics["new"].created_with == (None if known is None else UUID(int=known))
-    assert here.topics[TOPIC].created_with is None
+    name = TopicPartition("new", 0)
+    replayed(here, view, Durable({"new": (0, 30)}, {name: 0}, {}, {name: 30}))
+    assert (here.topics["new"].id_since, here.topics["new"].partitions[0].created) == (30, 30)
+    replay.put_topic(here, "new", UUID(int=id_), {0: not_moving(1)}, version=4, created=created, id_since=50)
+    assert here.topics["new"].id_since == since
+
+
+def test_sv_10_a_topic_has_its_id_for_as_long_as_before_after_a_reload_of_all() -> None:
+    known, fresh = cluster(), cluster()
+    for found, since in ((known, 30), (fresh, 50)):
+        replay.put_topic(found, "t", UUID(int=2), {0: not_moving(1)}, version=4, created=20, id_since=since)
+    list(replay.keep_soft_state(known, fresh))
+    assert fresh.topics["t"].id_since == 30
+
+
+def test_sv_10_since_when_a_topic_has_the_id_that_it_was_given_is_not_known() -> None:
+    here = cluster()
+    replay.put_topic(here, "t", None, {0: not_moving(1)}, version=0, created=20, id_since=20)
+    view = RoundView(here)
+    view.topic_ids["t"] = UUID(int=9)
+    replayed(here, view)
+    assert (here.topics["t"].id, here.topics["t"].id_since) == (UUID(int=9), LAST_ZXID)
 
 
 def test_sv_4_a_topics_life() -> None:
     here = cluster()
     view = RoundView(here)
     view.add(TopicCreated("new", UUID(int=2), {0: not_moving(1)}, {"a": "b"}))
-    applied = replayed(here, view, Durable({"new": (0, 30)}, {TopicPartition("new", 0): 0}, {}))
+    applied = replayed(here, view, Durable({"new": (0, 30)}, {TopicPartition("new", 0): 0}, {}, {}))
     assert applied.created == ["new"]
     assert here.topic_names == {UUID(int=2): "new", TOPIC_ID: TOPIC}
     assert here.topics["new"].partitions[0].partition_epoch == 0
@@ -93,7 +112,7 @@ def test_sv_4_a_topics_life() -> None:
 
     view = RoundView(here)
     view.add(PartitionsAdded("new", {1: moving((1,), (2,))}))
-    replayed(here, view, Durable({"new": (1, 30)}, {}, {}))
+    replayed(here, view, Durable({"new": (1, 30)}, {}, {}, {}))
     assert (here.topics["new"].version, sorted(here.topics["new"].partitions)) == (1, [0, 1])
 
     view = RoundView(here)
@@ -136,7 +155,7 @@ def test_455_9_the_record_distinguishes_pending_deletions_from_removing_replicas
         (2, 3),
         (4, 5),
     )
-    assert replay.durable_assignment(value) == assigned
+    assert durable_assignment(value) == assigned
     unknown = partition_of(assigned, None, None)
     assert (unknown.removing, unknown.pending_deletion, unknown.partition_epoch) == ((2, 3, 4, 5), (), -1)
 

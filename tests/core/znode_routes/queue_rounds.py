@@ -85,7 +85,7 @@ def durable(in_cluster: Cluster, view: RoundView) -> None:
             case Delete(path) | Check(path):
                 assert path in in_cluster.queue.parts or path in written
     names = view.partitions
-    durable = replay.Durable({}, dict.fromkeys(names, 1), {name: (next(_zxids), 0) for name in names})
+    durable = replay.Durable({}, dict.fromkeys(names, 1), {name: (next(_zxids), 0) for name in names}, {})
     through(replay.replay(in_cluster, view, durable, 1, replay.ReplayedChanges()))
     through(queue_writes.put_durable(in_cluster, view, written))
 
