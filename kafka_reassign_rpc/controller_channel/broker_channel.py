@@ -52,7 +52,7 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kafka_reassign_rpc.support.backoff import Backoff, next_wait_s
+from kafka_reassign_rpc.support.backoff import Backoff, DelayedCall
 from kafka_reassign_rpc.support.tasks import end
 
 log = logging.getLogger(__name__)
@@ -158,8 +158,7 @@ class BrokerChannel:
         self._begun_anew: dict[str, set[int]] = {}
         """The partitions whose leader epochs will rise, or all of the broker if `_all_anew`."""
         self._all_anew = False
-        self._anew_s = FIRST_REFUSAL_S
-        self._anew: asyncio.TimerHandle | None = None
+        self._anew = DelayedCall(self._begin_anew, FIRST_REFUSAL_S, LONGEST_ANEW_S)
         self._offline: set[HostedReplica] = set()
         """Replicas reported as offline: the broker has last answered KAFKA_STORAGE_ERROR, or see `refused_in_sync`."""
         self._replaced: set[HostedReplica] = set()
@@ -169,8 +168,7 @@ class BrokerChannel:
         self._wakeup = asyncio.Event()
         self._sent = asyncio.Event()
         """Set after each request, answered or not."""
-        self._refusal_s = FIRST_REFUSAL_S
-        self._retry: asyncio.TimerHandle | None = None
+        self._retry = DelayedCall(self._retry_refused_stops, FIRST_REFUSAL_S, LONGEST_REFUSAL_S)
         self._task = asyncio.create_task(self._run(), name=f"channel-{broker.id}")
 
     def wake(self) -> None:
@@ -190,9 +188,8 @@ class BrokerChannel:
             await self._sent.wait()
 
     async def close(self) -> None:
-        for timer in (self._retry, self._anew):
-            if timer is not None:
-                timer.cancel()
+        self._retry.cancel()
+        self._anew.cancel()
         await end(self._task)
         self._links.forget(self.broker.id)
 
@@ -338,13 +335,11 @@ class BrokerChannel:
         self._all_anew |= refused.is_complete
         for topic, indexes in refused.partitions.items():
             self._begun_anew.setdefault(topic, set()).update(indexes)
-        if self._anew is None:
-            self._anew = asyncio.get_running_loop().call_later(self._anew_s, self._begin_anew)
-            self._anew_s = next_wait_s(self._anew_s, FIRST_REFUSAL_S, LONGEST_ANEW_S)
+        self._anew.request()
 
     def _begin_anew(self) -> None:
         partitions = None if self._all_anew else self._begun_anew
-        self._anew, self._all_anew, self._begun_anew = None, False, {}
+        self._all_anew, self._begun_anew = False, {}
         log.warning("broker %d begins the replicas anew that it has refused: their leader epochs rise", self.broker.id)
         self._leader_and_isr_refused(self.broker, partitions)
 
@@ -461,7 +456,7 @@ class BrokerChannel:
     def _retry_later(self, request: StopReplica, failed: Mapping[TopicPartition, int]) -> None:
         """Repeat the stops that may succeed later. A fenced stop is older than what the broker knows: not that one."""
         if not failed:
-            self._refusal_s = FIRST_REFUSAL_S
+            self._retry.reset()
             return
         name, code = next(iter(failed.items()))
         log.warning(
@@ -471,12 +466,9 @@ class BrokerChannel:
         fenced = FencedLeaderEpoch.code
         refused = {name: stop for name, stop in request.stops.items() if failed.get(name, fenced) != fenced}
         self.pending.stops_refused(refused)
-        if self._retry is None:
-            self._retry = asyncio.get_running_loop().call_later(self._refusal_s, self._retry_refused_stops)
-            self._refusal_s = next_wait_s(self._refusal_s, FIRST_REFUSAL_S, LONGEST_REFUSAL_S)
+        self._retry.request()
 
     def _retry_refused_stops(self) -> None:
-        self._retry = None
         self.pending.retry_refused_stops()
         self.wake()
 

@@ -1,6 +1,7 @@
 """Exponential backoff: each wait is twice as long as the one before, up to a longest."""
 
 import asyncio
+from collections.abc import Callable
 
 
 def next_wait_s(waited_s: float, first_s: float, longest_s: float) -> float:
@@ -30,3 +31,33 @@ class Backoff:
         if longest:
             self._waited_s = self._longest_s
         await asyncio.sleep(self.next_s())
+
+
+class DelayedCall:
+    """Calls a function a while after `request`, once for all requests until then; each time after a longer wait."""
+
+    def __init__(self, call: Callable[[], None], first_s: float, longest_s: float) -> None:
+        self._call = call
+        self._backoff = Backoff(first_s, longest_s)
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_requested(self) -> bool:
+        return self._timer is not None
+
+    def request(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._backoff.next_s(), self._run)
+
+    def reset(self) -> None:
+        """The next wait is the first again."""
+        self._backoff.reset()
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _run(self) -> None:
+        self._timer = None
+        self._call()

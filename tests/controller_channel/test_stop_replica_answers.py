@@ -101,7 +101,7 @@ async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_cha
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with connected() as (broker, channel, _, _found):
-        waits = note_waits(monkeypatch, channel._retry_refused_stops, short=8)
+        waits = note_waits(monkeypatch, channel._retry._run, short=8)
         failed = StopReplicaResponse.StopReplicaPartitionError(
             version=4, topic_name="t", partition_index=1, error_code=KAFKA_STORAGE_ERROR
         )
@@ -111,9 +111,9 @@ async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_cha
 
         await eventually(lambda: len(waits) == 9)
         assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
-        assert channel._retry is not None
+        assert channel._retry.is_requested
         await channel.close()
-        assert channel._retry.cancelled()
+        assert not channel._retry.is_requested
 
 
 def test_455_5_a_replica_that_is_removed_again_is_stopped_again(monkeypatch: pytest.MonkeyPatch) -> None:
