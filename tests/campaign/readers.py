@@ -19,6 +19,9 @@ CLOSE_S = 30.0
 class Reader:
     """A member of the group. What it has read is committed after it was noted: each record is read at least once.
 
+    librdkafka stores the offsets of a batch by itself while it fills the batch, and drops records from a batch in which
+    the group is balanced anew. So the member stores the offsets, of the records that it has noted.
+
     Where its client has lost every broker (`ClientView.lost`) another one goes on.
     """
 
@@ -29,6 +32,7 @@ class Reader:
             "group.id": GROUP,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
             "isolation.level": "read_committed",
             "topic.metadata.refresh.interval.ms": 2_000,
             "session.timeout.ms": 10_000,
@@ -66,6 +70,8 @@ class Reader:
                 topic = record.topic()
                 if record.error() is None and topic is not None:
                     self._read[topic].add(Record.decode(record.value()))
+                    with suppress(KafkaException):  # the partition was taken away meanwhile
+                        consumer.store_offsets(record)
             if time.monotonic() > committed + COMMIT_EVERY_S:
                 committed = time.monotonic()
                 with suppress(KafkaException):  # nothing to commit
