@@ -176,8 +176,9 @@ class BrokerChannel:
         self._wakeup.set()
 
     def unconfirmed(self) -> PendingRequests:
-        """What the broker has not confirmed, with the request that is under way. For a channel that is to be closed."""
-        if self._sending is not None:
+        """What the broker has not confirmed, with what it is told to stop or forget now. For a channel that is to be
+        closed."""
+        if isinstance(self._sending, StopReplica | UpdateMetadata):
             self.pending.restore(self._sending)
         return self.pending
 

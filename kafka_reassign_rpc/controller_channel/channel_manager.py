@@ -96,7 +96,8 @@ class ChannelManager:
     def partition_changed(self, topic: str, index: int, before: Partition | None, after: Partition) -> None:
         """Mark LeaderAndIsr for the partition's replicas, and StopReplica for those that are pending deletion.
 
-        A replica that was pending deletion before may have stopped, been added and been removed again in one round.
+        A replica that was pending deletion before may have stopped, been added and been removed again in one round. A
+        broker that is away stops the replicas that it loses when it returns.
         A partition that somebody else has created has no state before this controller gives it the first one.
         (`metadata` marks UpdateMetadata.)
         """
@@ -111,14 +112,10 @@ class ChannelManager:
         for replica in after.pending_deletion:
             if has_new_epoch or before is None or replica not in before.pending_deletion:
                 self.stop_and_delete(replica, topic, index, after)
-        if before is not None and before.replicas is not after.replicas:
-            self._note_dropped(topic, index, before, after)
-
-    def _note_dropped(self, topic: str, index: int, before: Partition, after: Partition) -> None:
-        """Remember the replicas that the partition has lost while their brokers were away."""
-        for replica in set(before.replicas).difference(after.replicas, self._channels, (self._sender.id,)):
-            created = self._cluster().topics[topic].created
-            self._missed.replica_dropped(replica, TopicPartition(topic, index), created)
+        known_topic = self._cluster().topics.get(topic)
+        if before is not None and before.replicas is not after.replicas and known_topic is not None:
+            for replica in set(before.replicas).difference(after.replicas, self._channels, (self._sender.id,)):
+                self._missed.replica_dropped(replica, TopicPartition(topic, index), known_topic.created)
 
     def _new_leader_epoch(self, topic: str, index: int, known: Partition | None, after: Partition) -> None:
         """Mark LeaderAndIsr for the leader, and for its followers once it has answered."""

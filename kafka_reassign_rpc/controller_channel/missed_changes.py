@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, PendingRequests, StopReplicaState
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, TopicPartition
-from kafka_reassign_rpc.support.slices import SliceCounter
+from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 MOST = 100_000
 """So many dropped replicas are remembered, and so many partitions of deleted topics. Further replicas are not; of the
@@ -31,27 +31,23 @@ class MissedChanges:
 
     def __init__(self, cluster: Callable[[], Cluster]) -> None:
         self._cluster = cluster
-        self._away: set[int] = set()
+        self._away: dict[int, PendingRequests] = {}
+        """What these brokers had not confirmed when they left: they may not have done it."""
         self._dropped: dict[int, dict[TopicPartition, int]] = {}
         """Of each broker: the partitions of which it has lost its replica, with `Topic.created`."""
         self._deleted: dict[str, int] = {}
         """How many partitions deleted topics had, by name."""
 
     def left(self, broker: int, unconfirmed: PendingRequests) -> None:
-        """The broker's registration is over. It may not have done what it has not confirmed."""
-        self._away.add(broker)
-        for name, stop in unconfirmed.all_stops().items():
-            if stop.delete:
-                self.replica_dropped(broker, name, stop.created)
-        for topic, indexes in unconfirmed.deleted.items():
-            self.topic_deleted(topic, indexes)
+        """The broker's registration is over."""
+        self._away[broker] = unconfirmed
 
     def replica_dropped(self, broker: int, name: TopicPartition, created: int) -> None:
         """A broker that is away has lost its replica of a partition. `created`: `Topic.created`."""
         if sum(map(len, self._dropped.values())) < MOST:
             self._dropped.setdefault(broker, {})[name] = created
 
-    def topic_deleted(self, topic: str, indexes: Iterable[int]) -> None:
+    def topic_deleted(self, topic: str, indexes: Collection[int]) -> None:
         """Brokers that are away go on showing these partitions."""
         if self._away:
             self._deleted[topic] = max(self._deleted.pop(topic, 0), max(indexes, default=-1) + 1)
@@ -60,27 +56,39 @@ class MissedChanges:
 
     def returned(self, brokers: Mapping[int, PendingRequests]) -> Iterator[None]:
         """Mark at these brokers, which have registered, what they have missed. Yields after each slice."""
-        work = SliceCounter(SLICE)
         for broker, pending in brokers.items():
+            unconfirmed = self._away.pop(broker, None)
             dropped = self._dropped.pop(broker, {})
-            while dropped:
-                name, created = dropped.popitem()
-                if self._is_needed(name, created):
-                    self._dropped.setdefault(broker, {})[name] = created
-                elif (stop := self._stop(broker, name, created)) is not None:
-                    pending.stop(*name, stop)
-                if work.step():
-                    yield
-        returned = self._away.intersection(brokers)
-        for topic, count in list(self._deleted.items()) if returned else ():
-            gone = self._gone(topic, count)
-            for broker in returned:
-                brokers[broker].partitions_deleted(topic, gone)
-            if work.step(count):
-                yield
-        self._away -= returned
+            if unconfirmed is not None:
+                yield from self._forget(pending, [*self._deleted.items(), *unconfirmed.deleted().items()])
+                for (name, stop), pause in in_slices(unconfirmed.all_stops(), SLICE):
+                    if stop.delete:
+                        dropped[name] = stop.created
+                    if pause:
+                        yield
+            yield from self._stop_dropped(broker, pending, dropped)
         if not self._away:
             self._deleted = {}
+
+    def _forget(self, pending: PendingRequests, deleted: Iterable[tuple[str, int]]) -> Iterator[None]:
+        work = SliceCounter(SLICE)
+        for topic, count in deleted:
+            pending.partitions_deleted(topic, self._gone(topic, count))
+            if work.step(count):
+                yield
+
+    def _stop_dropped(
+        self, broker: int, pending: PendingRequests, dropped: dict[TopicPartition, int]
+    ) -> Iterator[None]:
+        work = SliceCounter(SLICE)
+        while dropped:
+            name, created = dropped.popitem()
+            if self._is_needed(name, created):
+                self.replica_dropped(broker, name, created)
+            elif (stop := self._stop(broker, name, created)) is not None:
+                pending.stop(*name, stop)
+            if work.step():
+                yield
 
     def _is_needed(self, name: TopicPartition, created: int) -> bool:
         """Whether the partition has no leader, so that an operator may need this log. It stays until a later return."""

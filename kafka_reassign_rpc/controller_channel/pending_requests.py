@@ -27,7 +27,7 @@ where it is a LeaderAndIsr, the controller raises leader epochs (see `BrokerChan
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
 from kafka_reassign_rpc.controller_channel.pending_leader_and_isr import PendingLeaderAndIsr
@@ -161,10 +161,10 @@ class PendingRequests:
         if gone:
             self._deleted.setdefault(topic, set()).update(gone)
 
-    @property
-    def deleted(self) -> Mapping[str, Collection[int]]:
-        """The partitions that the broker has to remove from its metadata."""
-        return self._deleted
+    def deleted(self) -> Mapping[str, int]:
+        """The topics with partitions that the broker has to remove from its metadata, each with one more than the
+        highest index."""
+        return {topic: max(indexes) + 1 for topic, indexes in self._deleted.items()}
 
     def _not_deleted(self, topic: str, partitions: Collection[int]) -> None:
         """A topic of the same name exists again."""
@@ -197,9 +197,9 @@ class PendingRequests:
         """Whether any stop is pending, other than those that the broker has refused."""
         return bool(self._stops or self._urgent_stops)
 
-    def all_stops(self) -> Mapping[TopicPartition, StopReplicaState]:
+    def all_stops(self) -> Iterator[tuple[TopicPartition, StopReplicaState]]:
         """The stops that the broker has not confirmed, those that it has refused too."""
-        return {**self._refused_stops, **self._urgent_stops, **self._stops}
+        return chain(self._refused_stops.items(), self._urgent_stops.items(), self._stops.items())
 
     def has_stop(self, name: TopicPartition) -> bool:
         """Whether a stop of this replica is pending."""

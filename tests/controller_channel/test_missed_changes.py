@@ -1,11 +1,19 @@
 """What brokers that return stop and forget."""
 
+from typing import NamedTuple
+
 import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller_channel import missed_changes
 from kafka_reassign_rpc.controller_channel.missed_changes import MissedChanges
-from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, PendingRequests, StopReplicaState
+from kafka_reassign_rpc.controller_channel.pending_requests import (
+    DELETED_EPOCH,
+    PendingRequests,
+    StopReplica,
+    StopReplicaState,
+    UpdateMetadata,
+)
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic, TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -23,11 +31,29 @@ class Away:
     def put(self, value: Partition, created: int = CREATED) -> None:
         self.cluster.topics["t"] = Topic("t", None, {0: value}, created=created)
 
-    def returns(self, broker: int = 3) -> PendingRequests:
-        pending = PendingRequests()
+    def returns(self, broker: int = 3) -> "Told":
+        pending = learnt()
         for _ in self.missed.returned({broker: pending}):
             pass
-        return pending
+        return told(pending)
+
+
+class Told(NamedTuple):
+    """What a broker is told to stop and to forget."""
+
+    stops: dict[TopicPartition, StopReplicaState]
+    deleted: dict[str, set[int]]
+
+
+def told(pending: PendingRequests) -> Told:
+    found = Told({}, {})
+    while (request := pending.take()) is not None:
+        match request:
+            case StopReplica(stops):
+                found.stops.update(stops)
+            case UpdateMetadata(_, deleted):
+                found.deleted.update({topic: set(indexes) for topic, indexes in deleted.items()})
+    return found
 
 
 def learnt() -> PendingRequests:
@@ -42,9 +68,9 @@ def test_sv_4_a_returning_broker_deletes_a_replica_that_was_dropped_meanwhile_on
     away = Away()
     away.missed.replica_dropped(3, T0, CREATED)
 
-    assert not away.returns(2).all_stops()
-    assert away.returns().all_stops() == {T0: StopReplicaState(5, delete=True, created=CREATED)}
-    assert not away.returns().all_stops()
+    assert not away.returns(2).stops
+    assert away.returns().stops == {T0: StopReplicaState(5, delete=True, created=CREATED)}
+    assert not away.returns().stops
 
 
 @pytest.mark.parametrize(
@@ -76,7 +102,7 @@ def test_sv_4_a_dropped_replica_is_deleted_by_what_holds_when_its_broker_returns
     assert callable(change)
     change(away)
 
-    stop = away.returns().all_stops().get(T0)
+    stop = away.returns().stops.get(T0)
     assert (None if stop is None else (stop.leader_epoch, stop.delete)) == (None if epoch is None else (epoch, True))
 
 
@@ -84,9 +110,9 @@ def test_sv_4_the_log_of_a_partition_without_a_leader_stays_until_the_broker_ret
     away = Away(Partition((1, 2), leader=NO_LEADER, isr=(1,), leader_epoch=5))
     away.missed.replica_dropped(3, T0, CREATED)
 
-    assert not away.returns().all_stops()
+    assert not away.returns().stops
     away.put(Partition((1, 2), leader=1, isr=(1,), leader_epoch=6))
-    assert away.returns().all_stops()[T0].leader_epoch == 6
+    assert away.returns().stops[T0].leader_epoch == 6
 
 
 def test_sv_4_a_broker_that_has_left_before_it_confirmed_is_told_again() -> None:
@@ -99,7 +125,7 @@ def test_sv_4_a_broker_that_has_left_before_it_confirmed_is_told_again() -> None
 
     away.missed.left(3, old)
     pending = away.returns()
-    assert {name: stop.leader_epoch for name, stop in pending.all_stops().items()} == {
+    assert {name: stop.leader_epoch for name, stop in pending.stops.items()} == {
         T0: 5,
         TopicPartition("v", 0): DELETED_EPOCH,
     }
@@ -125,7 +151,7 @@ def test_sv_4_what_is_pending_of_a_new_topic_is_not_forgotten() -> None:
     pending.metadata("t", [0, 1])
     for _ in away.missed.returned({3: pending}):
         pass
-    assert not pending.deleted
+    assert not told(pending).deleted
 
 
 def test_sv_4_a_bounded_number_of_changes_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +163,7 @@ def test_sv_4_a_bounded_number_of_changes_is_remembered(monkeypatch: pytest.Monk
         away.missed.topic_deleted(f"u{index}", [0])
 
     pending = away.returns()
-    assert {name.partition for name in pending.all_stops()} == {0, 1, 2}
+    assert {name.partition for name in pending.stops} == {0, 1, 2}
     assert pending.deleted.keys() == {"u2", "u3", "u4"}
 
 
@@ -155,4 +181,15 @@ def test_sv_4_a_replica_keeps_its_stop_of_the_newest_leader_epoch() -> None:
     away = Away()
     away.missed.replica_dropped(3, T0, CREATED)
     away.put(replace(away.cluster.topics["t"].partitions[0], leader_epoch=9))
-    assert away.returns().all_stops()[T0].leader_epoch == 9
+    assert away.returns().stops[T0].leader_epoch == 9
+
+
+def test_sv_4_a_topic_deleted_twice_is_forgotten_as_far_as_it_ever_went() -> None:
+    """Once before the broker left, which it has not confirmed, and once while it was away."""
+    away, old = Away(), learnt()
+    old.topic_deleted("more", [0])
+    old.topic_deleted("fewer", [0, 1])
+    away.missed.left(3, old)
+    away.missed.topic_deleted("more", [0, 1])
+    away.missed.topic_deleted("fewer", [0])
+    assert away.returns().deleted == {"more": {0, 1}, "fewer": {0, 1}}
