@@ -66,7 +66,29 @@ OTHERS_MOVE = servers("moves_in_flight", f"7{LONG}", job=OTHER) | servers(
 )
 WAITING = servers("moves_waiting", f"0x5 2{LONG}", route="rpc") | servers("moves_waiting", f"0{LONG}", route="queue")
 
+ONE_LEFT = Fired("Servers that are left: 1. There were more for most of the last two days.")
+
 CASES = (
+    Case(
+        "KafkaReassignServerGone",
+        "a standby ends for good",
+        servers("ready", "1x4000", "1x1000 stale"),
+        {1010: (), 1011: (ONE_LEFT,), 2000: (ONE_LEFT,), 2450: ()},
+    ),
+    Case(
+        "KafkaReassignServerGone",
+        "a standby is started anew under another name, beside servers of another cluster",
+        servers("ready", f"1{LONG}", "1x30 stale")
+        | {f'{PREFIX}ready{{job="{KAFKA}",instance="c"}}': f"_x35 1{LONG}"}
+        | servers("ready", f"1{LONG}", job=OTHER),
+        {45: (), 100: ()},
+    ),
+    Case(
+        "KafkaReassignServerGone",
+        "a server joins, and a day later another one ends",
+        servers("ready", "1x1500 stale", f"_x60 1{LONG}"),
+        {50: (), 70: (), 1505: (), 1511: (ONE_LEFT,)},
+    ),
     Case(
         "KafkaReassignNoController",
         "no server is the controller",
