@@ -25,7 +25,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests import second_attempts
+from tests import optional_software, second_attempts
 from tests.processes import logs_of_processes
 from tests.stock.live import runs_live
 
@@ -137,6 +137,11 @@ def pytest_runtest_makereport(
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     second_attempts.end_fixtures(item)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in optional_software.left_out(kdc=optional_software.HAS_KDC, prometheus=optional_software.HAS_PROMETHEUS):
+        terminalreporter.write_line(line, yellow=True)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -1,0 +1,24 @@
+"""Software that some tests need and that a machine may lack: those tests are left out there, and the run says so."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+
+HAS_KDC = shutil.which("krb5kdc") is not None and all(find_spec(name) is not None for name in ("gssapi", "k5test"))
+"""GSSAPI needs a KDC, and packages that are not in requirements.lock since they are compiled."""
+HAS_PROMETHEUS = all(shutil.which(name) for name in ("prometheus", "promtool"))
+
+NEED_KDC = ("test_kerberos_cluster.py", "test_kerberos_kdc.py")
+NEED_PROMETHEUS = ("test_with_prometheus.py",)
+
+
+def left_out(*, kdc: bool, prometheus: bool) -> Iterator[str]:
+    """A line for each software that is not there."""
+    if not kdc:
+        yield _line(NEED_KDC, "a KDC, gssapi and k5test (make kerberos)")
+    if not prometheus:
+        yield _line(NEED_PROMETHEUS, "prometheus and promtool")
+
+
+def _line(files: Sequence[str], lacking: str) -> str:
+    return f"left out: {', '.join(files)}, which need {lacking}"
