@@ -17,7 +17,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.faults.cluster import Address, ask
 
-from .stock_controllers import stock_assignments, untold_ends
+from .stock_controllers import ended_registrations, stock_assignments, untold_ends
 from .stock_coordinators import failed_loads
 
 METADATA_VERSION = 10
@@ -188,7 +188,10 @@ async def read_all(
         throttles=await _throttles(zk),
         views={node: view_of(answer) for node, answer in zip(nodes, answers, strict=True)},
         held=await asyncio.to_thread(held_in, log_dirs),
-        absences=until_noticed(absences, told),
+        absences=(
+            *until_noticed(absences, told),
+            *await asyncio.to_thread(absences_seen_by_stock, (broker_logs or {}).values()),
+        ),
         assigned=(
             *assigned_in(told),
             *await asyncio.to_thread(assigned_by_stock, (broker_logs or {}).values()),
@@ -304,6 +307,11 @@ def until_noticed(absences: Iterable[Absence], events: Iterable[Mapping[str, Any
 def assigned_by_stock(logs: Iterable[Path]) -> tuple[Assigned, ...]:
     """What stock brokers logged as controllers."""
     return tuple(Assigned(name, replicas, at) for name, replicas, at in stock_assignments(logs))
+
+
+def absences_seen_by_stock(logs: Iterable[Path]) -> tuple[Absence, ...]:
+    """The ends of registrations that stock brokers logged as controllers, be it by a step or on a busy machine."""
+    return tuple(Absence(broker, at, at) for broker, at in ended_registrations(logs))
 
 
 def _written(directory: Path) -> float:

@@ -3,7 +3,7 @@
 After an outage of ZooKeeper a stock controller (3.9.1) may be left with a StopReplica in its batch. Then it tells the
 brokers nothing any more, but still writes the ends of moves to ZooKeeper: the replicas that these drop are never
 stopped. One that resigns takes along what waits to be sent: a busy broker is not told of the replicas that were dropped
-a moment before.
+a moment before. The same goes for a broker whose session has ended: its channel is closed with all that waits there.
 """
 
 import re
@@ -23,6 +23,19 @@ _ASSIGNED = re.compile(
     r"\[([\d-]+ [\d:,]+)\] .*Successfully updated assignment of partition (\S+) to "
     r"ReplicaAssignment\(replicas=([\d,]+),"
 )
+_CHANGED = re.compile(r"\[([\d-]+ [\d:,]+)\] .*, deleted brokers: ([\d,]*), bounced brokers: ([\d,]*), all live")
+
+
+def ended_registrations(logs: Iterable[Path]) -> tuple[tuple[int, float], ...]:
+    """The brokers that stock controllers saw go or register anew, and when (seconds of the epoch)."""
+    found = []
+    for path in logs:
+        with path.open(errors="replace") as log:
+            for line in log:
+                if changed := _CHANGED.match(line):
+                    brokers = [*changed[2].split(","), *changed[3].split(",")]
+                    found += [(int(broker), _seconds(changed[1])) for broker in brokers if broker]
+    return tuple(found)
 
 
 def stock_assignments(logs: Iterable[Path]) -> tuple[tuple[str, frozenset[int], float], ...]:

@@ -24,7 +24,7 @@ from .facts import (
     until_noticed,
     view_of,
 )
-from .stock_controllers import untold_ends
+from .stock_controllers import ended_registrations, untold_ends
 
 ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
@@ -162,3 +162,15 @@ def test_sv_4_what_a_stock_controller_changed_right_before_it_resigned_may_have_
     log = tmp_path / "broker.log"
     log.write_text("".join([*lines, assigned("28,000", "c-0", "2,1"), resigned.replace("27,034", "31,000")]))
     assert untold_ends([log]) == (("b-0", frozenset({1, 2, 3})),)
+
+
+def test_sv_4_stock_controllers_tell_which_registrations_have_ended(tmp_path: Path) -> None:
+    def changed(added: str, deleted: str, bounced: str) -> str:
+        brokers = f"Newly added brokers: {added}, deleted brokers: {deleted}, bounced brokers: {bounced}"
+        live = "all live brokers: 1,2,3 (kafka.controller.KafkaController)"
+        return f"[2026-11-25 12:52:25,500] INFO [Controller id=1] {brokers}, {live}\n"
+
+    log = tmp_path / "broker.log"
+    log.write_text(changed("4", "", "") + changed("", "4", "") + changed("", "", "2,3"))
+    assert [broker for broker, _ in ended_registrations([log])] == [4, 2, 3]
+    assert {at % 60 for _, at in ended_registrations([log])} == {25.5}
