@@ -13,9 +13,26 @@ _LIVE_LEADER = (
     "455-8, 236-9, D08: a leader leads on until the move is over, as in KRaft; stock drops it, and elects nobody until"
     " the move ends, which it cannot"
 )
+_BACK = "it is back, with a log that nobody asks for any more"
+_MISSED = (
+    "sv-4: a broker that returns deletes the replicas that it has lost meanwhile; stock leaves their logs, and a broker"
+    " that has kept its memory goes on as their leader"
+)
 _GUARD = "860-1, 860-2: version 1 is served; stock 3.9 has version 0 only"
 
 WANTED: tuple[Difference, ...] = (
+    *(
+        Difference(scenario, label, f"t.{index}.logs", logs, ABSENT, _MISSED)
+        for scenario, label, index, logs in (
+            ("b10_a_current_replica_that_has_gone_may_stay", _BACK, 0, [1, 2, 5]),
+            ("b10_a_current_replica_that_has_gone_may_stay", _BACK, 1, [1, 2, 5]),
+            ("d05_e10_an_adding_broker_dies", "moved", 0, [3, 4, 5]),
+            ("d05_e10_an_adding_broker_dies", "moved", 1, [1, 2, 5]),
+            ("h06_the_leader_dies_in_flight", _BACK, 0, [3, 4, 5]),
+            ("h09_a_frozen_broker", "moved to it", 0, [3, 4, 5]),
+            ("h11_two_brokers_go", "all is back", 1, [1, 4, 5]),
+        )
+    ),
     *(
         Difference("e06_the_order_after_a_cancel", "cancelled", place, stock, [1, 2, 3], _ORDER)
         for place, stock in (("t.0.replicas", [3, 2, 1]), ("t.1.replicas", [3, 1, 2]))
