@@ -112,10 +112,15 @@ class ChannelManager:
         for replica in after.pending_deletion:
             if has_new_epoch or before is None or replica not in before.pending_deletion:
                 self.stop_and_delete(replica, topic, index, after)
-        known_topic = self._cluster().topics.get(topic)
-        if before is not None and before.replicas is not after.replicas and known_topic is not None:
-            for replica in set(before.replicas).difference(after.replicas, self._channels, (self._sender.id,)):
-                self._missed.replica_dropped(replica, TopicPartition(topic, index), known_topic.created)
+        if before is not None and before.replicas is not after.replicas:
+            for replica in before.replicas:
+                if replica not in after.replicas and replica not in self._channels and replica != self._sender.id:
+                    self._dropped_while_away(replica, topic, index)
+
+    def _dropped_while_away(self, broker_id: int, topic: str, index: int) -> None:
+        known = self._cluster().topics.get(topic)
+        if known is not None:
+            self._missed.replica_dropped(broker_id, TopicPartition(topic, index), known.created)
 
     def _new_leader_epoch(self, topic: str, index: int, known: Partition | None, after: Partition) -> None:
         """Mark LeaderAndIsr for the leader, and for its followers once it has answered."""
