@@ -7,8 +7,9 @@ a moment before. The same goes for a broker whose session has ended: its channel
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 _STUCK = "Controller to broker state change requests batch is not empty while creating a new one"
@@ -29,23 +30,16 @@ _CHANGED = re.compile(r"\[([\d-]+ [\d:,]+)\] .*, deleted brokers: ([\d,]*), boun
 def ended_registrations(logs: Iterable[Path]) -> tuple[tuple[int, float], ...]:
     """The brokers that stock controllers saw go or register anew, and when (seconds of the epoch)."""
     found = []
-    for path in logs:
-        with path.open(errors="replace") as log:
-            for line in log:
-                if changed := _CHANGED.match(line):
-                    brokers = [*changed[2].split(","), *changed[3].split(",")]
-                    found += [(int(broker), _seconds(changed[1])) for broker in brokers if broker]
+    for line in chain.from_iterable(map(_lines, logs)):
+        if changed := _CHANGED.match(line):
+            brokers = [*changed[2].split(","), *changed[3].split(",")]
+            found += [(int(broker), _seconds(changed[1])) for broker in brokers if broker]
     return tuple(found)
 
 
 def stock_assignments(logs: Iterable[Path]) -> tuple[tuple[str, frozenset[int], float], ...]:
     """The replicas that stock controllers gave to partitions, and when (seconds of the epoch), by the brokers' logs."""
-    found = []
-    for path in logs:
-        with path.open(errors="replace") as log:
-            for line in log:
-                found += _assigned(line)
-    return tuple(found)
+    return tuple(one for line in chain.from_iterable(map(_lines, logs)) for one in _assigned(line))
 
 
 def _assigned(line: str) -> list[tuple[str, frozenset[int], float]]:
@@ -59,20 +53,24 @@ def untold_ends(logs: Iterable[Path]) -> tuple[tuple[str, frozenset[int]], ...]:
     for path in logs:
         is_stuck = False
         last: list[tuple[str, frozenset[int], float]] = []
-        with path.open(errors="replace") as log:
-            for line in log:
-                if _STUCK in line:
-                    is_stuck = True
-                elif resigned := _RESIGNED.match(line):
-                    is_stuck = False
-                    if resigned[1]:
-                        found += [(name, left) for name, left, at in last if at >= _seconds(resigned[1]) - WAITING_S]
-                    last = []
-                elif is_stuck and (ended := _ENDED.search(line)):
-                    found.append((ended[1], _replicas(ended[2])))
-                else:
-                    last += _assigned(line)
+        for line in _lines(path):
+            if _STUCK in line:
+                is_stuck = True
+            elif resigned := _RESIGNED.match(line):
+                is_stuck = False
+                if resigned[1]:
+                    found += [(name, left) for name, left, at in last if at >= _seconds(resigned[1]) - WAITING_S]
+                last = []
+            elif is_stuck and (ended := _ENDED.search(line)):
+                found.append((ended[1], _replicas(ended[2])))
+            else:
+                last += _assigned(line)
     return tuple(found)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    with path.open(errors="replace") as log:
+        yield from log
 
 
 def _replicas(listed: str) -> frozenset[int]:

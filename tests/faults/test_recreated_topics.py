@@ -42,20 +42,19 @@ async def delete(cluster: Cluster, name: str) -> None:
     await eventually(is_gone)
 
 
-async def replicas_dropped_while_their_broker_is_away(cluster: Cluster, *partitions: int) -> Process:
-    """Starts brokers 1 to 3. Broker 3 has gone again, with logs of these partitions of topic t, of which it holds no
-    replicas any more. Gives the server, which has begun after that: the one that has dropped them would delete them.
+async def replica_dropped_while_its_broker_is_away(cluster: Cluster, partition: int = 0) -> Process:
+    """Starts brokers 1 to 3. Broker 3 has gone again, with a log of this partition of topic t, of which it holds no
+    replica any more. Gives the server, which has begun after that: the one that has dropped it would delete the log.
     """
     server = await cluster.server("a")
     await cluster.fleet("1,2")
     away = await cluster.fleet("3")
-    await create(cluster, "t", *((1, 3) if index in partitions else (1, 2) for index in range(max(partitions) + 1)))
-    await eventually(lambda: _has_logs(cluster, 3, *partitions))
+    await create(cluster, "t", *((1, 3) if index == partition else (1, 2) for index in range(partition + 1)))
+    await eventually(lambda: _has_a_log(cluster, 3, partition))
     assert await away.stop() == 0
     await eventually(lambda: _is_away(cluster))
-    targets = {("t", index): (1, 2) for index in partitions}
-    assert await cluster.alter("a", targets) == dict.fromkeys(targets, 0)
-    await cluster.rests_at(targets)
+    assert await cluster.alter("a", {("t", partition): (1, 2)}) == {("t", partition): 0}
+    await cluster.rests_at({("t", partition): (1, 2)})
     return await next_controller(cluster, server)
 
 
@@ -66,16 +65,16 @@ async def next_controller(cluster: Cluster, server: Process) -> Process:
     return server
 
 
-async def logs_left_on_a_broker_that_is_away(cluster: Cluster, *partitions: int) -> Process:
+async def log_left_on_a_broker_that_is_away(cluster: Cluster, partition: int = 0) -> Process:
     """As above, and topic t is deleted by now."""
-    server = await replicas_dropped_while_their_broker_is_away(cluster, *partitions)
+    server = await replica_dropped_while_its_broker_is_away(cluster, partition)
     await delete(cluster, "t")
     return server
 
 
 async def log_left_on_a_broker_that_is_back(cluster: Cluster) -> tuple[Process, Process]:
     """As above, but broker 3 has returned; gives the server's process and the broker's."""
-    server = await logs_left_on_a_broker_that_is_away(cluster, 0)
+    server = await log_left_on_a_broker_that_is_away(cluster)
     return server, await broker_3_returns(cluster)
 
 
@@ -85,11 +84,29 @@ async def broker_3_returns(cluster: Cluster) -> Process:
     return broker
 
 
+async def log_is_replaced(cluster: Cluster, server: Process, partition: int) -> None:
+    """The log of an earlier topic is deleted. A replica joins the ISR by fetching: the new one is whole."""
+    await eventually(lambda: f"has the log of an earlier topic for t-{partition}: it is deleted" in server.log)
+    assert await cluster.alter("a", {("t", partition): [2, 3]}) == {("t", partition): 0}
+    await cluster.rests_at({("t", partition): [2, 3]})
+
+
+async def log_left_beside_the_next_topic(cluster: Cluster) -> tuple[Process, Process]:
+    """Broker 3 has returned with the log of partition 1 of an earlier topic t. The present one has partition 0 alone.
+    Gives the processes of the server, which has not created it, and of the broker."""
+    server = await log_left_on_a_broker_that_is_away(cluster, 1)
+    await create(cluster, "t", (1, 2))
+    assert await cluster.alter("a", {("t", 0): (2, 1)}) == {("t", 0): 0}
+    await cluster.rests_at({("t", 0): (2, 1)})
+    server = await next_controller(cluster, server)
+    return server, await broker_3_returns(cluster)
+
+
 async def test_sv_10_a_topic_takes_along_the_log_that_a_broker_has_kept_of_a_dropped_replica(cluster: Cluster) -> None:
     """Broker 3 is back when the topic is deleted, and holds no replica of it any more."""
-    await replicas_dropped_while_their_broker_is_away(cluster, 0)
+    await replica_dropped_while_its_broker_is_away(cluster)
     await cluster.fleet("3")
-    await eventually(lambda: _has_logs(cluster, 3, 0))
+    await eventually(lambda: _has_a_log(cluster, 3, 0))
 
     await delete(cluster, "t")
 
@@ -103,7 +120,7 @@ async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_gets_the_rep
     cluster: Cluster,
 ) -> None:
     """Its replica was dropped while it was away: it has the log of the earlier topic when it returns."""
-    await logs_left_on_a_broker_that_is_away(cluster, 0)
+    await log_left_on_a_broker_that_is_away(cluster)
     await create(cluster, "t", (1, 2))
     await cluster.fleet("3")
 
@@ -119,11 +136,7 @@ async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_plac
     server, _ = await log_left_on_a_broker_that_is_back(cluster)
 
     await create(cluster, "t", replicas)
-    await eventually(lambda: "has the log of an earlier topic for t-0: it is deleted" in server.log)
-
-    # A replica joins the ISR by fetching: the new one is whole.
-    assert await cluster.alter("a", {("t", 0): [2, 3]}) == {("t", 0): 0}
-    await cluster.rests_at({("t", 0): [2, 3]})
+    await log_is_replaced(cluster, server, 0)
 
 
 @pytest.mark.parametrize("replicas", [(1, 3), (3, 1)], ids=["follows", "leads"])
@@ -155,11 +168,7 @@ async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_plac
     broker.thaw()
     server = await cluster.server("a")
     await eventually(lambda: "broker.replicas_offline" in server.log)
-    await eventually(lambda: "has the log of an earlier topic for t-0: it is deleted" in server.log)
-
-    # A replica joins the ISR by fetching: the new one is whole.
-    assert await cluster.alter("a", {("t", 0): [2, 3]}) == {("t", 0): 0}
-    await cluster.rests_at({("t", 0): [2, 3]})
+    await log_is_replaced(cluster, server, 0)
 
 
 @pytest.mark.parametrize("replicas", [(1, 3), (3, 1)], ids=["follows", "leads"])
@@ -172,10 +181,7 @@ async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_has_its_plac
     broker.freeze()
     await add_partition(cluster, "t", 1, replicas)
     broker.thaw()
-    await eventually(lambda: "has the log of an earlier topic for t-1: it is deleted" in server.log)
-
-    assert await cluster.alter("a", {("t", 1): [2, 3]}) == {("t", 1): 0}
-    await cluster.rests_at({("t", 1): [2, 3]})
+    await log_is_replaced(cluster, server, 1)
 
 
 @pytest.mark.parametrize("replicas", [(1, 3), (3, 1)], ids=["follows", "leads"])
@@ -191,26 +197,12 @@ async def test_sv_10_it_has_its_place_in_such_a_partition_although_the_controlle
     broker.thaw()
     server = await cluster.server("a")
     await eventually(lambda: "broker.replicas_offline" in server.log)
-    await eventually(lambda: "has the log of an earlier topic for t-1: it is deleted" in server.log)
-
-    assert await cluster.alter("a", {("t", 1): [2, 3]}) == {("t", 1): 0}
-    await cluster.rests_at({("t", 1): [2, 3]})
+    await log_is_replaced(cluster, server, 1)
 
 
-async def log_left_beside_the_next_topic(cluster: Cluster) -> tuple[Process, Process]:
-    """Broker 3 has returned with the log of partition 1 of an earlier topic t. The present one has partition 0 alone.
-    Gives the processes of the server, which has not created it, and of the broker."""
-    server = await logs_left_on_a_broker_that_is_away(cluster, 1)
-    await create(cluster, "t", (1, 2))
-    assert await cluster.alter("a", {("t", 0): (2, 1)}) == {("t", 0): 0}
-    await cluster.rests_at({("t", 0): (2, 1)})
-    server = await next_controller(cluster, server)
-    return server, await broker_3_returns(cluster)
-
-
-async def _has_logs(cluster: Cluster, broker: int, *partitions: int) -> bool:
+async def _has_a_log(cluster: Cluster, broker: int, partition: int) -> bool:
     """A follower is told of a topic after its leader: the ISR names it before it has a log."""
-    return {(broker, ("t", index)) for index in partitions} <= (await cluster.held()).keys()
+    return (broker, ("t", partition)) in await cluster.held()
 
 
 async def _is_back(cluster: Cluster) -> bool:

@@ -37,7 +37,7 @@ class Load:
         await eventually(self._is_under_way, within=PATIENCE_S)
         return self
 
-    async def _is_under_way(self) -> bool:
+    def _is_under_way(self) -> bool:
         return {partition for partition, _ in self._acked.copy()} == set(self._partitions)
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
