@@ -103,7 +103,10 @@ def stuck_coordinators(facts: Facts) -> dict[Name, int]:
 
 
 def metadata(facts: Facts) -> list[str]:
-    """Every node shows the same partitions, those of ZooKeeper, and the same brokers and controller."""
+    """Every node shows the same partitions, those of ZooKeeper, and the same brokers and controller.
+
+    Tolerated: a partition that was deleted while the node was away, if another controller was elected since.
+    """
     found = []
     written = {(name, index) for name, topic in facts.topics.items() for index in topic.replicas}
     nodes = sorted(facts.views)
@@ -116,7 +119,9 @@ def metadata(facts: Facts) -> list[str]:
             found.append(f"node {node} does not show the brokers {sorted(missing)}")
         found += [f"node {node} does not show {name}" for name in sorted(written - view.partitions.keys())]
         found += [
-            f"node {node} shows {name}, which does not exist" for name in sorted(view.partitions.keys() - written)
+            f"node {node} shows {name}, which does not exist"
+            for name in sorted(view.partitions.keys() - written)
+            if not ("forgotten deletions" in TOLERATED and _is_forgotten(node, name[0], facts))
         ]
     for name in sorted(written):
         shown = {node: facts.views[node].partitions.get(name) for node in nodes}
@@ -130,6 +135,19 @@ def metadata(facts: Facts) -> list[str]:
             if truth not in one:
                 found.append(f"{name} is shown as {one}, ZooKeeper has {truth}")
     return found
+
+
+def _is_forgotten(node: int, topic: str, facts: Facts) -> bool:
+    """Whether nobody could tell the node of a deletion: who deleted the topic was not the controller any more when the
+    node came back."""
+    return any(
+        one.begin - UNTOLD_S <= deleted.at <= elected <= one.end
+        for deleted in facts.assigned
+        if deleted.name == topic
+        for one in facts.absences
+        if one.broker == node
+        for elected in facts.elections
+    )
 
 
 def directories(facts: Facts) -> list[str]:

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.faults.cluster import Address, ask
 
-from .stock_controllers import ended_registrations, stock_assignments, untold_ends
+from .stock_controllers import ended_registrations, stock_assignments, stock_elections, untold_ends
 from .stock_coordinators import failed_loads
 
 METADATA_VERSION = 10
@@ -121,6 +121,7 @@ class Facts:
     throttles by entity: the throttle configs
     views     by node
     untold    the ends of moves of which a stock controller told no broker, and the replicas that were left
+    elections when controllers were elected, ours and stock ones: seconds of the epoch
     unloaded  brokers, and the partitions of __transaction_state whose load they gave up
     """
 
@@ -135,6 +136,7 @@ class Facts:
     held: tuple[Held, ...] = ()
     absences: tuple[Absence, ...] = ()
     assigned: tuple[Assigned, ...] = ()
+    elections: tuple[float, ...] = ()
     untold: tuple[tuple[str, frozenset[int]], ...] = ()
     unloaded: frozenset[tuple[int, int]] = frozenset()
 
@@ -195,6 +197,10 @@ async def read_all(
         assigned=(
             *assigned_in(told),
             *await asyncio.to_thread(assigned_by_stock, (broker_logs or {}).values()),
+        ),
+        elections=(
+            *(event["at"] / 1000 for event in told if event["event"] == catalogue.CONTROLLER_ELECTED),
+            *await asyncio.to_thread(stock_elections, (broker_logs or {}).values()),
         ),
         untold=await asyncio.to_thread(untold_ends, (broker_logs or {}).values()),
         unloaded=await asyncio.to_thread(failed_loads, broker_logs or {}),

@@ -26,6 +26,14 @@ _ASSIGNED = re.compile(
 )
 _CHANGED = re.compile(r"\[([\d-]+ [\d:,]+)\] .*, deleted brokers: ([\d,]*), bounced brokers: ([\d,]*), all live")
 
+_ELECTED = re.compile(r"\[([\d-]+ [\d:,]+)\] .* successfully elected as the controller\.")
+
+
+def stock_elections(logs: Iterable[Path]) -> tuple[float, ...]:
+    """When stock brokers were elected (seconds of the epoch)."""
+    found = map(_ELECTED.match, chain.from_iterable(map(_lines, logs)))
+    return tuple(_seconds(one[1]) for one in found if one is not None)
+
 
 def ended_registrations(logs: Iterable[Path]) -> tuple[tuple[int, float], ...]:
     """The brokers that stock controllers saw go or register anew, and when (seconds of the epoch)."""

@@ -91,6 +91,23 @@ def test_sv_4_each_check_finds_its_fault_and_nothing_else(name: str) -> None:
         assert any(expected in line for line in found), (found, expected)
 
 
+def test_sv_4_a_deletion_is_forgotten_only_where_another_controller_was_elected_while_the_node_was_away() -> None:
+    shows = with_view(2, View(1000, frozenset({1, 2}), {("t", 0): SHOWN, ("gone", 0): SHOWN}))
+    deleted, away = Assigned("gone", frozenset(), 105), Absence(2, 101, 120)
+    well = replace(shows, assigned=(deleted,), absences=(away,), elections=(50.0, 110.0))
+    assert checks.metadata(well) == []
+    for other in (
+        replace(well, elections=()),
+        replace(well, elections=(104.0, 121.0)),
+        replace(well, absences=(replace(away, broker=1),)),
+        replace(well, absences=(Absence(2, 107 + checks.UNTOLD_S, 150),), elections=(140.0,)),
+        replace(well, absences=(replace(away, end=104),)),
+        replace(well, assigned=(replace(deleted, name="t"),)),
+        replace(well, assigned=()),
+    ):
+        assert checks.metadata(other) == ["node 2 shows ('gone', 0), which does not exist"]
+
+
 def test_sv_4_a_partition_of_which_no_replica_in_sync_is_alive_has_no_leader_rightly() -> None:
     assert checks.leaders(with_state(State(leader=-1, isr=(3,)))) == []
 

@@ -24,7 +24,7 @@ from .facts import (
     until_noticed,
     view_of,
 )
-from .stock_controllers import ended_registrations, untold_ends
+from .stock_controllers import ended_registrations, stock_elections, untold_ends
 
 ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
@@ -162,6 +162,16 @@ def test_sv_4_what_a_stock_controller_changed_right_before_it_resigned_may_have_
     log = tmp_path / "broker.log"
     log.write_text("".join([*lines, assigned("28,000", "c-0", "2,1"), resigned.replace("27,034", "31,000")]))
     assert untold_ends([log]) == (("b-0", frozenset({1, 2, 3})),)
+
+
+def test_sv_4_stock_controllers_tell_when_they_were_elected(tmp_path: Path) -> None:
+    elected = "3 successfully elected as the controller. Epoch incremented to 1 and epoch zk version is now 1"
+    log = tmp_path / "broker.log"
+    log.write_text(
+        f"[2026-11-25 12:52:25,500] INFO [Controller id=3] {elected} (kafka.controller.KafkaController)\n"
+        "[2026-11-25 12:52:26,500] INFO [Controller id=3] Partitions being reassigned: Map() (kafka.controller.K)\n"
+    )
+    assert [at % 60 for at in stock_elections([log])] == [25.5]
 
 
 def test_sv_4_stock_controllers_tell_which_registrations_have_ended(tmp_path: Path) -> None:
