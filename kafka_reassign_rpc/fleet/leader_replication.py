@@ -203,10 +203,13 @@ class LeaderReplication:
             for index in topic.partitions:
                 name = TopicPartition(topic.topic, index)
                 session.dropped.pop(name, None)
-                session.lagging.pop(name, None)
-                following = session.partitions.pop(name, None)
-                if following is not None:
-                    self._fell_behind(name, following, follower, now)
+                self._drop(session, follower, name, now)
+
+    def _drop(self, session: FollowerSession, follower: int, name: TopicPartition, now: float) -> None:
+        session.lagging.pop(name, None)
+        following = session.partitions.pop(name, None)
+        if following is not None:
+            self._fell_behind(name, following, follower, now)
 
     def _add(self, session: FollowerSession, follower: int, request: SimulatedFetchRequest, answers: Answers) -> None:
         for topic in request.added:
@@ -216,6 +219,8 @@ class LeaderReplication:
                 replica = self._table.online.get(name)
                 error = self._refusal(replica, follower, added.leader_epoch)
                 if error or replica is None:
+                    # What it has announced before holds no more: a later answer must not fence that.
+                    self._drop(session, follower, name, session.last_heard)
                     answers[name] = (error, 0, 0)
                     continue
                 leader_size = replica.log.size

@@ -9,9 +9,11 @@ import logging
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
+from heapq import heappop, heappush
 from itertools import islice
 
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch
 from kafka_reassign_rpc.core.state.cluster import Endpoint, TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE
 from kafka_reassign_rpc.fleet.leader_replication import PACE_MS, SESSION_ID_NOT_FOUND
@@ -118,6 +120,8 @@ class ReplicaFetcher:
         """Replicas that lag, and whether they were announced as throttled."""
         self._refused: dict[TopicPartition, tuple[float, float]] = {}
         """For replicas that the leader refused: when to announce them again, and how long that wait is."""
+        self._due: list[tuple[float, TopicPartition]] = []
+        """A heap of these times: there may be thousands. Those that hold no more are in it until they are over."""
         self._wake = asyncio.Event()
         self._busy = False
         self._task = asyncio.create_task(self._run(), name=f"fetcher-{broker_id}-{leader}")
@@ -181,6 +185,7 @@ class ReplicaFetcher:
         sequence = 0
         self._to_remove.clear()
         self._refused.clear()
+        self._due.clear()
         self._to_announce = dict(self._followed)
         while True:
             self._wake.clear()
@@ -199,8 +204,9 @@ class ReplicaFetcher:
             await self._pause(answer.wait_ms, idle=reserved[0] > 0, now=loop.time())
 
     def _request(self, session_id: int, sequence: int, now: float) -> SimulatedFetchRequest:
-        for name, (due, _) in list(self._refused.items()):
-            if due <= now and name in self._followed:
+        while self._due and self._due[0][0] <= now:
+            due, name = heappop(self._due)
+            if name in self._followed and self._refused.get(name, (0.0, 0.0))[0] == due:
                 self._to_announce[name] = self._followed[name]
         # Tuples stand for the structures of the request: they are several times cheaper to make.
         added: dict[str, list[tuple[int, int, int, bool]]] = {}
@@ -239,7 +245,7 @@ class ReplicaFetcher:
                 if replica is None:
                     continue
                 if partition.error_code:
-                    self._was_refused(name, now)
+                    self._was_refused(name, partition.error_code, now)
                     continue
                 self._refused.pop(name, None)
                 before = replica.log.size
@@ -250,13 +256,21 @@ class ReplicaFetcher:
                     self._copying.pop(name, None)
         return used, throttled_used
 
-    def _was_refused(self, name: TopicPartition, now: float) -> None:
+    def _was_refused(self, name: TopicPartition, error: int, now: float) -> None:
+        """Have it announced again later. A fenced replica waits for its LeaderAndIsr, which has a newer leader epoch.
+
+        Source: AbstractFetcherThread.onPartitionFenced.
+        """
         self._copying.pop(name, None)
         if name in self._to_announce:
+            return
+        if error == FencedLeaderEpoch.code:
+            self._refused.pop(name, None)
             return
         _, waited = self._refused.get(name, (0.0, 0.0))
         wait = next_wait_s(waited, FIRST_BACKOFF_S, LAST_BACKOFF_S)
         self._refused[name] = (now + wait, wait)
+        heappush(self._due, (now + wait, name))
 
     async def _pause(self, wait_ms: int, *, idle: bool, now: float) -> None:
         """Waits until the next request is due. `idle` False: the budget was empty, so the next request waits, too."""
@@ -268,8 +282,8 @@ class ReplicaFetcher:
         wait = self._heartbeat_s() if wait_ms < 0 else wait_ms / 1000
         if wait_ms > 0 or (wait_ms == 0 and not idle):
             wait = max(wait, self._inbound.pace_s())
-        if self._refused:
-            wait = min(wait, max(0.0, min(due for due, _ in self._refused.values()) - now))
+        if self._due:
+            wait = min(wait, max(0.0, self._due[0][0] - now))
         if wait > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):

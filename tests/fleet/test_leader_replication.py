@@ -97,6 +97,21 @@ def test_a_new_leader_epoch_throws_followers_out_until_they_announce_it() -> Non
     assert leader.leading.is_caught_up(replica.name, 2)
 
 
+def test_a_follower_that_learns_of_a_leader_epoch_before_the_leader_is_not_fenced_for_the_one_before() -> None:
+    """It would wait for a LeaderAndIsr that it has already."""
+    leader = Leader([700], isr=(1, 2))
+    leader.ask(fetch(0, (0, 5, 700)))
+    assert granted(leader.ask(fetch(1, (0, 6, 700)))) == {0: (76, 0, 0)}
+    replica = leader.table.online[TopicPartition("t", 0)]
+    assert not leader.leading.is_caught_up(replica.name, 2)
+    assert leader.leading.is_late(replica.name, 2, 31.0)
+    replica.leader_epoch = 6
+    leader.leading.became_leader(replica, 1.0)
+    assert granted(leader.ask(fetch(2))) == {}
+    leader.ask(fetch(3, (0, 6, 700)))
+    assert leader.leading.is_caught_up(replica.name, 2)
+
+
 def test_bandwidth_bounds_what_goes_out_over_any_time() -> None:
     leader = Leader([100 * MIB], bandwidth=10 * MIB)
     total, sequence = granted(leader.ask(fetch(0, (0, 5, 0))))[0][2], 1

@@ -22,7 +22,7 @@ over the client's target. Writes that fit into one transaction are one transacti
 This module is pure: the caller sends the writes and hands back ZooKeeper's answers.
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Set
 from itertools import chain
 from typing import NamedTuple
 
@@ -63,12 +63,32 @@ class Step(NamedTuple):
     """Creates a znode without content of its own."""
 
 
-def phases(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) -> tuple[Iterator[Step | None], ...]:
+class _Parents:
+    """Makes the znodes without content of their own that a round needs.
+
+    existing    those that exist: two for each topic and one for each partition, too many to be copied for a round
+    """
+
+    def __init__(self, existing: Set[str]) -> None:
+        self._existing = existing
+        self._made: set[str] = set()
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._existing or path in self._made
+
+    def make(self, path: str) -> Iterator[Step]:
+        if path not in self:
+            self._made.add(path)
+            yield Step(Create(path, b""), is_parent=True)
+
+
+def phases(cluster: Cluster, view: RoundView, epoch: int, existing: Set[str]) -> tuple[Iterator[Step | None], ...]:
     """All writes of a round in four phases. Each phase has to be durable before the next begins. None is a pause.
 
-    `parents`: existing paths without content of their own.
+    `existing`: existing paths without content of their own.
     """
     batch = reassign_partitions.contents(cluster, view)
+    parents = _Parents(existing)
     return (
         chain(
             _records(cluster, view, parents), _batch_first(cluster, batch), map(Step, queue_writes.first(cluster, view))
@@ -100,8 +120,7 @@ def topic_znode(topic: Topic, view: RoundView) -> bytes:
     return znode_contents.encode_topic(topic_id, assignments, topic.extra, view.all_missing(topic))
 
 
-def _records(cluster: Cluster, view: RoundView, parents: set[str]) -> Iterator[Step | None]:
-    made = set(parents)
+def _records(cluster: Cluster, view: RoundView, parents: _Parents) -> Iterator[Step | None]:
     for (name, change), pause in in_slices(view.partitions.items(), SLICE):
         if pause:
             yield None
@@ -126,14 +145,8 @@ def _records(cluster: Cluster, view: RoundView, parents: set[str]) -> Iterator[S
         if before is not None and before.move is not None and before.move.id != -1:
             yield Step(SetData(path, data, -1), name, is_record=True)
             continue
-        yield from _parent(znode_paths.reassignment_topic(topic), made)
+        yield from parents.make(znode_paths.reassignment_topic(topic))
         yield Step(Create(path, data), name, is_record=True)
-
-
-def _parent(path: str, made: set[str]) -> Iterator[Step]:
-    if path not in made:
-        made.add(path)
-        yield Step(Create(path, b""), is_parent=True)
 
 
 def _topics(cluster: Cluster, view: RoundView) -> Iterator[Step | None]:
@@ -194,12 +207,11 @@ def _rewritten(cluster: Cluster, view: RoundView) -> Generator[None, None, dict[
     return found
 
 
-def _states(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) -> Iterator[Step | None]:
-    made = set(parents)
+def _states(cluster: Cluster, view: RoundView, epoch: int, parents: _Parents) -> Iterator[Step | None]:
     for topic, added in view.topics.items():
         if isinstance(added, TopicCreated | PartitionsAdded):
             for index, value in added.partitions.items():
-                yield from _new_state(cluster, TopicPartition(topic, index), value, epoch, made)
+                yield from _new_state(cluster, TopicPartition(topic, index), value, epoch, parents)
     for (name, change), pause in in_slices(view.partitions.items(), SLICE):
         if pause:
             yield None
@@ -207,7 +219,7 @@ def _states(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) ->
         value = change.value
         changed = before is None or _state(before) != _state(value)
         if before is None or before.partition_epoch < 0:
-            yield from _new_state(cluster, name, value, epoch, made)
+            yield from _new_state(cluster, name, value, epoch, parents)
         elif changed:
             path = znode_paths.partition_state(*name)
             yield Step(SetData(path, _state_znode(value, epoch), before.partition_epoch), name)
@@ -221,12 +233,14 @@ def record_removal(cluster: Cluster, name: TopicPartition) -> Op:
     return SetData(path, b"", -1) if name in cluster.occupied_records else Delete(path, -1)
 
 
-def _new_state(cluster: Cluster, name: TopicPartition, value: Partition, epoch: int, made: set[str]) -> Iterator[Step]:
+def _new_state(
+    cluster: Cluster, name: TopicPartition, value: Partition, epoch: int, parents: _Parents
+) -> Iterator[Step]:
     known = cluster.topics.get(name[0])
     parent = znode_paths.partitions(name[0])
-    if parent not in made and (known is None or all(other.partition_epoch < 0 for other in known.partitions.values())):
-        yield from _parent(parent, made)
-    yield from _parent(znode_paths.partition(*name), made)
+    if parent not in parents and (known is None or all(one.partition_epoch < 0 for one in known.partitions.values())):
+        yield from parents.make(parent)
+    yield from parents.make(znode_paths.partition(*name))
     yield Step(Create(znode_paths.partition_state(*name), _state_znode(value, epoch)), name)
 
 
