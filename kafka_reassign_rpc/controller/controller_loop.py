@@ -44,7 +44,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import emptied
@@ -64,8 +64,10 @@ class ControllerLoop:
     """Works on commands while this process is the controller.
 
     cluster            the durable state; readers may look at it at any time
-    propagate          called after the replay with what the round changed, and after the cluster was read again with
-                       the topics that are gone; yields after each slice
+    propagate          called after the replay with what the round changed; yields after each slice
+    topics_vanished    called after the cluster was read again with the topics that are gone; yields after each slice.
+                       Nothing else may be propagated then: what was read names brokers as leaders that have failed,
+                       until the decisions about it are durable
     failover_command   makes the command that decides about everything after the cluster was read again; its arguments:
                        the partitions of which others have changed replicas or move, and the brokers that bounced,
                        since the last durable round
@@ -81,6 +83,7 @@ class ControllerLoop:
         cluster: Cluster,
         store: DurableStore,
         propagate: Callable[[replay.ReplayedChanges], Iterator[None]],
+        topics_vanished: Callable[[Sequence[Topic]], Iterator[None]],
         failover_command: Callable[[Collection[TopicPartition], Collection[int]], Command[None]],
         settings: ReassignmentSettings = DEFAULT_SETTINGS,
         record: Record = lambda _: None,
@@ -89,6 +92,7 @@ class ControllerLoop:
         self.cluster = cluster
         self._store = store
         self._propagate = propagate
+        self._topics_vanished = topics_vanished
         self._failover_command = failover_command
         self.settings = settings
         self._record = record
@@ -179,12 +183,10 @@ class ControllerLoop:
                 attempts += 1
                 log.warning("reading the cluster again: %s", reason)
                 self.throttle_configs.given_up()
-                changes = replay.ReplayedChanges()
                 found = await self._store.reload(self.cluster)
-                changes.deleted += found.gone
                 self._changed |= found.changed
                 self._was_reloaded = True
-                await SliceTimer().through(self._propagate(changes))
+                await SliceTimer().through(self._topics_vanished(found.gone))
                 self._noted += decided_events.durable_notes(work.view.notes, self.cluster)
                 self.throttle_configs.everything()
             else:

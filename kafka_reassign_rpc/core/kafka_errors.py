@@ -8,7 +8,7 @@ of another class becomes a Kafka error where it is caught (under `kafka_reassign
     ControllerMoved; ReloadNeeded       NOT_CONTROLLER, to all commands in the    controller/controller_loop.py
     during a reload                     loop
     ReloadNeeded at a commit            none: the round is decided again; after   controller/controller_loop.py
-                                        some attempts UNKNOWN_SERVER_ERROR
+                                        some attempts REQUEST_TIMED_OUT
     TopicTooLarge                       POLICY_VIOLATION, to the topic's          controller/controller_loop.py
                                         partitions
     a defect in a decision              UNKNOWN_SERVER_ERROR, to that command     controller/controller_loop.py
@@ -151,6 +151,7 @@ InvalidUpdateVersion = _error(
     "The given update version was invalid.",
 )
 UnknownTopicId = _error("UnknownTopicId", 100, "This server does not host this topic ID.", retriable=True)
+BrokerIdNotRegistered = _error("BrokerIdNotRegistered", 102, "The given broker ID was not registered.")
 InconsistentTopicId = _error(
     "InconsistentTopicId", 103, "The log's topic ID did not match the topic ID in the request.", retriable=True
 )

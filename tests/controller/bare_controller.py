@@ -24,7 +24,16 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, QUEUE, RPC, Cluster, Endpoint, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import (
+    NO_LEADER,
+    QUEUE,
+    RPC,
+    Cluster,
+    Endpoint,
+    Partition,
+    Topic,
+    TopicPartition,
+)
 from kafka_reassign_rpc.core.state.queue_entries import Queue, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
@@ -122,11 +131,13 @@ class BareController:
         self.store = store
         self.cluster = cluster
         self.applied: list[ReplayedChanges] = []
+        self.vanished: list[Topic] = []
         self.events: list[Event] = []
         self.loop = ControllerLoop(
             cluster,
             store,
             self._propagate,
+            self._topics_vanished,
             lambda changed, bounced: cluster_commands.ControllerFailover(
                 SERVER, lambda: None, changed=changed, bounced=bounced
             ),
@@ -136,6 +147,10 @@ class BareController:
 
     def _propagate(self, applied: ReplayedChanges) -> Iterator[None]:
         self.applied.append(applied)
+        return iter(())
+
+    def _topics_vanished(self, gone: Sequence[Topic]) -> Iterator[None]:
+        self.vanished += gone
         return iter(())
 
     def partition(self, topic: str, index: int = 0) -> Partition:

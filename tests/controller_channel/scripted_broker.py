@@ -47,6 +47,8 @@ NOT_LEADER_OR_FOLLOWER, STALE_CONTROLLER_EPOCH, KAFKA_STORAGE_ERROR, FENCED_LEAD
     74,
     103,
 )
+SILENT = object()
+"""In place of an answer: the connection stays open, and nothing comes."""
 CLUSTER_AUTHORIZATION_FAILED, STALE_BROKER_EPOCH, UNKNOWN_SERVER_ERROR = 31, 77, -1
 
 
@@ -94,6 +96,8 @@ class ScriptedBroker:
                     body = self.answer(request.body)
                     if body is None:  # it closes the connection without an answer
                         return
+                    if body is SILENT:
+                        continue
                     if isinstance(body, bytes):
                         writer.write(len(body).to_bytes(4, "big") + body)
                         continue

@@ -52,6 +52,16 @@ class Propagation:
             yield from self._delete(topic)
         self._channels.flush()
 
+    def topics_vanished(self, gone: Sequence[Topic]) -> Iterator[None]:
+        """Propagate that these topics are gone, which a reload has found: others may have their names soon.
+
+        Brokers that have registered meanwhile are connected to with the next durable round. One that has bounced would
+        be told to lead on what it has lost (KafkaController.processBrokerChange: failure before startup).
+        """
+        for topic in gone:
+            yield from self._vanished(topic)
+        self._channels.flush()
+
     def everything(self) -> Iterator[None]:
         """Every broker learns the whole state of the cluster, which was read again."""
         self._deletions.read_again()

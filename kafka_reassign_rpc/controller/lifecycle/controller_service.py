@@ -28,7 +28,7 @@ from kafka_reassign_rpc.controller.telemetry.metrics import build_version
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, StaleBrokerEpoch
+from kafka_reassign_rpc.core.kafka_errors import BrokerIdNotRegistered, KafkaError, NotController, StaleBrokerEpoch
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory, PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import NO_TOTALS, MoveProgress, ProgressTracker, Totals
@@ -262,7 +262,9 @@ class ControllerService:
         term = self._active()
         cluster = term.loop.cluster
         broker = cluster.brokers.get(broker_id)
-        if broker is None or (broker_epoch >= 0 and broker_epoch != broker.epoch):
+        if broker is None:
+            raise BrokerIdNotRegistered
+        if broker_epoch != broker.epoch:
             raise StaleBrokerEpoch
         return await term.producer_ids.allocate(broker_id)
 

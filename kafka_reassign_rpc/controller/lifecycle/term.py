@@ -44,7 +44,7 @@ from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
+from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut, UnknownServerError
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
@@ -204,7 +204,7 @@ class Term:
             why = self._why
             if loop.done():
                 loop.result()
-        except (ControllerMoved, ReloadNeeded, NotController, ZkError) as reason:
+        except (ControllerMoved, ReloadNeeded, NotController, RequestTimedOut, ZkError) as reason:
             why = str(reason) or type(reason).__name__
         finally:
             self._over.set()
@@ -246,6 +246,7 @@ class Term:
             cluster,
             self._store,
             self._propagate_round,
+            self._propagation.topics_vanished,
             self._failover_command,
             settings,
             lambda events: self.record(self._sampler.tracker.ended(events, cluster)),

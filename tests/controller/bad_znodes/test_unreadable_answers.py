@@ -19,7 +19,7 @@ from tests.faults.cluster import ask
 from tests.waiting import eventually
 
 GARBAGE = b'{"version":1,"block_start":{}}'
-COORDINATOR_LOAD_IN_PROGRESS, INVALID_CONFIG = 14, 40
+COORDINATOR_LOAD_IN_PROGRESS, INVALID_CONFIG, STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED = 14, 40, 77, 102
 
 
 async def test_236_5_while_the_last_producer_id_is_unreadable_producers_ask_again(
@@ -42,6 +42,25 @@ async def test_236_5_while_the_last_producer_id_is_unreadable_producers_ask_agai
         await zk.set(znode_paths.PRODUCER_ID_BLOCK, b"")
         assert (await ask(address, init, 0)).error_code == 0
         no_defect(caplog)
+
+
+async def test_sv_4_only_a_registered_broker_gets_producer_ids_and_only_by_its_broker_epoch(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """As in KafkaController.processAllocateProducerIds."""
+    async with serving(zk_connect) as address, brokers(zk_connect, 1):
+        epoch = (await zk.get(znode_paths.broker(1)))[1].czxid
+
+        async def code(broker: int, broker_epoch: int) -> int:
+            allocate = AllocateProducerIdsRequest(version=0, broker_id=broker, broker_epoch=broker_epoch)
+            return int((await ask(address, allocate, 0)).error_code)
+
+        async def allocated() -> bool:
+            return await code(1, epoch) == 0
+
+        await eventually(allocated)  # once the controller knows the broker
+        assert await code(1, epoch - 1) == await code(1, -1) == STALE_BROKER_EPOCH
+        assert await code(2, epoch) == BROKER_ID_NOT_REGISTERED
 
 
 async def test_236_5_configs_that_cannot_be_read_are_not_changed(

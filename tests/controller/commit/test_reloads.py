@@ -93,6 +93,32 @@ async def test_sv_3_a_broker_that_bounced_before_a_reload_has_failed_and_started
             await controller.check()
 
 
+async def test_sv_3_after_a_reload_brokers_learn_nothing_but_vanished_topics_before_the_decisions_are_durable(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """A bounced broker would be told to lead on what it may have lost, with its old leader epoch."""
+    async with three_brokers(zk_connect) as brokers:
+        await put_topic(zk, "t", {0: (1, 2), 1: (2, 3)})
+        await put_topic(zk, "gone", {0: (2,)})
+        async with elected_controller(zk_connect) as controller:
+            really = controller.store.commit
+            told: list[tuple[list[str], int]] = []
+
+            async def commit(known: Cluster, view: RoundView) -> ReplayedChanges:
+                told.append(([topic.name for topic in controller.vanished], len(controller.applied)))
+                return await really(known, view)
+
+            controller.store.commit = commit  # type: ignore[assignment, method-assign]
+            rounds = len(controller.applied)
+            await brokers.bounce(1)
+            await write(zk, "t")
+            await zk.delete_tree(znode_paths.topic("gone"))
+            await controller.alter({("t", 1): (3, 2)})
+
+            assert told == [([], rounds), (["gone"], rounds)]
+            assert controller.partition("t").leader == 2
+
+
 async def test_sv_3_a_broker_that_was_gone_at_one_reload_and_back_at_the_next_has_failed(
     zk: ZooKeeper, zk_connect: str
 ) -> None:

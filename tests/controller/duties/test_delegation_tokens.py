@@ -1,5 +1,6 @@
 """Expired delegation tokens on a real ZooKeeper, as stock brokers write them."""
 
+import asyncio
 import json
 import logging
 from typing import Any
@@ -7,7 +8,9 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved
-from kafka_reassign_rpc.controller.duties.delegation_tokens import remove_expired_tokens
+from kafka_reassign_rpc.controller.duties import delegation_tokens
+from kafka_reassign_rpc.controller.duties.delegation_tokens import expire_delegation_tokens, remove_expired_tokens
+from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register
@@ -103,6 +106,35 @@ async def test_sv_10_a_former_controller_removes_no_token(zk: ZooKeeper, zk_conn
         with pytest.raises(ControllerMoved):
             await expire(former)
     assert await zk.children(TOKENS) == ["a"]
+
+
+async def test_sv_10_tokens_that_expire_later_go_when_the_interval_is_over(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delegation_tokens, "CHECK_INTERVAL_S", 0.05)
+    await register(zk, 1)
+    await put_topic(zk, "t", {0: (1,)})
+    async with elected_controller(zk_connect) as controller:
+        looks = 0
+
+        def now_ms() -> int:
+            nonlocal looks
+            looks += 1
+            return NOW
+
+        expiring = asyncio.create_task(expire_delegation_tokens(controller.zk, controller.store, now_ms))
+        try:
+            await put(zk, a=token(NOW, NOW))
+            await eventually(lambda: looks > 1)
+            assert await zk.children(TOKENS) == ["a"]
+            await zk.set(f"{TOKENS}/a", token(NOW - 1, NOW))
+
+            async def is_gone() -> bool:
+                return await zk.children(TOKENS) == []
+
+            await eventually(is_gone)
+        finally:
+            await end(expiring)
 
 
 async def test_sv_10_a_new_controller_removes_expired_tokens(zk_connect: str) -> None:

@@ -100,6 +100,21 @@ async def test_sv_4_a_broker_that_registers_again_learns_everything(told: Told) 
     assert told.by(3)[0] == LiveBrokers()
 
 
+async def test_sv_4_a_reload_connects_to_no_broker_before_the_next_round_is_durable(told: Told) -> None:
+    """What was read names the bounced broker as the leader of what it may have lost."""
+    bounced = told.channels._channels[1]
+    replay.put_brokers(told.cluster, told.cluster.brokers | {1: broker(1, epoch=999), 4: broker(4)})
+    for _ in told.propagation.topics_vanished([Topic("gone", None, {0: not_moving(1, 2)})]):
+        pass
+    assert told.channels._channels[1] is bounced
+    assert told.channels._channels.keys() == {1, 2, 3}
+    assert UpdateMetadata({}, {"gone": {0}}) in told.by(2)
+
+    told.round((0, not_moving(1, 2, 3, isr=(2,), leader=2, epoch=6)))
+    assert told.channels._channels[1] is not bounced
+    assert told.channels._channels.keys() == {1, 2, 3, 4}
+
+
 async def test_sv_4_a_broker_that_registers_again_stops_what_it_has_lost_meanwhile(told: Told) -> None:
     lost = not_moving(1, 2, epoch=7)
     told.round((0, not_moving(1, 2, 3, isr=(1, 2), epoch=6)), brokers=(1, 2))
