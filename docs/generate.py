@@ -73,7 +73,7 @@ HERE = {
     "TopicDeletionDisabled": "The brokers have `delete.topic.enable=false`",
     "FencedLeaderEpoch": "A broker's own request is out of date; it tries again. Nothing to do",
     "StaleBrokerEpoch": "The broker has restarted since. Nothing to do",
-    "BrokerIdNotRegistered": "A broker asks that this server does not know, such as right after its start. It asks again",
+    "BrokerIdNotRegistered": "A broker that this server does not know, as right after its start. It asks again",
     "PreferredLeaderNotAvailable": "The preferred replica is not alive or not in the ISR. Wait until it is",
     "EligibleLeadersNotAvailable": "No replica can lead. Bring back a broker of the ISR, or ask for an unclean"
     " election and lose records",

@@ -29,8 +29,12 @@ def findings(
     *,
     balances: bool,
     deletes: bool,
+    refuses: bool,
 ) -> Iterator[Finding]:
-    """`advertised`, `listener`, `balances`, `deletes`: settings of the server. `marks`: topics marked for deletion."""
+    """What the answers say. `marks`: topics marked for deletion. All but that and `answers` are settings of the server.
+
+    refuses     it refuses what a policy of the brokers would have to check (broker.policies)
+    """
     yield from _reached(answers, listener)
     heard = [one for one in answers if not one.problem]
     if heard:
@@ -39,6 +43,7 @@ def findings(
         yield _listeners(heard, advertised)
         yield from _other_listeners(heard, advertised)
         yield from _cluster_action(heard)
+        yield _policies(heard, refuses=refuses)
         yield from _configs(heard, marks, balances=balances, deletes=deletes)
 
 
@@ -191,23 +196,31 @@ def _is_only_here(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-def _configs(
-    heard: Sequence[BrokerAnswer], marks: Sequence[str], *, balances: bool, deletes: bool
-) -> Iterator[Finding]:
+def _policies(heard: Sequence[BrokerAnswer], *, refuses: bool) -> Finding:
     policies = {
         f"{name}={value}"
         for name in ("create.topic.policy.class.name", "alter.config.policy.class.name")
         for value in _by_value(heard, lambda configs, name=name: configs.get(name) or None)  # type: ignore[misc]
     }
-    if policies:
-        yield warning(
+    if not policies:
+        return fine("policies", "no broker has a policy for topics or configs")
+    has = f"the brokers have {some(sorted(policies))}: a server cannot run Java"
+    if refuses:
+        return warning(
             "policies",
-            f"the brokers have {some(sorted(policies))}: a server cannot run Java, so it refuses to create topics or to"
-            " change configs",
+            f"{has}, so it refuses to create topics or to change configs",
             "start it with --broker-policies ignore if only clients who keep to the policy can reach it",
         )
-    else:
-        yield fine("policies", "no broker has a policy for topics or configs")
+    return warning(
+        "policies",
+        f"{has}, and --broker-policies is ignore: nothing checks the topics and configs that it creates and changes",
+        "see that only clients who keep to the policy can reach it",
+    )
+
+
+def _configs(
+    heard: Sequence[BrokerAnswer], marks: Sequence[str], *, balances: bool, deletes: bool
+) -> Iterator[Finding]:
     migrating = _with(heard, "zookeeper.metadata.migration.enable", "true")
     if migrating:
         yield warning(

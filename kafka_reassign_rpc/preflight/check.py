@@ -67,6 +67,7 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Fi
         state.marks,
         balances=config.broker_settings.get("auto.leader.rebalance.enable") is True,
         deletes=config.broker_settings.get("delete.topic.enable") is True,
+        refuses=config.refuses_by_policy,
     )
     found += authorizer_findings.findings(
         answers, config.advertised or config.listeners, await _authorizer(zk, config, seconds)

@@ -99,7 +99,7 @@ async def read(zk: ZooKeeper) -> FoundState:
     with suppress(NoNode, BadZnode):
         cluster_id = znode_contents.decode_cluster_id((await zk.get(znode_paths.CLUSTER_ID))[0])
     loaded = await load_cluster.read_cluster(zk)
-    wanted = (*znode_paths.PERSISTENT, *znode_paths.OWN)
+    wanted = (*znode_paths.PERSISTENT, *znode_paths.OWN, znode_paths.CLUSTER_ID, znode_paths.FEATURE)
     return FoundState(
         cluster=loaded.cluster,
         cluster_id=cluster_id,

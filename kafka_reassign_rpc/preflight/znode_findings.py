@@ -6,6 +6,7 @@ from kafka_reassign_rpc.controller.controller_election import UNKNOWN, Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_registration import held_text
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.topics.own_replicas import held_by_brokers
+from kafka_reassign_rpc.preflight import znode_rights
 from kafka_reassign_rpc.preflight.cluster_status import utc
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 from kafka_reassign_rpc.preflight.read_state import ControllerNow, FirstDecisions, FoundState
@@ -34,10 +35,11 @@ def _cluster(state: FoundState) -> Finding:
             "give the zookeeper.connect of the brokers, with their chroot",
         )
     if not brokers:
-        return warning(
+        return unsafe(
             "cluster",
-            f"cluster {state.cluster_id} has {counted(topics, 'topic')} and no registered broker",
-            "check the chroot, or start the brokers",
+            f"cluster {state.cluster_id} has {counted(topics, 'topic')} and no registered broker: what its brokers"
+            " speak, have set and allow cannot be found out",
+            "check the chroot, or start the brokers and look again",
         )
     return fine("cluster", f"cluster {state.cluster_id} has {counted(topics, 'topic')} on {counted(brokers, 'broker')}")
 
@@ -201,9 +203,10 @@ def _leftovers(state: FoundState) -> Iterator[Finding]:
 
 def _writes(state: FoundState) -> Finding:
     made = f"creates {', '.join(sorted(state.missing))}" if state.missing else "creates none at its start"
+    under_admin = f"{znode_paths.ADMIN}/"
+    written = sorted(path for path in znode_rights.written() if not path.startswith(under_admin))
     return fine(
         "writes",
         f"a server {made}; it never registers in {znode_paths.BROKER_IDS}; as the controller it writes"
-        f" {znode_paths.CONTROLLER}, {znode_paths.CONTROLLER_EPOCH}, {znode_paths.PRODUCER_ID_BLOCK}, topics, their"
-        f" configs, expired {znode_paths.DELEGATION_TOKENS}, and what stands under {znode_paths.ADMIN}",
+        f" {znode_paths.CONTROLLER}, {', '.join(written)}, and what stands under them",
     )

@@ -65,6 +65,11 @@ IF_PRESENT: Mapping[str, int] = {
 """Rights on znodes of which a server creates none, or only such as the right on the parent is enough for."""
 
 
+def written() -> set[str]:
+    """The znodes of which a server changes the data, or creates or deletes children. ACLs are not among them."""
+    return {path for path, rights in {**NEEDED, **IF_PRESENT}.items() if rights & (WRITE | CREATE | DELETE)} - {"/"}
+
+
 def needed_if_present(topics: Iterable[str], configs: Mapping[str, Iterable[str]], *, acls: bool) -> dict[str, int]:
     """Rights on znodes that may not exist, where the right on the parent is enough.
 

@@ -35,7 +35,7 @@ def judged(
         BrokerAnswer(Broker(index, 1, (at,)), at, "", versions or KAFKA_3_9, CONFIGS | one, obeys)
         for index, one in enumerate(configs or ({},), start=1)
     ]
-    found = findings(answers, [advertised], listener, marks, balances=True, deletes=deletes)
+    found = findings(answers, [advertised], listener, marks, balances=True, deletes=deletes, refuses=True)
     return {one.subject: one.level for one in found if one.level is not Level.OK}
 
 
@@ -87,7 +87,7 @@ def test_sv_4_listeners_of_clients_that_the_server_or_a_broker_lacks_are_warning
             BrokerAnswer(Broker(index, 1, endpoints), endpoints[0], "", KAFKA_3_9, configs)
             for index, endpoints in enumerate(brokers, start=1)
         ]
-        judged = findings(answers, advertised, None, (), balances=True, deletes=True)
+        judged = findings(answers, advertised, None, (), balances=True, deletes=True, refuses=True)
         return {one.subject: one.text for one in judged if one.level is Level.WARNING}
 
     alike = (internal, client), (client, internal)
@@ -106,6 +106,18 @@ def test_sv_5_brokers_that_do_not_take_this_principal_as_a_controller_are_unsafe
 @pytest.mark.parametrize("name", ["create.topic.policy.class.name", "alter.config.policy.class.name"])
 def test_sv_4_policies_that_only_java_can_run_are_a_warning(name: str) -> None:
     assert judged({name: "com.example.Policy"}) == {"policies": Level.WARNING}
+
+
+@pytest.mark.parametrize(
+    ("refuses", "told"), [(True, "so it refuses to create topics"), (False, "nothing checks the topics and configs")]
+)
+def test_sv_4_the_check_says_what_the_server_will_do_about_policies(refuses: bool, told: str) -> None:
+    configs = CONFIGS | {"create.topic.policy.class.name": "com.example.Policy"}
+    answer = BrokerAnswer(Broker(1, 1, (HERE,)), HERE, "", KAFKA_3_9, configs, True)
+    found = findings([answer], [HERE], None, (), balances=True, deletes=True, refuses=refuses)
+    [text] = [f"{one.text} {one.advice}" for one in found if one.subject == "policies"]
+    assert told in text
+    assert ("start it with --broker-policies ignore" in text) is refuses
 
 
 def test_sv_4_marks_of_deletion_are_unsafe_where_brokers_forbid_deletion() -> None:

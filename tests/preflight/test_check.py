@@ -346,7 +346,46 @@ async def test_sv_4_a_controller_znode_that_cannot_be_understood_is_unsafe(apart
     for path, garbage in ((znode_paths.CONTROLLER, b"?"), (znode_paths.CONTROLLER_EPOCH, b"?")):
         async with standing(apart, path, garbage):
             found = await checked(apart.connect)
-        assert subjects(found, Level.UNSAFE) == {"controller"}
+        assert subjects(found, Level.UNSAFE) == {"controller", "cluster"}
     kraft = encode_controller(3000, 0).replace(b'"kraftControllerEpoch":-1', b'"kraftControllerEpoch":5')
     async with standing(apart, znode_paths.CONTROLLER, kraft):
-        assert subjects(await checked(apart.connect), Level.UNSAFE) == {"migration"}
+        assert subjects(await checked(apart.connect), Level.UNSAFE) == {"migration", "cluster"}
+
+
+async def test_sv_4_a_cluster_without_a_registered_broker_is_unsafe_since_nobody_could_be_asked(
+    apart: ZooKeeper,
+) -> None:
+    await apart.ensure_path(znode_paths.BROKER_IDS)
+    await apart.ensure_path("/cluster")
+    await apart.create(znode_paths.CLUSTER_ID, b'{"version":"1","id":"abc"}')
+
+    found = await checked(apart.connect)
+
+    assert subjects(found, Level.UNSAFE) == {"cluster"}
+    assert "no registered broker: what its brokers speak, have set and allow cannot be found out" in text_of(
+        found, "cluster"
+    )
+
+
+async def test_sv_4_the_check_names_every_znode_that_a_server_creates_or_writes(apart: ZooKeeper) -> None:
+    await apart.ensure_path(znode_paths.BROKER_IDS)
+    await apart.ensure_path("/brokers/topics")
+
+    made, _, written = text_of(await checked(apart.connect), "writes").partition("; it never registers")
+
+    for path in ("/cluster/id", "/feature", "/admin/reassignments", "/isr_change_notification"):
+        assert f"{path}," in made or made.endswith(path), path
+    assert "/brokers/topics" not in made
+    for path in (
+        "/controller",
+        "/controller_epoch",
+        "/brokers/topics",
+        "/admin",
+        "/latest_producer_id_block",
+        *(f"/config/{kind}" for kind in ("topics", "brokers", "users", "clients", "ips", "changes")),
+        "/delegation_token/tokens",
+        "/delegation_token/token_changes",
+        "/isr_change_notification",
+        "/log_dir_event_notification",
+    ):
+        assert f" {path}," in written, path
