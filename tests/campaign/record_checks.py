@@ -15,13 +15,18 @@ def refused(journal: Journal) -> list[str]:
 
 
 def delivered(
-    journal: Journal, read: Mapping[int, Sequence[Record]], senders: Mapping[int, Sequence[object]] | None = None
+    journal: Journal,
+    read: Mapping[int, Sequence[Record]],
+    senders: Mapping[int, Sequence[object]] | None = None,
+    earlier: Iterable[Journal] = (),
 ) -> list[str]:
     """Every acknowledged record can be read, once where its producer promises that, and in the order of its producer.
 
     read      by partition: the committed records in the order of their offsets
     senders   by partition: for each of these records its producer and that one's epoch; needed where `Journal.bumps`
+    earlier   of deleted topics of this name: a record that was still on its way there may be here
     """
+    deleted = {one.incarnation: one for one in earlier}
     found = []
     for partition in sorted(journal.sent.keys() | read.keys()):
         where = f"{journal.topic}-{partition}"
@@ -29,8 +34,11 @@ def delivered(
         foreign = [
             one
             for one in records
-            if (one.incarnation, one.partition) != (journal.incarnation, partition)
-            or one.number >= journal.sent.get(partition, 0)
+            if (
+                (one.incarnation, one.partition) != (journal.incarnation, partition)
+                or one.number >= journal.sent.get(partition, 0)
+            )
+            and not (one.partition == partition and _was_on_its_way(one, deleted))
         ]
         numbers = [one.number for one in records if one.incarnation == journal.incarnation]
         found += _differ(where, "nobody wrote to incarnation", foreign, journal.incarnation)
@@ -55,6 +63,16 @@ def consumed(journal: Journal, read: Collection[Record]) -> list[str]:
         missed = [number for number in sorted(numbers) if Record(journal.incarnation, partition, number) not in seen]
         found += _differ(f"{journal.topic}-{partition}", "not read by the group of", missed, len(numbers))
     return found
+
+
+def _was_on_its_way(record: Record, deleted: Mapping[int, Journal]) -> bool:
+    """Whether it was sent to a topic that is deleted, and has no answer."""
+    journal = deleted.get(record.incarnation)
+    return (
+        journal is not None
+        and record.number < journal.sent.get(record.partition, 0)
+        and record.number not in journal.acked.get(record.partition, ())
+    )
 
 
 def _out_of_order(numbers: Iterable[int]) -> list[int]:

@@ -43,6 +43,8 @@ SERVER_OPTIONS = (
 WAIT_S = 420.0
 """For what has to come about: a broker's start, an election, the end of a move that waits for a broker. It only delays
 a failure: on a busy machine a broker alone starts for minutes."""
+SEIZED_WITHIN_S = 30.0
+"""A server of ours that has started is the controller by then, or a stock broker was elected meanwhile."""
 
 STARTS = 5
 OLD_VERSION = "2.8.2"
@@ -137,11 +139,19 @@ class Site:
         A stock broker may be it by now: its session outlives a failure of ZooKeeper that ends ours. A server seizes the
         controllership only at its start.
         """
-        if await self.read(self.controller) not in SERVER_IDS.values():
-            for name in SERVER_NAMES:
-                await self.cluster.servers[name].stop()
-                await self.serve(name)
-        await self.controlled_by(frozenset(SERVER_IDS.values()))
+        ours = frozenset(SERVER_IDS.values())
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            if await self.read(self.controller) not in ours:
+                for name in SERVER_NAMES:
+                    await self.cluster.servers[name].stop()
+                    await self.serve(name)
+            # What was read may have been the znode of a session that is over, and a stock broker the next controller.
+            try:
+                return await self.controlled_by(ours, within=SEIZED_WITHIN_S)
+            except (AssertionError, ZkError):
+                if time.monotonic() > deadline:
+                    raise
 
     @property
     def broker_logs(self) -> dict[int, Path]:
@@ -199,11 +209,11 @@ class Site:
         """Whether no topic is in deletion or about to be. Raises ZkError where that cannot be known for WAIT_S."""
         return not self.deletions and not await self.read(lambda: self.zk.children(znode_paths.DELETE_TOPICS))
 
-    async def controlled_by(self, node_ids: frozenset[int]) -> None:
+    async def controlled_by(self, node_ids: frozenset[int], *, within: float = WAIT_S) -> None:
         async def is_one() -> bool:
             return await self.controller() in node_ids
 
-        await eventually(is_one, within=WAIT_S)
+        await eventually(is_one, within=within)
 
     async def read(self, question: Callable[[], Awaitable[T]]) -> T:
         """What ZooKeeper answers, as soon as it does. Raises ZkError where that takes longer than WAIT_S."""

@@ -43,6 +43,23 @@ def test_sv_4_a_fault_in_a_partition_is_found(numbers: tuple[int, ...], expected
     assert [line for line in delivered(journal(), records(*numbers)) if expected in line]
 
 
+def test_sv_4_a_record_that_was_on_its_way_to_a_deleted_topic_may_be_in_the_next_one_and_no_other() -> None:
+    """Produce names topics by their names, and a broker may come to a request long after its client is gone."""
+    earlier = Journal("t", incarnation=0, once=True)
+    for _ in range(3):
+        earlier.next(0)
+    earlier.acked[0] = {0, 1}
+
+    def found(late: Record) -> list[str]:
+        read = records(0, 1, 2, 3)
+        read[0].append(late)
+        return delivered(journal(), read, earlier=[earlier])
+
+    assert found(Record(0, 0, 2)) == []
+    for late in (Record(0, 0, 1), Record(0, 0, 3), Record(0, 1, 2), Record(5, 0, 2)):
+        assert found(late) == [f"t-0: 1 nobody wrote to incarnation 1: {late}"]
+
+
 def test_sv_4_a_plain_producers_records_may_come_again_but_neither_get_lost_nor_change_their_order() -> None:
     assert delivered(journal(once=False), records(0, 1, 2, 0, 1, 2, 3)) == []
     assert delivered(journal(once=False), records(0, 2, 1, 3)) == ["t-0: 1 out of order of 4: 1"]

@@ -171,7 +171,8 @@ async def _records(site: Site) -> Counts:
         for index in partitions if journal.bumps else ():
             known = await asyncio.to_thread(_senders, site.log_dirs(states[topic, index].leader), topic, index)
             written_by[index] = [known[offset] for offset, _ in read[topic, index]]
-        _demand("records", record_checks.delivered(journal, by_partition, written_by))
+        earlier = [one for one in site.load.journals if one.topic == topic and one.incarnation < journal.incarnation]
+        _demand("records", record_checks.delivered(journal, by_partition, written_by, earlier))
     # Readers of a name that was deleted go on at their offset in the new topic: that is how Kafka's clients are.
     once = [journal for topic, journal in journals.items() if journal.incarnation == 0]
     deadline = time.monotonic() + PATIENCE_S

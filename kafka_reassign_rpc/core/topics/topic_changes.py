@@ -194,7 +194,7 @@ def create_partitions(
         )
     if count == existing:
         raise InvalidPartitions(f"Topic already has {existing} partitions.")
-    first = topic.partitions.get(0)
+    first = view.get(name, 0)  # its move may have ended in this very round
     replicas = () if first is None else first.replicas
     _refuse_many(name, count - existing if assignments is None else len(assignments), most)
     if assignments is None:

@@ -1,5 +1,6 @@
 """Marks in `/admin/delete_topics`: they delete the topic that they were made for, and no topic that comes later."""
 
+import asyncio
 from collections.abc import Collection
 from random import Random
 from uuid import uuid4
@@ -10,6 +11,7 @@ from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic
 from kafka_reassign_rpc.controller.commands.topic_commands import CreateTopicsCommand, DeleteTopicsCommand
 from kafka_reassign_rpc.controller.commit import durable_store, topic_removal
 from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved
+from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAlreadyExists
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -137,6 +139,34 @@ async def test_sv_10_a_client_gets_kafkas_answer_while_the_mark_stands(zk: ZooKe
             TOPIC_ALREADY_EXISTS,
             "Topic 't' is marked for deletion.",
         )
+
+
+@pytest.mark.parametrize("is_reloaded", [False, True], ids=["by a watch", "by a reload"])
+async def test_sv_10_the_mark_of_a_topic_that_somebody_removes_by_hand_in_its_deletion_goes_too(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch, is_reloaded: bool
+) -> None:
+    """A broker that is down keeps the deletion waiting."""
+    async with cluster(zk_connect, brokers=(1, 2, 3)) as world:
+        await world.create_topic("t", {0: [1, 2]})
+        await world.create_topic("u", {0: [1]})
+        await world.kill_broker(2)
+        await world.delete_topic("t")
+        if is_reloaded:
+            really, later = ZooKeeperWatches.topics, asyncio.Event()
+
+            async def topics(watches: ZooKeeperWatches) -> None:
+                await later.wait()
+                await really(watches)
+
+            monkeypatch.setattr(ZooKeeperWatches, "topics", topics)
+            await zk.delete_tree(znode_paths.topic("t"))
+            await zk.set(znode_paths.topic("u"), (await zk.get(znode_paths.topic("u")))[0])
+            await world.alter({("u", 0): (1, 3)})
+            later.set()
+        else:
+            await zk.delete_tree(znode_paths.topic("t"))
+        await eventually(lambda: no_marks(zk))
+        await world.create_topic("t", {0: [1]})
 
 
 async def test_sv_10_a_mark_stays_where_its_topic_has_come_meanwhile(zk: ZooKeeper, zk_connect: str) -> None:

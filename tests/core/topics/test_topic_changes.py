@@ -20,6 +20,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     TopicAlreadyExists,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
 from kafka_reassign_rpc.core.round.round_view import (
     AssignmentWrite,
     PartitionsAdded,
@@ -165,6 +166,15 @@ def test_sv_4_an_invalid_topic_is_refused(how: dict[str, object], kind: type[Kaf
 def test_sv_4_a_topic_grows_where_its_first_partition_starts() -> None:
     added = grow(view(not_moving(2, 3), live=(1, 2, 3)), TOPIC, 3)
     assert {index: value.replicas for index, value in added.partitions.items()} == {1: (3, 2), 2: (1, 3)}
+
+
+def test_sv_4_a_topic_grows_by_the_replicas_that_its_first_partition_has_after_a_move_that_ends_in_this_round() -> None:
+    here = view(moving((1, 2), (3, 4), isr=(1, 2, 3)), live=(1, 2, 3, 4))
+    refusal(ReassignmentInProgress, lambda: grow(here, TOPIC, 2))
+    _, ended = alter_partition(here, 1, IsrChange(TOPIC, None, 0, 6, 12, (1, 2, 3, 4)), 2)
+    for change in ended:
+        here.add(change)
+    assert [len(one.replicas) for one in grow(here, TOPIC, 2).partitions.values()] == [2]
 
 
 def test_sv_4_a_topic_grows_twice_in_one_round() -> None:
