@@ -118,8 +118,8 @@ def hosted_partitions(
     partitions    whether the replica is new, by topic and partition
     is_complete   gives also all partitions that are not among these: their replicas are not new
 
-    An adding replica of a move is new until it is in the ISR. A broker creates the log of a new replica in any log
-    directory; of another replica it does not, if a directory is offline, which may have the log (LogManager's isNew).
+    A broker creates the log of a new replica in any log directory; of another replica it does not, if a directory is
+    offline, which may have the log (LogManager's isNew).
     """
     own, known = broker.id, partitions
 
@@ -127,13 +127,27 @@ def hosted_partitions(
         new = known.get(topic.name, {})
         for found in slices:
             yield [
-                (index, value, new.get(index, False) or (own in value.adding and own not in value.isr))
+                (index, value, new.get(index, False) or _may_be_new(broker, value))
                 for index, value in found
                 if own in value.replicas
             ]
 
     wanted: Iterable[tuple[str, Iterable[int]]] = all_partitions(cluster) if is_complete else partitions.items()
     return ((topic, hosted(topic, slices)) for topic, slices in visible_partitions(cluster, wanted))
+
+
+def _may_be_new(broker: Broker, value: Partition) -> bool:
+    """Whether it is an adding replica that the broker may not have been told of yet.
+
+    One that is in the ISR has data. So may one on a broker that has registered since the move began: it may have
+    copied some before. (Kafka tells a broker that starts of all its replicas as of old ones: onBrokerStartup.)
+    """
+    return (
+        broker.id in value.adding
+        and broker.id not in value.isr
+        and value.move is not None
+        and value.move.id > broker.epoch
+    )
 
 
 def update_metadata(

@@ -75,6 +75,20 @@ def test_455_3_an_adding_replica_is_new_only_until_it_is_in_sync(isr: tuple[int,
             assert (broker, state.is_new) == (broker, is_new)
 
 
+def test_455_3_an_adding_replica_is_not_new_on_a_broker_that_has_registered_since_its_move_began() -> None:
+    """It may have copied a part into a log directory that is offline now: a second log of it would keep the broker from
+    starting once that directory is back."""
+    move = moving((1, 2), (3, 4))
+    assert move.move is not None
+    found = cluster(move, live=(1, 2, 3, 4))
+    for epoch, is_new in ((move.move.id - 1, True), (move.move.id + 1, False)):
+        found.brokers[3] = replace(found.brokers[3], epoch=epoch)
+        body = request_builders.leader_and_isr(found, SENDER, found.brokers[3], {}, 7, is_complete=True)
+        assert body is not None
+        (state,) = body.topic_states[0].partition_states
+        assert state.is_new is is_new
+
+
 def test_455_3_leader_and_isr_names_only_partitions_with_a_replica_on_the_broker() -> None:
     found, broker = made()
 
