@@ -179,8 +179,15 @@ def directories(facts: Facts) -> list[str]:
 
 
 def _is_stray(held: Held, facts: Facts) -> bool:
-    untold = any(name == held.name and held.broker not in replicas for name, replicas in facts.untold)
-    return untold or _is_stray_of_an_absence(held, facts)
+    return _is_untold(held, facts) or _is_stray_of_an_absence(held, facts)
+
+
+def _is_untold(held: Held, facts: Facts) -> bool:
+    """Whether a stock controller took the replica away without a word, and nobody has given it to the broker since."""
+    given = max(
+        (one.at for one in facts.assigned if one.name == held.name and held.broker in one.replicas), default=0.0
+    )
+    return any(one.name == held.name and held.broker not in one.replicas and one.at >= given for one in facts.untold)
 
 
 def _is_stray_of_an_absence(held: Held, facts: Facts) -> bool:

@@ -120,7 +120,7 @@ class Facts:
     leftovers znodes that are gone when nothing is left to be done
     throttles by entity: the throttle configs
     views     by node
-    untold    the ends of moves of which a stock controller told no broker, and the replicas that were left
+    untold    changes of replicas of which a stock controller may have told no broker
     elections when controllers were elected, ours and stock ones: seconds of the epoch
     unloaded  brokers, and the partitions of __transaction_state whose load they gave up
     """
@@ -137,7 +137,7 @@ class Facts:
     absences: tuple[Absence, ...] = ()
     assigned: tuple[Assigned, ...] = ()
     elections: tuple[float, ...] = ()
-    untold: tuple[tuple[str, frozenset[int]], ...] = ()
+    untold: tuple[Assigned, ...] = ()
     unloaded: frozenset[tuple[int, int]] = frozenset()
 
 
@@ -202,7 +202,7 @@ async def read_all(
             *(event["at"] / 1000 for event in told if event["event"] == catalogue.CONTROLLER_ELECTED),
             *await asyncio.to_thread(stock_elections, (broker_logs or {}).values()),
         ),
-        untold=await asyncio.to_thread(untold_ends, (broker_logs or {}).values()),
+        untold=await asyncio.to_thread(untold_by_stock, (broker_logs or {}).values()),
         unloaded=await asyncio.to_thread(failed_loads, broker_logs or {}),
     )
 
@@ -313,6 +313,11 @@ def until_noticed(absences: Iterable[Absence], events: Iterable[Mapping[str, Any
 def assigned_by_stock(logs: Iterable[Path]) -> tuple[Assigned, ...]:
     """What stock brokers logged as controllers."""
     return tuple(Assigned(name, replicas, at) for name, replicas, at in stock_assignments(logs))
+
+
+def untold_by_stock(logs: Iterable[Path]) -> tuple[Assigned, ...]:
+    """What of it brokers may not have been told."""
+    return tuple(Assigned(name, replicas, at) for name, replicas, at in untold_ends(logs))
 
 
 def absences_seen_by_stock(logs: Iterable[Path]) -> tuple[Absence, ...]:

@@ -13,13 +13,10 @@ from itertools import chain
 from pathlib import Path
 
 _STUCK = "Controller to broker state change requests batch is not empty while creating a new one"
-_RESIGNED = re.compile(r"(?:\[([\d-]+ [\d:,]+)\] )?.*\[Controller id=\d+\] Resigned ")
+_RESIGNED = re.compile(r"\[([\d-]+ [\d:,]+)\] .*\[Controller id=\d+\] Resigned ")
 WAITING_S = 2.0
 """A request for a broker waits no longer than this. A later one may be lost with its controller."""
-_ENDED = re.compile(
-    r"Successfully updated assignment of partition (\S+) to "
-    r"ReplicaAssignment\(replicas=([\d,]+), addingReplicas=, removingReplicas=\)"
-)
+_ENDED = "addingReplicas=, removingReplicas=)"
 _ASSIGNED = re.compile(
     r"\[([\d-]+ [\d:,]+)\] .*Successfully updated assignment of partition (\S+) to "
     r"ReplicaAssignment\(replicas=([\d,]+),"
@@ -55,8 +52,8 @@ def _assigned(line: str) -> list[tuple[str, frozenset[int], float]]:
     return [] if one is None else [(one[2], _replicas(one[3]), _seconds(one[1]))]
 
 
-def untold_ends(logs: Iterable[Path]) -> tuple[tuple[str, frozenset[int]], ...]:
-    """The changes that brokers may not have been told, and the replicas that were left, from the brokers' logs."""
+def untold_ends(logs: Iterable[Path]) -> tuple[tuple[str, frozenset[int], float], ...]:
+    """The changes that brokers may not have been told, as `stock_assignments` has them, from the brokers' logs."""
     found = []
     for path in logs:
         is_stuck = False
@@ -65,12 +62,10 @@ def untold_ends(logs: Iterable[Path]) -> tuple[tuple[str, frozenset[int]], ...]:
             if _STUCK in line:
                 is_stuck = True
             elif resigned := _RESIGNED.match(line):
-                is_stuck = False
-                if resigned[1]:
-                    found += [(name, left) for name, left, at in last if at >= _seconds(resigned[1]) - WAITING_S]
-                last = []
-            elif is_stuck and (ended := _ENDED.search(line)):
-                found.append((ended[1], _replicas(ended[2])))
+                found += [one for one in last if one[2] >= _seconds(resigned[1]) - WAITING_S]
+                is_stuck, last = False, []
+            elif is_stuck:
+                found += _assigned(line) if _ENDED in line else []
             else:
                 last += _assigned(line)
     return tuple(found)

@@ -194,9 +194,13 @@ def test_sv_4_each_partition_has_as_many_replicas_as_are_drawn() -> None:
 
 def test_sv_4_a_directory_that_a_stock_controller_dropped_without_a_word_is_tolerated() -> None:
     facts = with_held(*WELL.held, Held(3, "data-0", "t-0", OLD_ID, written=100))
-    assert checks.directories(replace(facts, untold=(("t-0", frozenset({1, 2})),))) == []
-    for untold in (("t-1", frozenset({1, 2})), ("t-0", frozenset({1, 3}))):
-        assert checks.directories(replace(facts, untold=(untold,))) != []
+    untold = Assigned("t-0", LEFT, 105)
+    assert checks.directories(replace(facts, untold=(untold,))) == []
+    for other in (replace(untold, name="t-1"), replace(untold, replicas=frozenset({1, 3}))):
+        assert checks.directories(replace(facts, untold=(other,))) != []
+    for at, differs in ((90, False), (120, True)):
+        given = replace(facts, untold=(untold,), assigned=(Assigned("t-0", ADDED, at),))
+        assert bool(checks.directories(given)) is differs, "it was given to the broker again, and dropped with a word"
 
 
 def test_sv_4_a_traceback_in_a_servers_log_is_found_by_its_error() -> None:

@@ -22,9 +22,10 @@ from .facts import (
     held_in,
     topic_of,
     until_noticed,
+    untold_by_stock,
     view_of,
 )
-from .stock_controllers import ended_registrations, stock_elections, untold_ends
+from .stock_controllers import ended_registrations, stock_elections
 
 ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
@@ -135,18 +136,28 @@ def test_sv_4_a_broker_is_away_until_a_controller_has_noticed_that_it_is_back() 
 
 
 def test_sv_4_the_moves_are_found_whose_end_a_stock_controller_told_no_broker(tmp_path: Path) -> None:
-    def ended(name: str, adding: str = "") -> str:
+    def told(second: str, text: str) -> str:
+        return f"[2026-11-25 12:52:{second}] INFO [Controller id=2] {text} (kafka.controller.KafkaController)\n"
+
+    def ended(second: str, name: str, adding: str = "") -> str:
         assignment = f"ReplicaAssignment(replicas=3,2, addingReplicas={adding}, removingReplicas=)"
-        return f"INFO [Controller id=2] Successfully updated assignment of partition {name} to {assignment} (k)\n"
+        return told(second, f"Successfully updated assignment of partition {name} to {assignment}")
 
     stuck = (
         "java.lang.IllegalStateException: Controller to broker state change requests batch is not empty while creating"
     )
-    resigned = "INFO [Controller id=2] Resigned (kafka.controller.KafkaController)\n"
-    lines = [ended("a-0"), f"{stuck} a new one.\n", ended("b-1"), ended("b-2", adding="2"), resigned, ended("c-0")]
+    lines = [
+        ended("01,000", "a-0"),
+        f"{stuck} a new one.\n",
+        ended("02,000", "b-1"),
+        ended("03,000", "b-2", adding="2"),
+        told("09,000", "Resigned"),
+        ended("10,000", "c-0"),
+    ]
     log = tmp_path / "broker.log"
     log.write_text("".join(lines))
-    assert untold_ends([log]) == (("b-1", frozenset({2, 3})),)
+    [found] = untold_by_stock([log])
+    assert (found.name, found.replicas, found.at % 60) == ("b-1", frozenset({2, 3}), 2.0)
 
 
 def test_sv_4_what_a_stock_controller_changed_right_before_it_resigned_may_have_reached_no_broker(
@@ -161,7 +172,8 @@ def test_sv_4_what_a_stock_controller_changed_right_before_it_resigned_may_have_
     lines = [assigned("25,033", "a-0", "1,2"), assigned("26,386", "b-0", "1,3,2"), resigned]
     log = tmp_path / "broker.log"
     log.write_text("".join([*lines, assigned("28,000", "c-0", "2,1"), resigned.replace("27,034", "31,000")]))
-    assert untold_ends([log]) == (("b-0", frozenset({1, 2, 3})),)
+    [found] = untold_by_stock([log])
+    assert (found.name, found.replicas, round(found.at % 60, 3)) == ("b-0", frozenset({1, 2, 3}), 26.386)
 
 
 def test_sv_4_stock_controllers_tell_when_they_were_elected(tmp_path: Path) -> None:
