@@ -53,8 +53,9 @@ def plan(seed: int, seconds: float, off: Collection[str] = tuple(SWITCHED_OFF), 
         ZOOKEEPER: _zookeeper(_numbers(seed, ZOOKEEPER), off),
         READERS: _readers(_numbers(seed, READERS), off),
     }
+    kept = _numbers(seed, "kept").choice(list(TOPICS))  # else most campaigns would have nothing that a group must have
     for topic in TOPICS:
-        lanes[topic] = _topic(_numbers(seed, topic), topic, off)
+        lanes[topic] = _topic(_numbers(seed, topic), topic, (*off, "delete_topic") if topic == kept else off)
     for topic, partitions in INTERNAL_TOPICS.items():
         lanes[topic] = _internal(_numbers(seed, topic), topic, partitions, off)
     steps: list[Step] = []

@@ -110,6 +110,15 @@ def test_sv_4_an_upgrade_gives_every_broker_the_newer_version_before_any_gets_th
     assert others == [step for step in plan(seed, 60 * MINUTES) if step.lane != BROKERS]
 
 
+def test_sv_4_one_topic_of_each_seed_is_never_deleted_so_that_the_group_has_to_read_all_of_it() -> None:
+    kept = []
+    for seed in range(20):
+        deleted = {step.lane for step in plan(seed, 900) if step.kind == "delete_topic"}
+        [one] = TOPICS.keys() - deleted
+        kept.append(one)
+    assert set(kept) == TOPICS.keys()
+
+
 def test_sv_4_every_kind_is_drawn_sooner_or_later_as_often_as_its_weight_says() -> None:
     steps = [step for seed in range(50) for step in plan(seed, 60 * MINUTES, ())]
     found = [step.kind for step in steps]
