@@ -127,7 +127,7 @@ def hosted_partitions(
         new = known.get(topic.name, {})
         for found in slices:
             yield [
-                (index, value, new.get(index, False) or _may_be_new(broker, value))
+                (index, value, new.get(index, False) or (own in value.adding and _may_be_new(broker, value)))
                 for index, value in found
                 if own in value.replicas
             ]
@@ -137,17 +137,12 @@ def hosted_partitions(
 
 
 def _may_be_new(broker: Broker, value: Partition) -> bool:
-    """Whether it is an adding replica that the broker may not have been told of yet.
+    """Whether the broker may not have been told yet of its adding replica.
 
     One that is in the ISR has data. So may one on a broker that has registered since the move began: it may have
     copied some before. (Kafka tells a broker that starts of all its replicas as of old ones: onBrokerStartup.)
     """
-    return (
-        broker.id in value.adding
-        and broker.id not in value.isr
-        and value.move is not None
-        and value.move.id > broker.epoch
-    )
+    return broker.id not in value.isr and value.move is not None and value.move.id > broker.epoch
 
 
 def update_metadata(

@@ -241,8 +241,7 @@ class ZooKeeperWatches:
             self._loop.submit(topic_commands.TopicsVanished(vanished))
             self._process_batch_and_queue(vanished)
         if vanished or self._loop.cluster.stale_marks:
-            self._pending[self.deletions] = None  # what marked them marks no topic any more
-            self._wake.set()
+            self.read_deletions_again()  # what marked them marks no topic any more
         if not known.keys() <= names | before.keys():
             self._pending[self.topics] = None  # created since: the next list has them, or they have vanished
             self._wake.set()
