@@ -3,8 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
-from .facts import Assigned, Facts, Held, Name
+from .facts import Facts, Held, Name
 from .generator import FEWEST_REPLICAS, MOST_REPLICAS
+from .history import Assigned
 from .steps import TOLERATED
 from .stock_coordinators import TOPIC
 

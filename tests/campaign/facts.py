@@ -17,7 +17,8 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.faults.cluster import Address, ask
 
-from .stock_controllers import ended_registrations, stock_assignments, stock_elections, untold_ends
+from .history import Absence, Assigned
+from .stock_controllers import stock_terms
 from .stock_coordinators import failed_loads
 
 METADATA_VERSION = 10
@@ -79,27 +80,6 @@ class Held:
     name: str
     topic_id: str | None
     written: float = 0.0
-
-
-@dataclass(frozen=True)
-class Absence:
-    """A time in which a broker could not be reached by the controller, or was not registered: seconds of the epoch."""
-
-    broker: int
-    begin: float
-    end: float
-
-
-@dataclass(frozen=True)
-class Assigned:
-    """The replicas of a partition from a moment on (seconds of the epoch), as a controller has recorded it.
-
-    name    of the partition; of a topic, which has no replicas since then: its deletion has begun
-    """
-
-    name: str
-    replicas: frozenset[int]
-    at: float
 
 
 @dataclass(frozen=True)
@@ -184,25 +164,20 @@ async def read_all(
     seen = await read_states(zk)
     answers = await asyncio.gather(*(ask(address, _everything(), METADATA_VERSION) for address in nodes.values()))
     told = await asyncio.to_thread(events_in, events)
+    stock = await asyncio.to_thread(stock_terms, (broker_logs or {}).values())
     return replace(
         seen,
         leftovers=tuple(await _leftovers(zk, seen.topics)),
         throttles=await _throttles(zk),
         views={node: view_of(answer) for node, answer in zip(nodes, answers, strict=True)},
         held=await asyncio.to_thread(held_in, log_dirs),
-        absences=(
-            *until_noticed(absences, told),
-            *await asyncio.to_thread(absences_seen_by_stock, (broker_logs or {}).values()),
-        ),
-        assigned=(
-            *assigned_in(told),
-            *await asyncio.to_thread(assigned_by_stock, (broker_logs or {}).values()),
-        ),
+        absences=(*until_noticed(absences, told), *stock.ended_registrations),
+        assigned=(*assigned_in(told), *stock.assigned),
         elections=(
             *(event["at"] / 1000 for event in told if event["event"] == catalogue.CONTROLLER_ELECTED),
-            *await asyncio.to_thread(stock_elections, (broker_logs or {}).values()),
+            *stock.elections,
         ),
-        untold=await asyncio.to_thread(untold_by_stock, (broker_logs or {}).values()),
+        untold=tuple(stock.untold),
         unloaded=await asyncio.to_thread(failed_loads, broker_logs or {}),
     )
 
@@ -308,21 +283,6 @@ def until_noticed(absences: Iterable[Absence], events: Iterable[Mapping[str, Any
         return replace(one, end=max(one.end, min(times, default=one.end)))
 
     return tuple(map(noticed, absences))
-
-
-def assigned_by_stock(logs: Iterable[Path]) -> tuple[Assigned, ...]:
-    """What stock brokers logged as controllers."""
-    return tuple(Assigned(name, replicas, at) for name, replicas, at in stock_assignments(logs))
-
-
-def untold_by_stock(logs: Iterable[Path]) -> tuple[Assigned, ...]:
-    """What of it brokers may not have been told."""
-    return tuple(Assigned(name, replicas, at) for name, replicas, at in untold_ends(logs))
-
-
-def absences_seen_by_stock(logs: Iterable[Path]) -> tuple[Absence, ...]:
-    """The ends of registrations that stock brokers logged as controllers, be it by a step or on a busy machine."""
-    return tuple(Absence(broker, at, at) for broker, at in ended_registrations(logs))
 
 
 def _written(directory: Path) -> float:

@@ -31,15 +31,7 @@ def delivered(
     for partition in sorted(journal.sent.keys() | read.keys()):
         where = f"{journal.topic}-{partition}"
         records = read.get(partition, ())
-        foreign = [
-            one
-            for one in records
-            if (
-                (one.incarnation, one.partition) != (journal.incarnation, partition)
-                or one.number >= journal.sent.get(partition, 0)
-            )
-            and not (one.partition == partition and _was_on_its_way(one, deleted))
-        ]
+        foreign = [one for one in records if one.partition != partition or not _was_sent(one, journal, deleted)]
         numbers = [one.number for one in records if one.incarnation == journal.incarnation]
         found += _differ(where, "nobody wrote to incarnation", foreign, journal.incarnation)
         acked = journal.acked.get(partition, set())
@@ -65,14 +57,12 @@ def consumed(journal: Journal, read: Collection[Record]) -> list[str]:
     return found
 
 
-def _was_on_its_way(record: Record, deleted: Mapping[int, Journal]) -> bool:
-    """Whether it was sent to a topic that is deleted, and has no answer."""
-    journal = deleted.get(record.incarnation)
-    return (
-        journal is not None
-        and record.number < journal.sent.get(record.partition, 0)
-        and record.number not in journal.acked.get(record.partition, ())
-    )
+def _was_sent(record: Record, journal: Journal, deleted: Mapping[int, Journal]) -> bool:
+    """Whether it was sent to this topic, or to a deleted one of its name and has no answer."""
+    to = journal if record.incarnation == journal.incarnation else deleted.get(record.incarnation)
+    if to is None or record.number >= to.sent.get(record.partition, 0):
+        return False
+    return to is journal or record.number not in to.acked.get(record.partition, ())
 
 
 def _out_of_order(numbers: Iterable[int]) -> list[int]:

@@ -19,8 +19,8 @@ from tests.stock.cluster import StockBroker, StockCluster
 from tests.waiting import EVERY_S, eventually
 from tests.zookeeper.proxy import Proxy
 
-from .facts import Absence
 from .generator import BROKER_IDS, INTERNAL_TOPICS, LOG_DIRS, MOST_REPLICAS, SERVER_NAMES
+from .history import Absence
 from .load import Load
 from .security import OPEN, Security
 

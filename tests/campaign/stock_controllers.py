@@ -7,10 +7,12 @@ a moment before. The same goes for a broker whose session has ended: its channel
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
+
+from .history import Absence, Assigned
 
 _STUCK = "Controller to broker state change requests batch is not empty while creating a new one"
 _RESIGNED = re.compile(r"\[([\d-]+ [\d:,]+)\] .*\[Controller id=\d+\] Resigned ")
@@ -22,58 +24,55 @@ _ASSIGNED = re.compile(
     r"ReplicaAssignment\(replicas=([\d,]+),"
 )
 _CHANGED = re.compile(r"\[([\d-]+ [\d:,]+)\] .*, deleted brokers: ([\d,]*), bounced brokers: ([\d,]*), all live")
-
 _ELECTED = re.compile(r"\[([\d-]+ [\d:,]+)\] .* successfully elected as the controller\.")
 
 
-def stock_elections(logs: Iterable[Path]) -> tuple[float, ...]:
-    """When stock brokers were elected (seconds of the epoch)."""
-    found = map(_ELECTED.match, chain.from_iterable(map(_lines, logs)))
-    return tuple(_seconds(one[1]) for one in found if one is not None)
+class StockTerms(NamedTuple):
+    """What stock brokers have logged as controllers.
+
+    elections             when one was elected: seconds of the epoch
+    ended_registrations   of brokers that went or registered anew, be it by a step or on a busy machine
+    assigned              the replicas that they gave to partitions
+    untold                the changes of these of which brokers may not have been told
+    """
+
+    elections: list[float]
+    ended_registrations: list[Absence]
+    assigned: list[Assigned]
+    untold: list[Assigned]
 
 
-def ended_registrations(logs: Iterable[Path]) -> tuple[tuple[int, float], ...]:
-    """The brokers that stock controllers saw go or register anew, and when (seconds of the epoch)."""
-    found = []
-    for line in chain.from_iterable(map(_lines, logs)):
-        if changed := _CHANGED.match(line):
-            brokers = [*changed[2].split(","), *changed[3].split(",")]
-            found += [(int(broker), _seconds(changed[1])) for broker in brokers if broker]
-    return tuple(found)
-
-
-def stock_assignments(logs: Iterable[Path]) -> tuple[tuple[str, frozenset[int], float], ...]:
-    """The replicas that stock controllers gave to partitions, and when (seconds of the epoch), by the brokers' logs."""
-    return tuple(one for line in chain.from_iterable(map(_lines, logs)) for one in _assigned(line))
-
-
-def _assigned(line: str) -> list[tuple[str, frozenset[int], float]]:
-    one = _ASSIGNED.match(line)
-    return [] if one is None else [(one[2], _replicas(one[3]), _seconds(one[1]))]
-
-
-def untold_ends(logs: Iterable[Path]) -> tuple[tuple[str, frozenset[int], float], ...]:
-    """The changes that brokers may not have been told, as `stock_assignments` has them, from the brokers' logs."""
-    found = []
+def stock_terms(logs: Iterable[Path]) -> StockTerms:
+    """What the logs of brokers tell."""
+    found = StockTerms([], [], [], [])
     for path in logs:
-        is_stuck = False
-        last: list[tuple[str, frozenset[int], float]] = []
-        for line in _lines(path):
-            if _STUCK in line:
-                is_stuck = True
-            elif resigned := _RESIGNED.match(line):
-                found += [one for one in last if one[2] >= _seconds(resigned[1]) - WAITING_S]
-                is_stuck, last = False, []
-            elif is_stuck:
-                found += _assigned(line) if _ENDED in line else []
-            else:
-                last += _assigned(line)
-    return tuple(found)
+        with path.open(errors="replace") as log:
+            _read(log, found)
+    return found
 
 
-def _lines(path: Path) -> Iterator[str]:
-    with path.open(errors="replace") as log:
-        yield from log
+def _read(log: Iterable[str], found: StockTerms) -> None:
+    is_stuck = False
+    last: list[Assigned] = []
+    for line in log:
+        if _STUCK in line:
+            is_stuck = True
+        elif assigned := _ASSIGNED.match(line):
+            one = Assigned(assigned[2], _replicas(assigned[3]), _seconds(assigned[1]))
+            found.assigned.append(one)
+            if not is_stuck:
+                last.append(one)
+            elif _ENDED in line:
+                found.untold.append(one)
+        elif resigned := _RESIGNED.match(line):
+            found.untold.extend(one for one in last if one.at >= _seconds(resigned[1]) - WAITING_S)
+            is_stuck, last = False, []
+        elif changed := _CHANGED.match(line):
+            at = _seconds(changed[1])
+            brokers = [*changed[2].split(","), *changed[3].split(",")]
+            found.ended_registrations.extend(Absence(int(broker), at, at) for broker in brokers if broker)
+        elif elected := _ELECTED.match(line):
+            found.elections.append(_seconds(elected[1]))
 
 
 def _replicas(listed: str) -> frozenset[int]:

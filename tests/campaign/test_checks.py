@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from . import checks
-from .facts import Absence, Assigned, Facts, Held, State, Topic, View
+from .facts import Facts, Held, State, Topic, View
+from .history import Absence, Assigned
 from .stock_coordinators import TOPIC as TRANSACTIONS
 from .verdict import cluster_checks
 from .watch import PATIENCE_S, Registrations, Watch

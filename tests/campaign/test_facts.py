@@ -11,21 +11,18 @@ from uuid import UUID
 from kafka_reassign_rpc.protocol.messages import MetadataResponse
 
 from .facts import (
-    Absence,
-    Assigned,
     Held,
     Topic,
     View,
-    assigned_by_stock,
     assigned_in,
     events_in,
     held_in,
     topic_of,
     until_noticed,
-    untold_by_stock,
     view_of,
 )
-from .stock_controllers import ended_registrations, stock_elections
+from .history import Absence, Assigned
+from .stock_controllers import stock_terms
 
 ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
@@ -118,7 +115,7 @@ def test_sv_4_events_and_the_logs_of_stock_controllers_tell_who_had_a_replica_fr
         "ReplicaAssignment(replicas=3,2, addingReplicas=2, removingReplicas=) (kafka.controller.KafkaController)\n"
         f"[{at}] INFO [Controller id=2] Resigned (kafka.controller.KafkaController)\n"
     )
-    assert assigned_by_stock([log]) == (Assigned("a-0", frozenset({2, 3}), 1_700_000_000.25),)
+    assert stock_terms([log]).assigned == [Assigned("a-0", frozenset({2, 3}), 1_700_000_000.25)]
 
 
 def test_sv_4_a_broker_is_away_until_a_controller_has_noticed_that_it_is_back() -> None:
@@ -156,7 +153,7 @@ def test_sv_4_the_moves_are_found_whose_end_a_stock_controller_told_no_broker(tm
     ]
     log = tmp_path / "broker.log"
     log.write_text("".join(lines))
-    [found] = untold_by_stock([log])
+    [found] = stock_terms([log]).untold
     assert (found.name, found.replicas, found.at % 60) == ("b-1", frozenset({2, 3}), 2.0)
 
 
@@ -172,7 +169,7 @@ def test_sv_4_what_a_stock_controller_changed_right_before_it_resigned_may_have_
     lines = [assigned("25,033", "a-0", "1,2"), assigned("26,386", "b-0", "1,3,2"), resigned]
     log = tmp_path / "broker.log"
     log.write_text("".join([*lines, assigned("28,000", "c-0", "2,1"), resigned.replace("27,034", "31,000")]))
-    [found] = untold_by_stock([log])
+    [found] = stock_terms([log]).untold
     assert (found.name, found.replicas, round(found.at % 60, 3)) == ("b-0", frozenset({1, 2, 3}), 26.386)
 
 
@@ -183,7 +180,7 @@ def test_sv_4_stock_controllers_tell_when_they_were_elected(tmp_path: Path) -> N
         f"[2026-11-25 12:52:25,500] INFO [Controller id=3] {elected} (kafka.controller.KafkaController)\n"
         "[2026-11-25 12:52:26,500] INFO [Controller id=3] Partitions being reassigned: Map() (kafka.controller.K)\n"
     )
-    assert [at % 60 for at in stock_elections([log])] == [25.5]
+    assert [at % 60 for at in stock_terms([log]).elections] == [25.5]
 
 
 def test_sv_4_stock_controllers_tell_which_registrations_have_ended(tmp_path: Path) -> None:
@@ -194,5 +191,6 @@ def test_sv_4_stock_controllers_tell_which_registrations_have_ended(tmp_path: Pa
 
     log = tmp_path / "broker.log"
     log.write_text(changed("4", "", "") + changed("", "4", "") + changed("", "", "2,3"))
-    assert [broker for broker, _ in ended_registrations([log])] == [4, 2, 3]
-    assert {at % 60 for _, at in ended_registrations([log])} == {25.5}
+    ended = stock_terms([log]).ended_registrations
+    assert [one.broker for one in ended] == [4, 2, 3]
+    assert {at % 60 for one in ended for at in (one.begin, one.end)} == {25.5}

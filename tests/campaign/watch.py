@@ -1,7 +1,8 @@
 """What has to hold at every moment of a campaign."""
 
 from .checks import needlessly_leaderless
-from .facts import Absence, Facts, Name
+from .facts import Facts, Name
+from .history import Absence
 
 PATIENCE_S = 45.0
 """How long a partition may have no leader: the sessions of a controller and of a broker have to expire first, and the
