@@ -17,6 +17,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
 from kafka_reassign_rpc.core.round.round_view import (
     Change,
     PartitionsAdded,
@@ -370,7 +371,8 @@ def _is_newer(cluster: Cluster, topic: Topic) -> bool:
 
 
 def _newer(view: RoundView, known: Topic | None, index: int, read: Partition) -> Partition:
-    """The partition as read, with its offline replicas, and with the state that this controller has written since.
+    """The partition as read, with what is known besides: its offline replicas, that its move is complete already, and
+    the state that this controller has written since.
 
     A state that this round has decided on stays too: brokers (inter.broker.protocol.version < 2.7) write states.
     """
@@ -380,17 +382,17 @@ def _newer(view: RoundView, known: Topic | None, index: int, read: Partition) ->
     if ours.offline:
         read = replace(read, offline=ours.offline)
     is_newer = ours.partition_epoch < read.partition_epoch and not view.outdate(TopicPartition(known.name, index))
-    if is_newer or ours.partition_epoch == read.partition_epoch:
-        return read
-    return replace(
-        read,
-        leader=ours.leader,
-        isr=ours.isr,
-        leader_epoch=ours.leader_epoch,
-        partition_epoch=ours.partition_epoch,
-        controller_epoch=ours.controller_epoch,
-        leader_recovery_state=ours.leader_recovery_state,
-    )
+    if not is_newer and ours.partition_epoch != read.partition_epoch:
+        read = replace(
+            read,
+            leader=ours.leader,
+            isr=ours.isr,
+            leader_epoch=ours.leader_epoch,
+            partition_epoch=ours.partition_epoch,
+            controller_epoch=ours.controller_epoch,
+            leader_recovery_state=ours.leader_recovery_state,
+        )
+    return with_known_completion(ours, read)
 
 
 class TopicsVanished(Command[None]):

@@ -2,6 +2,8 @@
 
 from collections.abc import Container
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.core.state.cluster import Partition
 
 DurableAssignment = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
@@ -30,3 +32,24 @@ def durable_in_deletion(partition: Partition, live: Container[int]) -> DurableAs
     """
     waited_for = tuple([broker for broker in partition.pending_deletion if broker in live])
     return partition.replicas + waited_for, (), ()
+
+
+def with_known_completion(known: Partition, read: Partition) -> Partition:
+    """The partition as read again, without the move that the topic znode still shows although it is complete.
+
+    That znode keeps the entry of a completed move while replicas are pending deletion (see `AssignmentWrite.LATER`). A
+    new controller cannot know that the brokers have learnt of the completion, and completes the move again. This one
+    knows: it would raise the leader epoch each time that others write the znode.
+    """
+    pending_deletion = known.pending_deletion
+    if (
+        not pending_deletion
+        or known.is_moving
+        or read.move is not None
+        or read.target != known.replicas
+        or read.created != known.created
+        or not set(pending_deletion).issubset(read.removing)
+        or not set(read.isr).issubset(known.replicas)
+    ):
+        return read
+    return replace(read, replicas=known.replicas, adding=(), removing=(), pending_deletion=pending_deletion)

@@ -6,7 +6,8 @@ puts in news of brokers and configs.
 Reading ZooKeeper after a commit gives the same cluster as `replay` of that commit, with two exceptions. Replicas that
 are pending deletion, in a partition without a move record, are read as removing ones, since the znode does not
 distinguish the two. And a completion whose topic znode is still to be written is read as a move. A controller failover
-(`core.controller_failover`) completes such a move again, and both are the same.
+(`core.controller_failover`) completes such a move again, and both are the same. A controller that knew the cluster
+before keeps what it knows of both (`durable_assignment.with_known_completion`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +20,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import among, without
+from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
 from kafka_reassign_rpc.core.round.round_view import (
     PartitionsAdded,
     RoundView,
@@ -323,8 +325,8 @@ def put_state(cluster: Cluster, name: TopicPartition, state: LoadedState) -> Non
 
 
 def keep_soft_state(known: Cluster, fresh: Cluster) -> Iterator[None]:
-    """Put what no znode tells of topics into the cluster as read again: since when they have their ids, and what their
-    brokers have answered about log dirs. Yields after each topic.
+    """Put what no znode tells of topics into the cluster as read again: since when they have their ids, what their
+    brokers have answered about log dirs, and which moves are complete already. Yields after each topic.
 
     A broker that has registered anew since answers anew, and so do all for a new topic of the same name.
     """
@@ -338,9 +340,11 @@ def keep_soft_state(known: Cluster, fresh: Cluster) -> Iterator[None]:
         if now is not None and now.id == topic.id:
             _keep_id_since(topic, now)
             for index, partition in topic.partitions.items():
-                if partition.offline and index in now.partitions:
-                    offline = tuple([replica for replica in partition.offline if replica in same])
-                    now.partitions[index] = replace(now.partitions[index], offline=offline)
+                if not (partition.offline or partition.pending_deletion) or index not in now.partitions:
+                    continue
+                value = with_known_completion(partition, now.partitions[index])
+                offline = tuple([replica for replica in partition.offline if replica in same])
+                put_partition(fresh, now, index, replace(value, offline=offline))
         yield
 
 

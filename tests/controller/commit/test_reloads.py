@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.controller import controller_loop
@@ -117,6 +118,25 @@ async def test_sv_3_after_a_reload_brokers_learn_nothing_but_vanished_topics_bef
 
             assert told == [([], rounds), (["gone"], rounds)]
             assert controller.partition("t").leader == 2
+
+
+async def test_455_4_a_completed_move_whose_replica_is_pending_deletion_does_not_begin_again_at_a_reload(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
+    async with elected_controller(zk_connect) as controller:
+        await controller.alter({("t", 0): (1, 3)})
+        await controller.caught_up(("t", 0))
+        moved = controller.partition("t", 0)
+        assert moved.pending_deletion == (2,)
+        for target in ((2, 3), (1, 2)):
+            await write(zk, "t")
+            assert await controller.alter({("t", 1): target}) == {("t", 1): None}
+            assert controller.partition("t", 0) == moved
+        await controller.finish_moves()
+        assert controller.partition("t", 0) == replace(moved, pending_deletion=())
+        await controller.check()
 
 
 async def test_sv_3_a_broker_that_was_gone_at_one_reload_and_back_at_the_next_has_failed(

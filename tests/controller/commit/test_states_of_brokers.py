@@ -84,6 +84,31 @@ async def test_sv_10_an_isr_that_a_leader_wrote_is_known_after_a_round_that_writ
         await is_as_written(controller, zk, (1,))
 
 
+@pytest.mark.parametrize("isr", [(1, 3), (1,)])
+async def test_455_4_a_completed_move_whose_replica_is_pending_deletion_does_not_begin_again_when_its_topic_is_read(
+    zk: ZooKeeper, zk_connect: str, isr: tuple[int, ...]
+) -> None:
+    """The topic znode shows the move until the broker, whose log dir may have failed, confirms its StopReplica."""
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, TOPIC, {0: (1, 2)})
+    async with elected_controller(zk_connect) as controller:
+        await controller.alter({NAME: (1, 3)})
+        await controller.isr(NAME, (1, 2, 3))
+        moved = controller.partition(*NAME)
+        rounds = len(controller.applied)
+        if isr != moved.isr:
+            await write_isr(zk, isr)
+        await controller.loop.submit(await topics_read(zk))
+
+        known = controller.partition(*NAME)
+        assert (known.replicas, known.pending_deletion, known.is_moving) == ((1, 3), (2,), False)
+        assert (known.isr, known.leader_epoch) == (isr, moved.leader_epoch)
+        assert [change for applied in controller.applied[rounds:] for change in applied.partitions] == []
+        assert controller.cluster.moving == {}
+        await controller.stopped(NAME)
+        await controller.check()
+
+
 async def test_sv_10_a_move_that_a_leader_has_brought_in_sync_ends_although_its_round_is_decided_twice() -> None:
     here = cluster(moving((1, 2), (1, 3)))
     told: list[TopicPartition] = []
