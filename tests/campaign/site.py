@@ -182,6 +182,11 @@ class Site:
             raise LookupError("there is no controller")
         return address_of(self.brokers[found].address)
 
+    @property
+    def stock_controls(self) -> bool:
+        """Whether the controller that was last asked for is a stock broker."""
+        return self._last_controller in self.brokers
+
     async def registered(self, broker: int) -> None:
         """Wait until a broker is in ZooKeeper."""
         await eventually(lambda: self.zk.exists(znode_paths.broker(broker)), within=WAIT_S)
