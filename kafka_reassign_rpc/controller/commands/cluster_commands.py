@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stoppe
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.replay import LoadedState
 from kafka_reassign_rpc.core.round.round_view import Change
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.support.slices import in_slices
 
@@ -141,6 +141,8 @@ def _settle_all(work: Round, down: Collection[int]) -> Iterator[None]:
 class StatesRead(Command[None]):
     """States of partitions that brokers have written by themselves, as just read (inter.broker.protocol.version < 2.7).
 
+    A state of another topic of the same name, or of a partition that was made again, is left to those who read topics.
+
     changed   called with the partitions that have changed, once the decisions about them are durable
     """
 
@@ -156,7 +158,7 @@ class StatesRead(Command[None]):
     def decide(self, work: Round) -> Iterator[None]:
         for (name, state), pause in in_slices(self._states.items(), SLICE):
             partition = work.view.cluster.get(*name)
-            if partition is not None and state.version > partition.partition_epoch and not work.view.outdate(name):
+            if partition is not None and _is_newer(partition, state) and not work.view.outdate(name):
                 replay.put_state(work.view.cluster, name, state)
                 self._changed[name] = None
             if name in self._changed:
@@ -170,6 +172,11 @@ class StatesRead(Command[None]):
         if self._changed:
             self._notify(list(self._changed))
         super().durable()
+
+
+def _is_newer(known: Partition, read: LoadedState) -> bool:
+    is_same = known.partition_epoch < 0 or known.created == read.created
+    return is_same and known.partition_epoch < read.version
 
 
 class ConfigsRead(Command[None]):

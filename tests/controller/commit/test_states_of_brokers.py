@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
@@ -19,7 +20,7 @@ from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register, state_json
 from tests.controller.commit.test_foreign_writes import write_foreign_field
-from tests.core.build import TOPIC, cluster, moving
+from tests.core.build import TOPIC, cluster, moving, not_moving
 
 NAME = TopicPartition(TOPIC, 0)
 Read = Callable[[ZooKeeper], Awaitable[Command[None]]]
@@ -120,3 +121,16 @@ async def test_sv_10_a_move_that_a_leader_has_brought_in_sync_ends_although_its_
         assert view.partitions[NAME].value.replicas == (1, 3)
     command.durable()
     assert told == [NAME]
+
+
+async def test_sv_10_a_state_of_another_topic_of_the_same_name_is_not_taken_for_that_of_the_known_one() -> None:
+    known = replace(not_moving(1, 2), created=40)
+    here = cluster(known)
+    newer = known.partition_epoch + 1
+    for created, isr in ((41, (1, 2)), (40, (1,))):
+        command = StatesRead({NAME: LoadedState(1, 5, (1,), 1, newer, created=created)}, lambda _: None)
+        for _ in command.decide(Round(RoundView(here), {})):
+            pass
+        found = here.get(*NAME)
+        assert found is not None
+        assert found.isr == isr
