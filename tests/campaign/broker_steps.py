@@ -9,7 +9,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.stock.jars import BROKER_VERSION
 
 from .proxies import cut
-from .site import OLD_PROTOCOL, WAIT_S, Site, as_by_an_init
+from .site import OLD_PROTOCOL, Site, start_broker
 
 
 async def kill_broker(site: Site, broker: int, away: float) -> str:
@@ -117,5 +117,5 @@ async def _registration(site: Site, broker: int) -> int | None:
 
 async def _start(site: Site, broker: int) -> None:
     await site.unregistered(broker)
-    await as_by_an_init(lambda: site.brokers[broker].start(WAIT_S), RuntimeError)
+    await start_broker(site.brokers[broker])
     await site.registered(broker)

@@ -240,6 +240,10 @@ async def as_by_an_init(start: Callable[[], Awaitable[object]], not_started: typ
             return
 
 
+async def start_broker(broker: StockBroker) -> None:
+    await as_by_an_init(lambda: broker.start(WAIT_S), RuntimeError)
+
+
 @asynccontextmanager
 async def site(directory: Path, *, upgrade: bool = False, security: Security = OPEN) -> AsyncIterator[Site]:
     """Everything runs, our server `a` is the controller, and there is no topic. The end of the block ends it all.
@@ -277,7 +281,7 @@ async def site(directory: Path, *, upgrade: bool = False, security: Security = O
             broker.version = OLD_VERSION
             broker.properties |= OLD_PROTOCOL
         stack.push_async_callback(made.stock.kill)
-        await made.stock.start()
+        await asyncio.gather(*map(start_broker, made.brokers.values()))
         for name in SERVER_NAMES:
             await made.serve(name)
         await made.controlled_by(frozenset([SERVER_IDS[SERVER_NAMES[0]]]))
