@@ -15,7 +15,7 @@ from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.round.replay import LoadedState
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register, state_json
@@ -51,6 +51,15 @@ async def is_as_written(controller: BareController, zk: ZooKeeper, isr: tuple[in
     await controller.check()
 
 
+async def move_off_broker_2(controller: BareController) -> Partition:
+    """The partition once that move is complete. Broker 2 has not confirmed yet that it has deleted its replica."""
+    await controller.alter({NAME: (1, 3)})
+    await controller.isr(NAME, (1, 2, 3))
+    moved = controller.partition(*NAME)
+    assert moved.pending_deletion == (2,)
+    return moved
+
+
 @pytest.mark.parametrize("read", [states_read, topics_read])
 async def test_sv_10_an_isr_that_a_leader_wrote_is_not_overwritten_by_a_move_of_the_same_round(
     zk: ZooKeeper, zk_connect: str, read: Read
@@ -73,10 +82,7 @@ async def test_sv_10_an_isr_that_a_leader_wrote_is_known_after_a_round_that_writ
     await register(zk, 1, 2, 3)
     await put_topic(zk, TOPIC, {0: (1, 2)})
     async with elected_controller(zk_connect) as controller:
-        await controller.alter({NAME: (1, 3)})
-        await controller.isr(NAME, (1, 2, 3))
-        moved = controller.partition(*NAME)
-        assert moved.pending_deletion == (2,)
+        moved = await move_off_broker_2(controller)
         await write_isr(zk, (1,))
         command = await read(zk)
         created = controller.cluster.topics[TOPIC].created
@@ -93,9 +99,7 @@ async def test_455_4_a_completed_move_whose_replica_is_pending_deletion_does_not
     await register(zk, 1, 2, 3)
     await put_topic(zk, TOPIC, {0: (1, 2)})
     async with elected_controller(zk_connect) as controller:
-        await controller.alter({NAME: (1, 3)})
-        await controller.isr(NAME, (1, 2, 3))
-        moved = controller.partition(*NAME)
+        moved = await move_off_broker_2(controller)
         rounds = len(controller.applied)
         if isr != moved.isr:
             await write_isr(zk, isr)
