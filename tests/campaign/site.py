@@ -169,12 +169,16 @@ class Site:
         self._last_controller = found
         return found
 
+    async def _known_controller(self) -> int | None:
+        """The last known one where ZooKeeper does not answer."""
+        try:
+            return await self.controller()
+        except ZkError:
+            return self._last_controller
+
     async def controller_address(self) -> Address:
         """The last known one where ZooKeeper does not answer. Raises LookupError where there is none."""
-        try:
-            found = await self.controller()
-        except ZkError:
-            found = self._last_controller
+        found = await self._known_controller()
         for name, node_id in SERVER_IDS.items():
             if node_id == found:
                 return self.cluster.address(name)
@@ -182,9 +186,9 @@ class Site:
             raise LookupError("there is no controller")
         return address_of(self.brokers[found].address)
 
-    @property
-    def stock_controls(self) -> bool:
-        """Whether the controller that was last asked for is a stock broker."""
+    async def stock_controls(self) -> bool:
+        """Whether the controller is a stock broker; where none is known now, whether the last one was."""
+        await self._known_controller()
         return self._last_controller in self.brokers
 
     async def registered(self, broker: int) -> None:

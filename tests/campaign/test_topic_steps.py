@@ -29,11 +29,11 @@ class Zk:
 
 class Here:
     def __init__(self, *, stock_controls: bool) -> None:
-        self.stock_controls = stock_controls
+        self._stock_controls = stock_controls
         self.zk = Zk()
 
-    async def controller(self) -> int:
-        return 1
+    async def stock_controls(self) -> bool:
+        return self._stock_controls
 
     async def controller_address(self) -> tuple[str, int]:
         return "127.0.0.1", 1

@@ -121,7 +121,7 @@ async def cancel(site: Site, topic: str, partitions: list[int]) -> str:
 
 
 async def queue_moves(site: Site, topic: str, targets: Targets) -> str:
-    return await _put(site, znode_paths.REASSIGN_QUEUE, batch(_named(topic, targets)))
+    return await _told(site.zk.create(znode_paths.REASSIGN_QUEUE, batch(_named(topic, targets))), lambda _: "written")
 
 
 async def request_moves(site: Site, topic: str, targets: Targets, legacy: bool) -> str:
@@ -130,7 +130,6 @@ async def request_moves(site: Site, topic: str, targets: Targets, legacy: bool) 
 
 async def batch_moves(site: Site, topic: str, targets: Targets) -> str:
     async def written() -> str:
-        await site.controller()
         entries = await _without_moves_of_stock(site, topic, targets)
         if not entries:
             return LEFT_TO_STOCK
@@ -173,15 +172,11 @@ async def _without_moves_of_stock(site: Site, topic: str, targets: Mapping[int, 
     At a cancel and at a change of target it stops the adding replicas that are not needed any more and deletes their
     logs at once, also where nobody else is in sync (KafkaController.updateCurrentReassignment): records are lost.
     """
-    if not site.stock_controls:
+    if not await site.stock_controls():
         return dict(targets)
     found = json.loads((await site.zk.get(znode_paths.topic(topic)))[0])
     moving = {*found.get("adding_replicas", ()), *found.get("removing_replicas", ())}
     return {index: target for index, target in targets.items() if str(index) not in moving}
-
-
-async def _put(site: Site, path: str, data: bytes) -> str:
-    return await _told(site.zk.create(path, data), lambda _: "written")
 
 
 async def _told(question: Awaitable[Any], show: Callable[[Any], object]) -> str:

@@ -73,9 +73,9 @@ async def listed(address: Address) -> Any:
     return await ask(address, ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None), 0)
 
 
-async def metadata(address: Address, *topics: str) -> Any:
+async def metadata(address: Address, *topics: str, version: int = 8) -> Any:
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics])
-    return await ask(address, request, 8)
+    return await ask(address, request, version)
 
 
 def only_lost_replicas_moved(before: Mapping[Name, Replicas], after: Mapping[Name, Replicas], *lost: int) -> bool:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.core.topic_ids import topic_id_text
-from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest, MetadataRequest
+from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest
+from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.zookeeper import znode_paths
-from tests.faults.cluster import Address, address_of, ask
+from tests.faults.cluster import Address, address_of, ask, metadata
 from tests.stock.jars import BROKER_VERSION
 from tests.waiting import eventually
 
@@ -21,8 +22,6 @@ from .mixed_cluster import BROKERS, MixedCluster, Name, Replicas, behind_our_ser
 pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(900)]
 
 OLD_VERSION, OLD_PROTOCOL = "2.8.2", {"inter.broker.protocol.version": "2.6"}
-METADATA = 3
-"""The number of its API."""
 HOME: dict[Name, Replicas] = {("rolled", 0): (1, 2), ("rolled", 1): (2, 3), ("rolled", 2): (3, 1)}
 MOVES_TO: dict[int, tuple[Name, Replicas]] = {
     1: (("rolled", 1), (2, 1)),
@@ -79,7 +78,7 @@ async def _restart_during(
 async def _announced(address: Address) -> int:
     """The highest version of Metadata that this node says it serves."""
     answer = await ask(address, ApiVersionsRequest(version=0), 0)
-    (found,) = [one.max_version for one in answer.api_keys if one.api_key == METADATA]
+    (found,) = [one.max_version for one in answer.api_keys if one.api_key == ApiKey.METADATA]
     return int(found)
 
 
@@ -98,7 +97,7 @@ async def _topic_id(mixed: MixedCluster) -> str:
 
 async def _shows(mixed: MixedCluster, broker: int, topic_id: str) -> bool:
     """Whether a broker shows the topic at home, with all replicas in sync and under this id."""
-    request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="rolled")])
-    (topic,) = (await ask(address_of(mixed.stock.brokers[broker].address), request, 12)).topics
+    address = address_of(mixed.stock.brokers[broker].address)
+    (topic,) = (await metadata(address, "rolled", version=12)).topics
     shown = {("rolled", one.partition_index): (one.replica_nodes, {*one.isr_nodes}) for one in topic.partitions}
     return topic_id_text(topic.topic_id) == topic_id and shown == {n: ([*r], {*r}) for n, r in HOME.items()}
