@@ -14,7 +14,6 @@ answer_fields.py        values of fields that many answers have in common
 visible_topics.py       topics that clients may see
 partition_metadata.py   a partition as Metadata and DescribeTopicPartitions show it
 large_requests.py       slices for large requests and answers
-config_definitions.py   which configs there are, their types and checks
 config_entries.py       configs as DescribeConfigs and CreateTopics show them
 config_changes.py       what AlterConfigs and IncrementalAlterConfigs do
 

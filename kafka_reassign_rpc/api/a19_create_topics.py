@@ -28,13 +28,13 @@ from kafka_reassign_rpc.api.api_definition import (
     awaited,
 )
 from kafka_reassign_rpc.api.broker_policies import check_create_topic, check_known
-from kafka_reassign_rpc.api.config_definitions import ConfigValueError, validate_topic_configs
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
 from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, paced, replicas
 from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
 from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, CreatedTopic, NewTopic, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.broker_settings import CREATE_TOPIC_POLICY
+from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError, validate_topic_configs
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidConfig,
     InvalidRequest,

@@ -14,7 +14,10 @@ from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Answer, Handled, awaited
 from kafka_reassign_rpc.api.broker_policies import check_alter_config
-from kafka_reassign_rpc.api.config_definitions import (
+from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, answer_with, handled, map_bounded, paced
+from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, ConfigChange, Node
+from kafka_reassign_rpc.api.visible_topics import is_visible
+from kafka_reassign_rpc.core.configs.config_definitions import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
     ConfigDefinition,
@@ -24,9 +27,6 @@ from kafka_reassign_rpc.api.config_definitions import (
     validate_broker_configs,
     validate_topic_configs,
 )
-from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, answer_with, handled, map_bounded, paced
-from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, ConfigChange, Node
-from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     InvalidConfig,

@@ -7,7 +7,7 @@ dynamic defaults of the cluster, the static configuration of this broker, the de
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.api.config_definitions import (
+from kafka_reassign_rpc.core.configs.config_definitions import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
     ConfigDefinition,

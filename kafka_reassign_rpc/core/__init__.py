@@ -4,6 +4,7 @@ reassignment_algebra      replica sets in, replica sets out: target, adding, rem
 reassignment              one move: start, change of target, cancel; caps; progress; pending deletion
 leadership                leaders and ISR: elections, AlterPartition, brokers that come and go
 znode_routes              moves that come through ZooKeeper: batch, queue, request znodes (KIP-236)
+configs                   configs of topics and brokers: which there are, their values, and what brokers make of them
 acls                      who may do what, as Kafka's AclAuthorizer decides
 quotas                    quotas of users, clients and IPs
 throttling                replication throttles, throttle leases, observed replication throughput

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.api.config_changes import AlterConfigOp, OpType, incremental
-from kafka_reassign_rpc.api.config_definitions import (
+from kafka_reassign_rpc.api.config_entries import broker_entries, topic_entries
+from kafka_reassign_rpc.core.configs.config_definitions import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
     ConfigValueError,
@@ -13,7 +14,6 @@ from kafka_reassign_rpc.api.config_definitions import (
     validate_broker_configs,
     validate_topic_configs,
 )
-from kafka_reassign_rpc.api.config_entries import broker_entries, topic_entries
 from kafka_reassign_rpc.core.kafka_errors import InvalidConfig
 from tests.api.config_names import OURS, RATE, THROTTLED, THROTTLED_TEXT
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.api.config_definitions import BROKER_CONFIGS
 from kafka_reassign_rpc.core.broker_settings import (
     ASKED,
     AT_FIRST,
@@ -22,6 +21,7 @@ from kafka_reassign_rpc.core.broker_settings import (
     parse,
     shown,
 )
+from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS
 
 DELETE = "delete.topic.enable"
 COUNT, RATIO, UNCLEAN = "num.partitions", "leader.imbalance.per.broker.percentage", "unclean.leader.election.enable"

@@ -1,0 +1,4 @@
+"""Configs of topics and brokers.
+
+config_definitions.py   which configs there are, their types and checks
+"""
