@@ -1,7 +1,7 @@
 """From a decoded request to its handler and back. `Dispatcher` makes a `Node` a service for the server package."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from inspect import isawaitable
 from typing import Any
 
@@ -79,11 +79,13 @@ class Dispatcher:
 
     def illegal_sasl_state(self, request: DecodedRequest, text: str) -> ApiMessage | None:
         """The answer to a request that comes in the midst of authentication; None where its version has no place for
-        an error of the whole request."""
+        an error of the whole request, and where the answer is large: a stranger gets none that takes time."""
         header = request.header
         if not isinstance(request.body, ApiMessage):
             return None
         answer = self._apis[header.api_key].fail(request.body, header.api_version, IllegalSaslState(text))
+        if isinstance(answer, Coroutine):
+            answer.close()
         return answer if isinstance(answer, ApiMessage) else None
 
     def handle(self, request: DecodedRequest, peer: Peer) -> Body | Awaitable[Body]:

@@ -4,7 +4,7 @@ from functools import cache
 from importlib.util import find_spec
 
 MODULES_OF_EXTRA: dict[str, tuple[str, ...]] = {
-    "server": ("aiohttp", "aiozk", "jinja2", "joserfc", "scramp", "prometheus_client"),
+    "server": ("aiohttp", "aiozk", "jinja2", "joserfc", "prometheus_client"),
     "pipeline": ("jinja2", "matplotlib", "numpy", "pyarrow", "pyspark"),
 }
 """The modules without which an extra's commands cannot run.

@@ -5,6 +5,7 @@ import getpass
 import sys
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS
 from kafka_reassign_rpc.security.sasl.hashed_users import ITERATIONS, MOST_ITERATIONS, hashed_line
 
@@ -37,8 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not LEAST_ITERATIONS <= arguments.iterations <= MOST_ITERATIONS:
         raise UsageError(f"--iterations: expected {LEAST_ITERATIONS} to {MOST_ITERATIONS}, got {arguments.iterations}")
     user: str = arguments.user
-    if not user or not user.isprintable():
-        raise UsageError("USER: expected a name without control characters")
+    if not 0 < len(user) <= LONGEST_NAME or not user.isprintable():
+        raise UsageError(f"USER: expected a name of 1 to {LONGEST_NAME} characters, without control characters")
     if sys.stdin.isatty():
         password = getpass.getpass(f"password of {user}: ", stream=sys.stderr)
     else:

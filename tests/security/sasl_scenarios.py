@@ -13,7 +13,8 @@ from kafka_reassign_rpc.protocol.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
-from tests.security.sasl_steps import plain, request
+from kafka_reassign_rpc.security.sasl.scram import ScramCredential
+from tests.security.sasl_steps import CREDENTIALS, plain, request, scram_credential, scram_proof
 from tests.security.test_sasl_authenticator import HANDSHAKE, HANDSHAKE_0, METADATA, ORDERS, RIGHT, VERSIONS, WRONG
 from tests.stock.live import Transcript
 
@@ -57,6 +58,64 @@ def wrong_proof(first: bytes) -> bytes:
 
 
 SCRAM = "SCRAM-SHA-256"
+SCRAM_USERS: Mapping[str, ScramCredential] = {user: CREDENTIALS[SCRAM][user] for user in ("alice", "bob")} | {
+    "tab\tbed": scram_credential(SCRAM, "tab-secret"),
+    "comma,=": scram_credential(SCRAM, "comma-secret"),
+    "ünal": scram_credential(SCRAM, "ünal-secret"),
+    "salty": scram_credential(SCRAM, "salty-secret", salt=b"s"),
+    "unsalted": scram_credential(SCRAM, "unsalted-secret", salt=b""),
+}
+"""Who has a credential on both servers."""
+
+
+def scram(
+    first: str, password: str, *, signed: str = "", last: Callable[[str], str] | None = None, added: str = ""
+) -> Sequence[Step]:
+    """A login. `signed`: the first message as the client signs it, where that is not what it sends; `last`: what it
+    sends and signs before its proof, made of the nonce; `added`: what it sends there and does not sign."""
+    bare = signed or first.split(",", 2)[2]
+
+    def final(token: bytes) -> bytes:
+        nonce = token.decode().partition(",")[0].removeprefix("r=")
+        made = scram_proof(SCRAM, password, bare, token, last(nonce) if last else "")
+        return authenticate(made.replace(b",p=", added.encode() + b",p="))
+
+    return [handshake(SCRAM), authenticate(first.encode()), final, METADATA]
+
+
+ALICE = "alice-secret"
+SCRAM_LOGINS: Mapping[str, Sequence[Step]] = {
+    "login": scram("n,,n=alice,r=abcdefgh", ALICE),
+    "tab": scram("n,,n=tab\tbed,r=abcdefgh", "tab-secret"),
+    "escapes": scram("n,,n=comma=2C=3D,r=abcdefgh", "comma-secret"),
+    "small_escapes": scram("n,,n=comma=2c=3d,r=abcdefgh", "comma-secret"),
+    "short_salt": scram("n,,n=salty,r=abcdefgh", "salty-secret"),
+    "no_salt": scram("n,,n=unsalted,r=abcdefgh", "unsalted-secret"),
+    "not_ascii": scram("n,,n=ünal,r=abcdefgh", "ünal-secret"),
+    "fullwidth": scram("n,,n=\uff41lice,r=abcdefgh", ALICE),
+    "soft_hyphen": scram("n,,n=al\u00adice,r=abcdefgh", ALICE),
+    "space_behind": scram("n,,n=alice ,r=abcdefgh", ALICE),
+    "reserved": scram("n,,m=x,n=alice,r=abcdefgh", ALICE, signed="n=alice,r=abcdefgh"),
+    "reserved_and_signed": scram("n,,m=x,n=alice,r=abcdefgh", ALICE),
+    "reserved_empty": scram("n,,m=,n=alice,r=abcdefgh", ALICE),
+    "extension": scram("n,,n=alice,r=abcdefgh,trace=1=2", ALICE),
+    "extension_twice": scram("n,,n=alice,r=abcdefgh,t=1,t=2", ALICE, signed="n=alice,r=abcdefgh,t=2"),
+    "extension_empty": scram("n,,n=alice,r=abcdefgh,t=", ALICE),
+    "extension_odd": scram("n,,n=alice,r=abcdefgh,t1=x", ALICE),
+    "no_token": scram("n,,n=alice,r=abcdefgh,tokenauth=false", ALICE),
+    "token_in_capitals": scram("n,,n=alice,r=abcdefgh,tokenauth=TRUE", ALICE),
+    "authzid": scram("n,a=alice,n=alice,r=abcdefgh", ALICE),
+    "another_authzid": scram("n,a=bob,n=alice,r=abcdefgh", ALICE),
+    "escaped_authzid": scram("n,a=comma=2C=3D,n=comma=2C=3D,r=abcdefgh", "comma-secret"),
+    "channel_not_used": scram("y,,n=alice,r=abcdefgh", ALICE),
+    "any_channel": scram("n,,n=alice,r=abcdefgh", ALICE, last=lambda nonce: f"c=AAAA,r={nonce}"),
+    "no_channel": scram("n,,n=alice,r=abcdefgh", ALICE, last=lambda nonce: f"c=,r={nonce}"),
+    "long_nonce_of_the_end": scram("n,,n=alice,r=abcdefgh", ALICE, last=lambda nonce: f"c=biws,r=x{nonce}"),
+    "cut_nonce": scram("n,,n=alice,r=abcdefgh", ALICE, last=lambda nonce: f"c=biws,r={nonce[1:]}"),
+    "last_extension": scram("n,,n=alice,r=abcdefgh", ALICE, added=",t=1"),
+    "last_extension_signed": scram("n,,n=alice,r=abcdefgh", ALICE, last=lambda nonce: f"c=biws,r={nonce},t=1"),
+    "last_proof_counts": scram("n,,n=alice,r=abcdefgh", ALICE, added=",p=AAAA"),
+}
 MORE: Mapping[str, tuple[str, Sequence[Step]]] = {
     "no_user": (SASL, [HANDSHAKE, authenticate(plain("nobody", "x"))]),
     "empty_user": (SASL, [HANDSHAKE, authenticate(plain("", "x"))]),
@@ -107,11 +166,15 @@ MORE: Mapping[str, tuple[str, Sequence[Step]]] = {
     "cut_handshake_again": (REAUTH, [HANDSHAKE, RIGHT, HANDSHAKE[:-2]]),
 }
 _RAW = ("raw", "raw_wrong_password", "raw_gets_a_request", "raw_empty")
-SCENARIOS: Mapping[str, tuple[str, Sequence[Step]]] = {
-    name: (SASL, [Token(frame) if name in _RAW and at else frame for at, frame in enumerate(frames)])
-    for name, frames, _ in ORDERS
-    if name != "produce_after_handshake"  # Kafka serves that API, so it answers there
-} | dict(MORE)
+SCENARIOS: Mapping[str, tuple[str, Sequence[Step]]] = (
+    {
+        name: (SASL, [Token(frame) if name in _RAW and at else frame for at, frame in enumerate(frames)])
+        for name, frames, _ in ORDERS
+        if name != "produce_after_handshake"  # Kafka serves that API, so it answers there
+    }
+    | dict(MORE)
+    | {f"scram_{name}": (SASL, steps) for name, steps in SCRAM_LOGINS.items()}
+)
 
 
 async def play(steps: Sequence[Step], address: tuple[str, int]) -> Transcript:

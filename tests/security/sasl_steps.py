@@ -1,15 +1,19 @@
 """One SaslAuthenticator by hand: frames in, steps out, without sockets and with clocks that tests set."""
 
+import hashlib
+import hmac
+import os
 import struct
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from inspect import isawaitable
 from typing import Any
 
-from scramp import ScramClient, ScramMechanism
+from scramp import ScramClient
 
 from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.api.dispatch import Dispatcher
+from kafka_reassign_rpc.core.scram_credentials import credential_text
 from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest, decode_response, encode_request
 from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,
@@ -22,15 +26,22 @@ from kafka_reassign_rpc.security.authenticator import AuthenticationContext, Ste
 from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
 from kafka_reassign_rpc.security.sasl.plain import PlainPasswords, PlainSaslServer
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
-from kafka_reassign_rpc.security.sasl.scram import ScramCredential, ScramSaslServer
+from kafka_reassign_rpc.security.sasl.scram import ScramCredential, ScramSaslServer, parse_credential
 from tests.api.model_node import ModelNode
 
-USERS = {"alice": "alice-secret", "bob": "bob-secret", "a,b=c%25ü": "päss=,%"}
+USERS = {"alice": "alice-secret", "bob": "bob-secret", "a,b=c%25 =2C": "päss=,%", "a,b=c%25ü": "päss=,%"}
+
+HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 
-def scram_credential(mechanism: str, password: str, iterations: int = 4096) -> ScramCredential:
-    salt, stored, server, count = ScramMechanism(mechanism).make_auth_info(password, iteration_count=iterations)
-    return ScramCredential(salt, stored, server, count)
+def scram_credential(
+    mechanism: str, password: str, iterations: int = 4096, salt: bytes | None = None
+) -> ScramCredential:
+    name, salt = HASHES[mechanism], os.urandom(16) if salt is None else salt
+    salted = hashlib.pbkdf2_hmac(name, password.encode(), salt, iterations)
+    credential = parse_credential(credential_text(name, iterations, salt, salted))
+    assert credential is not None
+    return credential
 
 
 CREDENTIALS = {
@@ -137,6 +148,22 @@ def unknown_api_versions() -> bytes:
 
 def plain(user: str, password: str, authzid: str = "") -> bytes:
     return f"{authzid}\0{user}\0{password}".encode()
+
+
+def scram_proof(mechanism: str, password: str, bare: str, server_first: bytes, without_proof: str = "") -> bytes:
+    """The last message of a client that signs `bare` as its first message, by RFC 5802 and without scramp.
+
+    without_proof   what it sends and signs before its proof, in the place of what is usual
+    """
+    sent = server_first.decode()
+    nonce, salt, iterations = (part.partition("=")[2] for part in sent.split(","))
+    without_proof = without_proof or f"c=biws,r={nonce}"
+    name = HASHES[mechanism]
+    salted = hashlib.pbkdf2_hmac(name, password.encode(), b64decode(salt), int(iterations))
+    key = hmac.digest(salted, b"Client Key", name)
+    signature = hmac.digest(hashlib.new(name, key).digest(), f"{bare},{sent},{without_proof}".encode(), name)
+    proof = bytes(one ^ other for one, other in zip(key, signature, strict=True))
+    return f"{without_proof},p={b64encode(proof).decode()}".encode()
 
 
 def as_config(credential: ScramCredential) -> str:

@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import scramp.core
 
 import kafka_reassign_rpc
 from kafka_reassign_rpc.security.sasl.hashed_users import HashedUsers
@@ -32,7 +31,6 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
         return really(one, other)
 
     monkeypatch.setattr(hmac, "compare_digest", compare_digest)
-    monkeypatch.setattr(scramp.core, "compare_digest", compare_digest)
     return found
 
 

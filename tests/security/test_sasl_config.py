@@ -101,6 +101,8 @@ def test_sv_5_a_file_of_logins_without_a_section_for_the_mechanism_has_no_users(
         ({"sasl.enabled.mechanisms": "PLAIN", "sasl.jaas.config": f'{MODULE} required user_a="b";'}, "no users"),
         (PLAIN | {JAAS: "secret-word"}, JAAS),
         (PLAIN | {JAAS: 'com.example.Login required user_a="secret-word";'}, "com.example.Login"),
+        (PLAIN | {JAAS: f'{MODULE} required user_{"a" * 1025}="secret-word";'}, "could not log in"),
+        (PLAIN | {JAAS: f'{MODULE} required user_a="{"secret-word" * 400}";'}, "could not log in"),
         (PLAIN | {"sasl.server.callback.handler.class": "com.example.Check"}, "com.example.Check"),
         (PLAIN | {"sasl.server.max.receive.size": "-1"}, "sasl.server.max.receive.size"),
         (PLAIN | {"connections.max.reauth.ms": "1h"}, "connections.max.reauth.ms"),

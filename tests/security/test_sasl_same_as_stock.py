@@ -21,10 +21,22 @@ from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticato
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.quota_znodes import quote_name
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.api.model_node import ModelNode
-from tests.security.sasl_scenarios import DELAY_MS, REAUTH, RECEIVE_SIZE, SASL, SCENARIOS, SCRAM, SESSION_MS, play
-from tests.security.sasl_steps import CREDENTIALS, as_config, mechanisms
+from tests.security.sasl_scenarios import (
+    DELAY_MS,
+    REAUTH,
+    RECEIVE_SIZE,
+    SASL,
+    SCENARIOS,
+    SCRAM,
+    SCRAM_USERS,
+    SESSION_MS,
+    play,
+)
+from tests.security.sasl_steps import as_config, mechanisms, scram_servers
 from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.live import Recordings, Transcript, plain, runs_live
@@ -69,9 +81,7 @@ async def play_all(addresses: Mapping[str, tuple[str, int]]) -> dict[str, Transc
 
 
 async def on_ours() -> dict[str, Transcript]:
-    enabled: dict[str, MakeSaslServer] = {
-        name: make for name, make in mechanisms().items() if name in PROPERTIES["sasl.enabled.mechanisms"]
-    }
+    enabled: dict[str, MakeSaslServer] = {"PLAIN": mechanisms()["PLAIN"], **scram_servers({SCRAM: SCRAM_USERS})}
     listeners = []
     for name in (SASL, REAUTH):
         reauth = dict.fromkeys(enabled, SESSION_MS) if name == REAUTH else {}
@@ -92,9 +102,9 @@ async def on_stock(directory: Path) -> dict[str, Transcript]:
         zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
         zk = await stack.enter_async_context(ZooKeeper(zookeeper.address))
         await zk.ensure_path("/config/users")
-        for user in ("alice", "bob"):
-            config = {SCRAM: as_config(CREDENTIALS[SCRAM][user])}
-            await zk.create(f"/config/users/{user}", json.dumps({"version": 1, "config": config}).encode())
+        for user, credential in SCRAM_USERS.items():
+            document = {"version": 1, "config": {SCRAM: as_config(credential)}}
+            await zk.create(znode_paths.config(f"users/{quote_name(user)}"), json.dumps(document).encode())
         cluster = StockCluster(zookeeper.address, directory, [1], overrides=PROPERTIES)
         stack.push_async_callback(cluster.kill)
         await cluster.start()

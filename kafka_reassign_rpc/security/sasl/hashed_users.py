@@ -17,10 +17,12 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS, credential_text, stored_key_of
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
 from kafka_reassign_rpc.security.sasl.scram import ScramCredential, parse_credential
+from kafka_reassign_rpc.support.bounded_text import shortened
 
 HASHES: Mapping[int, str] = {32: "sha256", 64: "sha512"}
 """By the length of a key."""
@@ -43,6 +45,8 @@ def parse_users(data: bytes, source: str) -> dict[str, ScramCredential]:
         raise BadSetting(f"{source}: it is not TOML") from None
     users = {}
     for user, text in table.items():
+        if len(user) > LONGEST_NAME:
+            raise BadSetting(f"{source}: user {shortened(user)}: a name has at most {LONGEST_NAME} characters")
         credential = parse_credential(text) if isinstance(text, str) else None
         if credential is None or len(credential.stored_key) not in HASHES:
             raise BadSetting(f"{source}: user {user!r}: expected salt=…,stored_key=…,server_key=…,iterations=…")

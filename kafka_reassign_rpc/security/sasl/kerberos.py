@@ -19,12 +19,17 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.sasl.kerberos_names import KerberosRule, NoShortName, short_name
 from kafka_reassign_rpc.security.sasl.mechanism import SaslError, SaslRetry
 
 NO_LAYER = b"\x01\x00\x00\x00"
 LAYER_BYTES = 4
+LONGEST_TOKEN = 131_072
+"""Bytes. A ticket has 64 KiB at most, groups of Active Directory included."""
+LONGEST_PRINCIPAL = 2 * LONGEST_NAME
+"""Characters: a name, and its realm. Rules are the operator's patterns; they see nothing longer."""
 MOST_STEPS = 5
 """Tokens of a client until its ticket is settled; Kerberos needs one or two."""
 KRB5_ERRORS = -1765328384
@@ -91,6 +96,8 @@ class KerberosIdentity:
 
     def short_name(self, principal: str) -> str:
         """Raises NoShortName."""
+        if len(principal) > LONGEST_PRINCIPAL:
+            raise NoShortName("the principal is longer than any user's")
         return short_name(principal, self._config.rules, self._default_realm)
 
 
@@ -151,6 +158,8 @@ class GssapiSaslServer:
         self.authorization_id = ""
 
     async def evaluate(self, token: bytes) -> bytes:
+        if len(token) > LONGEST_TOKEN:
+            raise SaslError("Kerberos: a token that is longer than any")
         answer = await self._identity.step(self._exchange, token)
         if self._exchange.principal:
             try:

@@ -25,14 +25,16 @@ from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError, 
 ALGORITHMS = [f"{family}{bits}" for family in ("RS", "PS", "ES") for bits in (256, 384, 512)]
 INVALID_TOKEN = '{"status":"invalid_token"}'  # noqa: S105
 CONTROL_A = b"\x01"
+LONGEST_MESSAGE = 65_536
+"""Bytes of a client's message. Kafka takes any; issuers keep tokens below what HTTP headers may have, 8 to 32 KiB."""
 LONGEST_KID = 1000
 KIDS_REMEMBERED = 16
 KID_S = 60.0
 """How long an unknown key id that was asked for is not asked for again (RefreshingHttpsJwks)."""
 
-_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
-_FIRST = re.compile(rf"n,(?:a=(?P<authzid>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*)\x01")
-_AUTH = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
+_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)+"
+_FIRST = re.compile(rf"n,(?:a=(?P<authzid>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]++=[\x21-\x7e \t\r\n]++\x01)*)\x01")
+_AUTH = re.compile(r"(?P<scheme>\w++) ++(?P<token>[-_~+/.a-zA-Z0-9]++=*+)", re.ASCII)
 
 
 class TokenRules(msgspec.Struct, frozen=True):
@@ -123,7 +125,7 @@ class OAuthBearerSaslServer:
 
 def _parts(token: bytes) -> tuple[str, str]:
     """The authorization id ("" where there is none) and the JWT of the client's message."""
-    match = _FIRST.fullmatch(token.decode("utf-8", "replace"))
+    match = None if len(token) > LONGEST_MESSAGE else _FIRST.fullmatch(token.decode("utf-8", "replace"))
     if match is None:
         raise SaslError("Invalid OAUTHBEARER client first message")
     pairs = dict(pair.partition("=")[::2] for pair in match["pairs"].split("\x01") if pair)

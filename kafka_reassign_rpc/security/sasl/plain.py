@@ -1,5 +1,8 @@
 """SASL PLAIN (RFC 4616): `[authzid] NUL user NUL password`. Only TLS keeps the password from listeners.
 
+Kafka bounds neither names nor passwords. Here those that are longer than any user can have are wrong before anything is
+done with them.
+
 Source: PlainSaslServer, PlainServerCallbackHandler (Kafka 3.9).
 """
 
@@ -9,9 +12,15 @@ from collections.abc import Awaitable, Mapping
 from inspect import isawaitable
 from typing import Protocol
 
+from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
 
 TOKENS = 3
+LONGEST_PASSWORD = 4096
+"""Characters."""
+LONGEST_TOKEN = 4 * (2 * LONGEST_NAME + LONGEST_PASSWORD) + 2
+"""Bytes, where each character takes four."""
+WRONG = "Authentication failed: Invalid username or password"
 
 
 class Passwords(Protocol):
@@ -35,6 +44,8 @@ class PlainSaslServer:
         self.authorization_id = ""
 
     def evaluate(self, token: bytes) -> bytes | Awaitable[bytes]:
+        if len(token) > LONGEST_TOKEN:
+            raise SaslAuthenticationError(WRONG)
         tokens = token.decode("utf-8", "replace").split("\0", TOKENS)
         if len(tokens) != TOKENS:
             raise SaslAuthenticationError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")
@@ -43,6 +54,8 @@ class PlainSaslServer:
             raise SaslAuthenticationError("Authentication failed: username not specified")
         if not password:
             raise SaslAuthenticationError("Authentication failed: password not specified")
+        if max(len(user), len(authzid)) > LONGEST_NAME or len(password) > LONGEST_PASSWORD:
+            raise SaslAuthenticationError(WRONG)
         right = self._passwords.verify(user, password)
         return self._decide_later(authzid, user, right) if isawaitable(right) else self._decide(authzid, user, right)
 
@@ -51,7 +64,7 @@ class PlainSaslServer:
 
     def _decide(self, authzid: str, user: str, right: bool) -> bytes:
         if not right:
-            raise SaslAuthenticationError("Authentication failed: Invalid username or password")
+            raise SaslAuthenticationError(WRONG)
         if authzid not in ("", user):
             raise SaslAuthenticationError(
                 "Authentication failed: Client requested an authorization id that is different from username"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.login import jaas
 from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry
@@ -20,6 +21,8 @@ from kafka_reassign_rpc.security.sasl import scram
 from kafka_reassign_rpc.security.sasl.kerberos import KerberosConfig
 from kafka_reassign_rpc.security.sasl.kerberos_names import parse_rules
 from kafka_reassign_rpc.security.sasl.oauthbearer import TokenRules
+from kafka_reassign_rpc.security.sasl.plain import LONGEST_PASSWORD
+from kafka_reassign_rpc.support.bounded_text import shortened
 
 PLAIN, OAUTHBEARER, GSSAPI = "PLAIN", "OAUTHBEARER", "GSSAPI"
 KNOWN = (PLAIN, *scram.MECHANISMS, OAUTHBEARER, GSSAPI)
@@ -153,11 +156,18 @@ def _entry(properties: Mapping[str, str], listener: str, mechanism: str) -> _Fou
 
 def _passwords(found: _Found) -> dict[str, Password]:
     """The users of a PlainLoginModule."""
-    return {
+    users = {
         name.removeprefix(USER): Password(password)
         for name, password in (found.entry.options.items() if found.entry else ())
         if name.startswith(USER) and name != USER
     }
+    for name, password in users.items():
+        if len(name) > LONGEST_NAME or len(password.value) > LONGEST_PASSWORD:
+            raise BadSetting(
+                f"{found.setting}: the user {shortened(name)} could not log in: a name has at most {LONGEST_NAME}"
+                f" characters, a password {LONGEST_PASSWORD}"
+            )
+    return users
 
 
 def _kerberos(found: _Found, its: Properties) -> KerberosConfig:

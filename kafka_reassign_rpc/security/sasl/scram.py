@@ -1,23 +1,34 @@
-"""SASL SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802) by scramp, with the credentials that Kafka's tools write.
+"""SASL SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802), step by step as Kafka does it, with the credentials that its tools
+write.
 
-Delegation tokens (`tokenauth=true`) are refused: brokers take them. An authzid is refused too; no client of Kafka sends
-one. Source: ScramSaslServer, ScramCredentialUtils (Kafka 3.9).
+Delegation tokens (`tokenauth=true`) are refused: brokers take them. Source: ScramSaslServer, ScramCredentialUtils
+(Kafka 3.9).
 """
 
 import binascii
+import hashlib
+import hmac
+import secrets
 from base64 import b64decode
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scramp import ScramException, ScramMechanism
-
+from kafka_reassign_rpc.core import scram_credentials
 from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS, fields_of
-from kafka_reassign_rpc.security.sasl.mechanism import SaslError, SaslRetry
+from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError, SaslError
+from kafka_reassign_rpc.security.sasl.scram_messages import (
+    BadScramMessage,
+    ClientFinal,
+    ClientFirst,
+    parse_client_final,
+    parse_client_first,
+    server_final,
+    server_first,
+)
 
-MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
-_SCRAMP = {name: ScramMechanism(name) for name in MECHANISMS}
-MOST_ITERATIONS = 10_000_000
-"""More scramp refuses, and no client counts so far."""
+_HASHES = {one.name: one.hash for one in scram_credentials.MECHANISMS.values()}
+MECHANISMS = tuple(_HASHES)
+NONCE_BYTES = 16
 
 
 class ScramCredential(NamedTuple):
@@ -33,7 +44,7 @@ class ScramCredential(NamedTuple):
 
 
 Credentials = Callable[[str], ScramCredential | None]
-"""A user's credential for one mechanism, from memory."""
+"""A user's credential for one mechanism, from memory. Raises SaslRetry where it cannot be known yet."""
 
 
 def parse_credential(text: str) -> ScramCredential | None:
@@ -42,10 +53,19 @@ def parse_credential(text: str) -> ScramCredential | None:
     if fields is None:
         return None
     try:
-        salt, stored, server = (b64decode(field, validate=True) for field in fields[:3])
+        salt, stored, server = (b64decode(field + "=" * (-len(field) % 4), validate=True) for field in fields[:3])
     except (binascii.Error, ValueError):
         return None
     return ScramCredential(salt, stored, server, fields.iterations)
+
+
+class _Begun(NamedTuple):
+    """The first messages of an exchange, and whose they are."""
+
+    client: ClientFirst
+    nonce: str
+    sent: str
+    credential: ScramCredential
 
 
 class ScramSaslServer:
@@ -54,38 +74,51 @@ class ScramSaslServer:
     expires_at = None
 
     def __init__(self, mechanism: str, credentials: Credentials) -> None:
+        self._hash = _HASHES[mechanism]
         self._credentials = credentials
-        self._server = _SCRAMP[mechanism].make_server(self._credential)
-        self._begun = False
-        self._retry: SaslRetry | None = None
+        self._begun: _Begun | None = None
         self.complete = False
         self.authorization_id = ""
 
-    def _credential(self, user: str) -> tuple[bytes, bytes, bytes, int]:
-        try:
-            credential = self._credentials(user)
-        except SaslRetry as error:
-            self._retry = error  # scramp makes an error of its own of it
-            raise
-        if credential is None:
-            raise SaslError("Invalid user credentials")
-        if not LEAST_ITERATIONS <= credential.iterations <= MOST_ITERATIONS:
-            raise SaslError(f"{credential.iterations} iterations, at least {LEAST_ITERATIONS} are needed")
-        self.authorization_id = str(user)
-        return credential.salt, credential.stored_key, credential.server_key, credential.iterations
-
     def evaluate(self, token: bytes) -> bytes:
         try:
-            text = token.decode()
-            if not self._begun:
-                self._begun = True
-                self._server.set_client_first(text)
-                return str(self._server.get_server_first()).encode()
-            self._server.set_client_final(text)
-            answer = str(self._server.get_server_final()).encode()
-        except (ScramException, ValueError, ArithmeticError, LookupError) as error:
-            if self._retry is not None:
-                raise self._retry from None
-            raise SaslError(type(error).__name__) from None  # its text may hold a name or a nonce
-        self.complete = True
-        return answer
+            answer = self._begin(token) if self._begun is None else self._finish(self._begun, token)
+        except BadScramMessage as error:
+            raise SaslError(str(error)) from None
+        return answer.encode()
+
+    def _begin(self, token: bytes) -> str:
+        client = parse_client_first(token)
+        if client.uses_delegation_token:
+            raise SaslError("Token Authentication failed: this server takes no delegation tokens")
+        credential = self._credentials(client.name)
+        if credential is None:
+            raise SaslError("Authentication failed: Invalid user credentials")
+        if client.authorization_id not in ("", client.name):
+            raise SaslAuthenticationError(
+                "Authentication failed: Client requested an authorization id that is different from username"
+            )
+        if credential.iterations < LEAST_ITERATIONS:
+            raise SaslError(f"{credential.iterations} iterations, at least {LEAST_ITERATIONS} are needed")
+        nonce = client.nonce + secrets.token_hex(NONCE_BYTES)
+        sent = server_first(nonce, credential.salt, credential.iterations)
+        self._begun = _Begun(client, nonce, sent, credential)
+        return sent
+
+    def _finish(self, begun: _Begun, token: bytes) -> str:
+        client, credential = parse_client_final(token), begun.credential
+        if not client.nonce.endswith(begun.nonce):
+            raise SaslError("Invalid client nonce in the final client message.")
+        signed = f"{begun.client.signed},{begun.sent},{client.signed}".encode("ascii")
+        if not self._is_proven(client, credential.stored_key, signed):
+            raise SaslError("Invalid client credentials")
+        self.authorization_id, self.complete = begun.client.name, True
+        return server_final(hmac.digest(credential.server_key, signed, self._hash))
+
+    def _is_proven(self, client: ClientFinal, stored_key: bytes, signed: bytes) -> bool:
+        signature = hmac.digest(stored_key, signed, self._hash)
+        try:
+            key = bytes(one ^ other for one, other in zip(client.proof, signature, strict=True))
+        except ValueError:  # of another length
+            return False
+        return hmac.compare_digest(hashlib.new(self._hash, key).digest(), stored_key)
