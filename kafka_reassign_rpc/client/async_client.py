@@ -209,6 +209,10 @@ class AsyncReassignmentClient:
         """See ReassignmentClient.describe_cluster."""
         return await self._run(metadata_calls.describe_cluster)
 
+    async def servers_among(self, nodes: Iterable[int]) -> set[int]:
+        """See ReassignmentClient.servers_among."""
+        return await self._run(metadata_calls.servers_among, nodes)
+
     async def describe_controller(self) -> int:
         """See ReassignmentClient.describe_controller."""
         return await self._run(metadata_calls.describe_controller)

@@ -262,6 +262,10 @@ class ReassignmentClient:
         """The nodes that clients may connect to."""
         return self._run(metadata_calls.describe_cluster)
 
+    def servers_among(self, nodes: Iterable[int]) -> set[int]:
+        """Those of the nodes that are kafka-reassign-rpc servers: they are no brokers, and hold no replicas."""
+        return self._run(metadata_calls.servers_among, nodes)
+
     def describe_controller(self) -> int:
         """The id of the controller. Raises Unreachable where the cluster has none at the moment."""
         return self._run(metadata_calls.describe_controller)

@@ -7,6 +7,7 @@ it undecoded, and the caller decodes it topic by topic on its own thread with `r
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
@@ -16,10 +17,19 @@ from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.topic_ids import topic_id_text
 from kafka_reassign_rpc.protocol.frame_codec import decode_response_in_parts
-from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, MetadataRequest, MetadataResponse
+from kafka_reassign_rpc.protocol.messages import (
+    DescribeClusterRequest,
+    DescribeReassignmentEventsRequest,
+    MetadataRequest,
+    MetadataResponse,
+)
 
 _METADATA_MAX = 12
 """The last version of Metadata whose errors all stand before the topics or inside them."""
+
+
+ANSWER_MS = 5_000
+"""How long a node may take to say what it serves."""
 
 
 class TopicInfo(NamedTuple):
@@ -60,6 +70,16 @@ async def describe_cluster(router: RequestRouter) -> list[ClusterNode]:
         return [ClusterNode(node.node_id, node.host, node.port, node.rack) for node in old.brokers]
     raise_for(answer.error_code, answer.error_message)
     return [ClusterNode(node.broker_id, node.host, node.port, node.rack) for node in answer.brokers]
+
+
+async def servers_among(router: RequestRouter, nodes: Iterable[int]) -> set[int]:
+    """Those of the nodes that are kafka-reassign-rpc servers. They are listed among the nodes, and hold no replicas.
+
+    A node that does not say what it serves counts as a broker.
+    """
+    asked = list(nodes)
+    calls = [partial(router.serves, node, DescribeReassignmentEventsRequest) for node in asked]
+    return {node for node, found in zip(asked, await router.at_once(calls, ANSWER_MS), strict=True) if found is True}
 
 
 async def describe_controller(router: RequestRouter) -> int:

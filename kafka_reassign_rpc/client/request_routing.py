@@ -166,6 +166,16 @@ class RequestRouter:
                 best = min(high, cls.max_version)
                 return best if best >= low else -1
 
+    async def serves(self, node: int, cls: type[ApiMessage]) -> bool:
+        """Whether a node serves an API in a version that this client knows. Raises Unreachable."""
+        if self._manager.cluster.broker_metadata(node) is None:
+            await self._refresh_metadata()
+        try:
+            low, high = (await self._versions_of(node)).get(cls.API_KEY, (0, -1))
+        except kafka_errors.KafkaError as error:
+            raise _translated(error) from error
+        return low <= min(high, cls.max_version)
+
     async def _send_until_answered(
         self,
         find_node: FindNode,

@@ -12,7 +12,7 @@
     class_archive.py, prepare_spark.py    the classes that Spark loads, kept in a file: jobs start sooner
     worker_daemon.py    Spark's daemon for Python, for the many short tasks of jobs on this machine
     store_paths.py   where jobs read and write: local paths and URIs
-    parquet_files.py, output_directory.py, spark_session.py, server_nodes.py, job_errors.py    what several of them use
+    parquet_files.py, output_directory.py, spark_session.py, job_errors.py    what several of them use
 
 The modules import heavy libraries (pyspark, pyarrow, matplotlib) where they need them; this package never does.
 """

@@ -117,6 +117,7 @@ async def read(zk: ZooKeeper) -> FoundState:
 
 async def first_decisions(cluster: Cluster, own_id: int, settings: ReassignmentSettings) -> FirstDecisions:
     """Decide as a new controller does, and commit nothing."""
+    cluster.servers |= {own_id}
     work = Round(RoundView(cluster), {}, settings)
     await SliceTimer().through(ControllerFailover(own_id, lambda: None).decide(work))
     found = FirstDecisions([], [], [])

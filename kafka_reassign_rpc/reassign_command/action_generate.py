@@ -1,9 +1,10 @@
 """--generate and --generate-queue: print an assignment that spreads topics over brokers. They change nothing."""
 
 import random
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection
 
-from kafka_reassign_rpc.client import ClusterNode, TopicPartition
+from kafka_reassign_rpc.client import ClusterNode, ReassignmentClient, TopicPartition
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.core.topics.replica_placement import placements
@@ -42,13 +43,25 @@ def generate(context: ActionContext, coming: Assignment) -> None:
         for name, partitions in context.topics(topics).items()
         for index, info in partitions.items()
     }
-    nodes = [node for node in context.client.describe_cluster() if node.id in wanted]
+    nodes = _brokers(context.client, wanted)
     foreseen = {partition: coming.get(partition, replicas) for partition, replicas in current.items()}
     proposed = propose(foreseen, nodes, rack_aware=not options.has("disable-rack-aware"))
     output = context.output
     output.line(f"Current partition replica assignment\n{format_assignment(current)}\n")
     output.line(f"Proposed partition reassignment configuration\n{format_assignment(proposed)}")
     output.note(current=assignment_document(current), proposed=assignment_document(proposed))
+
+
+def _brokers(client: ReassignmentClient, wanted: Collection[int]) -> list[ClusterNode]:
+    """The nodes of the list. Servers, which are nodes too, are left out: they hold no replicas."""
+    nodes = [node for node in client.describe_cluster() if node.id in wanted]
+    servers = client.servers_among(node.id for node in nodes)
+    if servers:
+        left_out = ", ".join(map(str, sorted(servers)))
+        sys.stderr.write(
+            f"Warning: --broker-list: {left_out} is left out: a reassignment server, which is no broker.\n"
+        )
+    return [node for node in nodes if node.id not in servers]
 
 
 def propose(

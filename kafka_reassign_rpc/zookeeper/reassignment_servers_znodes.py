@@ -5,18 +5,24 @@
 It keeps two servers from having the same id, and says where the others are. Endpoints: `core.state.cluster.Endpoint` as
 LISTENER:PROTOCOL://HOST:PORT, in the order of the server's listeners. `page` is the address of its status page; a
 server that serves none has no such field.
+
+`/admin/reassignment_server_ids/$id` stays when the server ends: the id is a server's until a broker registers with it.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, NamedTuple
 
 import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import ANY_VERSION, Check, Delete
 from kafka_reassign_rpc.zookeeper.znode_contents import MAX_ENDPOINTS, MAX_PORT, Text
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, TransactionFailed
 
 VERSION = 1
 
@@ -70,3 +76,14 @@ def endpoints_of(texts: Sequence[str]) -> tuple[Endpoint, ...]:
         if listener and host and port is not None:
             found.append(Endpoint(listener, protocol or listener, host, port))
     return tuple(found)
+
+
+async def give_to_brokers(zk: ZooKeeper, ids: Iterable[int]) -> None:
+    """These ids are no servers' any more, as far as brokers are registered with them. Raises ZkError."""
+    for number in ids:
+        mark = znode_paths.reassignment_server_id(number)
+        try:
+            await zk.multi([Check(znode_paths.broker(number), ANY_VERSION), Delete(mark)])
+        except TransactionFailed as failure:
+            if not isinstance(failure.error, NoNode):  # the broker is gone again, or somebody else was faster
+                raise failure.error from failure

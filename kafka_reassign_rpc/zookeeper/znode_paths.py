@@ -40,6 +40,7 @@ REASSIGNMENT_SERVERS = "/admin/reassignment_servers"
 """Has an ephemeral znode for each running server of this product."""
 REASSIGNMENT_SERVER_IDS = "/admin/reassignment_server_ids"
 """Has a persistent znode for each broker id that a server of this product has taken: no broker had replicas there."""
+SERVERS = (REASSIGNMENT_SERVER_IDS, REASSIGNMENT_SERVERS)
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"

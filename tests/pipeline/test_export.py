@@ -140,6 +140,9 @@ class PartlySilentCluster:
         topics = (TopicInfo(name, dict(found), self.errors.get(name)) for name, found in self.topics.items())
         return Everything(self.cluster_id, 77, list(self.nodes), topics)
 
+    def servers_among(self, nodes: Iterable[int]) -> set[int]:
+        return {77} & {*nodes}
+
     def describe_brokers(
         self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]]
     ) -> dict[int, BrokerLogDirs | KafkaError]:

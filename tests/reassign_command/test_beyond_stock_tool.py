@@ -172,6 +172,22 @@ async def test_236_12_everything_can_be_printed_as_json(command: Command, ours: 
     }
 
 
+@pytest.mark.parametrize("action", ["--generate", "--generate-queue"])
+async def test_hm_4_nothing_is_proposed_for_a_server_although_it_is_a_node_of_the_cluster(
+    command: Command, ours: Ours, files: Files, action: str
+) -> None:
+    topic = f"left-out{action}"
+    await ours.create_topic(topic, {index: [1, 2] for index in range(6)}, held=False)
+    wanted = ("--topics-to-move-json-file", files.topics(topic), "--broker-list")
+    generated = await command("--json", action, *wanted, "1,2,1000", "--disable-rack-aware")
+    assert generated.err == ("Warning: --broker-list: 1000 is left out: a reassignment server, which is no broker.\n")
+    proposed = json.loads(generated.out)["proposed"]["partitions"]
+    assert {tuple(sorted(one["replicas"])) for one in proposed} == {(1, 2)}
+    without = await command(action, *wanted, "1,1000")
+    assert without.code == 1
+    assert "replication factor: 2 larger than available brokers: 1" in without.out.lower()
+
+
 async def test_236_12_replicas_are_put_into_log_dirs(command: Command, ours: Ours, files: Files) -> None:
     """N11: the command tries until the timeout, because the broker may get the replica only by the move."""
     await ours.create_topic("places", {0: [1, 2]}, held=True)

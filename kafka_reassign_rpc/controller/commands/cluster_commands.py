@@ -132,6 +132,19 @@ class BrokersRead(Command[None]):
         super().durable()
 
 
+class ServersRead(Command[None]):
+    """The ids that servers of this product have taken, as just read."""
+
+    def __init__(self, ids: frozenset[int]) -> None:
+        super().__init__()
+        self._ids = ids
+
+    def decide(self, work: Round) -> Iterator[None]:
+        replay.put_servers(work.view.cluster, self._ids)
+        self.answer(None)
+        yield
+
+
 def _settle_all(work: Round, down: Collection[int]) -> Iterator[None]:
     return change_each(
         work, every_partition(work.view.cluster), lambda name: broker_changes.settle(work.view, *name, down=down)

@@ -40,10 +40,7 @@ MAX_NEW_PARTITIONS = 1_000_000
 
 
 class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
-    """CreateTopics. `new_id` makes topic ids; `random` chooses the broker at which a placement begins.
-
-    own_id   this server's broker id, which no assignment may contain
-    """
+    """CreateTopics. `new_id` makes topic ids; `random` chooses the broker at which a placement begins."""
 
     def __init__(
         self,
@@ -52,12 +49,10 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
         validate_only: bool,
         new_id: Callable[[], UUID],
         random: Random,
-        own_id: int = -1,
         by: Requester = CONTROLLER,
     ) -> None:
         super().__init__()
         self.by = by
-        self._own_id = own_id
         self._wanted = wanted
         self._validate_only = validate_only
         self._new_id = new_id
@@ -106,7 +101,6 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
                 default_partitions=defaults.num_partitions,
                 default_replication_factor=defaults.default_replication_factor,
                 most=room,
-                own_id=self._own_id,
             )
         except KafkaError as error:
             return error.as_answer()

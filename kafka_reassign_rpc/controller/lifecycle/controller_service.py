@@ -57,7 +57,6 @@ def _asked(ctx: RequestContext) -> Requester:
 class TermServices(NamedTuple):
     """What one term offers to the APIs.
 
-    own_id          this server's broker id
     up_to_date      waits until the loop knows everything that was written to ZooKeeper before the call
     progress        how far moves are
     healer          failed brokers and their repairs
@@ -66,7 +65,6 @@ class TermServices(NamedTuple):
     stops_answered  waits, for so many seconds at most, until a broker has stopped the replicas that it has to stop
     """
 
-    own_id: int
     loop: ControllerLoop
     producer_ids: ProducerIds
     up_to_date: Callable[[], Awaitable[None]]
@@ -219,10 +217,9 @@ class ControllerService:
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
     ) -> Mapping[str, CreatedTopic | KafkaError]:
-        own_id = self._active().own_id
         return await self._submit(
             lambda: topic_commands.CreateTopicsCommand(
-                topics, validate_only=validate_only, new_id=uuid4, random=self._random, own_id=own_id, by=_asked(ctx)
+                topics, validate_only=validate_only, new_id=uuid4, random=self._random, by=_asked(ctx)
             )
         )
 

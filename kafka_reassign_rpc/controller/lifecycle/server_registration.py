@@ -13,7 +13,6 @@ later is no broker's, until a broker registers with the id: then the mark goes, 
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 
 from kafka_reassign_rpc.controller.loading.load_replicas import read_topics_on
 from kafka_reassign_rpc.core.state.cluster import Endpoint, TopicPartition
@@ -24,6 +23,7 @@ from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import (
     RegisteredServer,
     decode_registered_server,
     encode_registered_server,
+    give_to_brokers,
 )
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -70,8 +70,7 @@ class ServerRegistration:
     async def check_no_broker(self, registered: Collection[int]) -> None:
         """Raises IdOfBroker where a broker has registered with this id, which is not a server's then."""
         if self._id in registered:
-            with suppress(NoNode):
-                await self._zk.delete(znode_paths.reassignment_server_id(self._id))
+            await give_to_brokers(self._zk, [self._id])
             raise IdOfBroker(
                 f"broker {self._id} is registered in this cluster, and this server has the same id: choose another"
                 " --broker-id"

@@ -172,7 +172,6 @@ class Term:
             # The loaded state is durable, so clients may see it. Their changes wait in the loop behind the failover.
             begin(
                 TermServices(
-                    self.own_id,
                     self._loop,
                     ProducerIds(self._store, self.own_id),
                     self._watches.up_to_date,

@@ -84,6 +84,7 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
     topics, unreadable = await read_topics(zk, names, moves)
     cluster = Cluster(
         brokers=dict(await read_brokers(zk)),
+        servers=await read_servers(zk),
         topic_configs=await _read_configs(zk, "topics"),
         broker_configs=await _read_configs(zk, "brokers"),
         unreadable=unreadable,
@@ -226,6 +227,16 @@ async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Br
         else:
             brokers[broker.id] = broker
     return brokers
+
+
+async def read_servers(zk: ZooKeeper, *, watch: bool = False) -> frozenset[int]:
+    """The ids that servers of this product have taken, whether they run or not. `watch`: a watch reports the next
+    change."""
+    found: set[int] = set()
+    for parent in znode_paths.SERVERS:
+        names = await watched_children(zk, parent) if watch else await _children(zk, parent)
+        found.update(number for name in names if (number := znode_paths.parse_index(name)) is not None)
+    return frozenset(found)
 
 
 async def read_deletion_marks(zk: ZooKeeper, names: Sequence[str]) -> dict[str, DeletionMark]:

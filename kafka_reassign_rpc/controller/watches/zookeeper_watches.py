@@ -5,6 +5,7 @@ supervisor begins a new term, which reads everything and places all watches.
 
     /controller                         another controller was elected: the term ends
     /brokers/ids, /brokers/ids/N        a broker registered, is gone, registered again, or changed its listeners
+    /admin/reassignment_server_ids, ./reassignment_servers   a server has taken an id, or has given it to a broker
     /brokers/topics, ./TOPIC            a topic appeared, vanished, or was changed by somebody else
     /admin/delete_topics                a topic is to be deleted
     /config/changes                     dynamic configs changed
@@ -37,6 +38,7 @@ from kafka_reassign_rpc.core.state.reassign_partitions_entries import CancelAll
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import Stat, WatchKind
+from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import give_to_brokers
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
@@ -102,6 +104,11 @@ class ZooKeeperWatches:
         self._notifications = notifications
         self._wake = asyncio.Event()
         self._pending: dict[Callable[[], Awaitable[None]], None] = {}
+        self._reads: Mapping[str, Callable[[], Awaitable[None]]] = {
+            znode_paths.TOPICS: self.topics,
+            znode_paths.DELETE_TOPICS: self.deletions,
+            **dict.fromkeys(znode_paths.SERVERS, self.servers),
+        }
         self._topics: dict[str, None] = {}
         self._watched: set[str] = set()
         """Topics whose znodes have a watch. Topics that we create get it when the list of topics shows them."""
@@ -121,16 +128,14 @@ class ZooKeeperWatches:
             self._term.controller_moved()
         elif path == znode_paths.BROKER_IDS or path.startswith(znode_paths.BROKER_IDS + "/"):
             self._pending[self.brokers] = None
-        elif path == znode_paths.TOPICS:
-            self._pending[self.topics] = None
+        elif path in self._reads:
+            self._pending[self._reads[path]] = None
         elif path.startswith(znode_paths.TOPICS + "/"):
             name = path.removeprefix(znode_paths.TOPICS + "/")
             if kind is WatchKind.DELETED:  # the list of topics has changed too: it is read
                 self._watched.discard(name)
             else:
                 self._topics[name] = None
-        elif path == znode_paths.DELETE_TOPICS:
-            self._pending[self.deletions] = None
         elif path == znode_paths.CONFIG_CHANGES:
             self._pending[self.configs] = None
             self._fired += 1
@@ -154,7 +159,7 @@ class ZooKeeperWatches:
             return
         self._watched = set(self._loop.cluster.topics)
         await self._zk.place_watches(data=[znode_paths.topic(name) for name in self._watched], since_zxid=self._since)
-        for read in (self.brokers, self.topics, self.deletions, self.configs, self.admin, self.queues):
+        for read in (self.brokers, self.servers, self.topics, self.deletions, self.configs, self.admin, self.queues):
             await read()
 
     async def run(self) -> None:
@@ -231,6 +236,14 @@ class ZooKeeperWatches:
             self._term.broker_has_id()
         else:
             self._loop.submit(cluster_commands.BrokersRead(registered, self._term.own_id, self._term.brokers_changed))
+            await give_to_brokers(self._zk, sorted(self._loop.cluster.servers & registered.keys()))
+
+    async def servers(self) -> None:
+        """Another server may stand by: nothing waits for a broker with its id any more."""
+        ids = await load_cluster.read_servers(self._zk, watch=True)
+        if ids != self._loop.cluster.servers:
+            self._loop.submit(cluster_commands.ServersRead(ids))
+            self._process_batch_and_queue()
 
     async def topics(self) -> None:
         before = {name: topic.created for name, topic in self._loop.cluster.topics.items()}

@@ -1,10 +1,12 @@
 """AlterPartitionReassignments for one partition: start, change of target, cancel.
 
 The checks come in the order of ZooKeeper mode and have its texts (KafkaController.validateReplicas,
-maybeBuildReassignment, maybeTriggerPartitionReassignment), with two additions and one difference:
+maybeBuildReassignment, maybeTriggerPartitionReassignment), with three additions and one difference:
 
 - `expected` (compare-and-set on the assignment) refuses a target or a cancel, also one of what is not in flight: the
   caller withdraws a waiting move for such a cancel. The replication factor guard (KIP-860) refuses a target.
+- A target with the id of a server of this product is refused, by whatever route it comes (`core.topics.own_replicas`):
+  there will never be such a broker.
 - A change of target is refused where the replicas that it removes at once could cut producers off (KIP-236).
 - A target or a cancel that would leave the partition without a leader, although it has a live in-sync replica, is
   refused. Kafka's ZooKeeper mode carries it out, and the partition stays offline. KRaft refuses such a cancel; this
@@ -48,6 +50,7 @@ from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, RPC, Cluster, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
+from kafka_reassign_rpc.core.topics import own_replicas
 
 Decision = tuple[KafkaError | None, list[PartitionChange]]
 """The error, or None; the change, at most one."""
@@ -83,7 +86,7 @@ def alter(
     to: Reassigned | None = None
     if target is not None:
         to = None if current is None else reassign(current, target, target_change.retained(current, target))
-        error = _invalid_target(view.cluster, target, to, adding_must_live=adding_must_live)
+        error = _invalid_target(view.cluster, target, current, to, adding_must_live=adding_must_live)
         if error is not None:
             return error, []
     elif current is None or not current.is_moving:
@@ -128,9 +131,10 @@ def _unexpected(partition: Partition | None, expected: Replicas | None) -> Kafka
 
 
 def _invalid_target(
-    cluster: Cluster, target: Replicas, to: Reassigned | None, *, adding_must_live: bool
+    cluster: Cluster, target: Replicas, current: Partition | None, to: Reassigned | None, *, adding_must_live: bool
 ) -> KafkaError | None:
-    """Why a target is invalid, or None. `to`: the replica sets with it, None where the partition does not exist."""
+    """Why a target is invalid, or None. `current`, `to`: the partition, and its replica sets with the target; None
+    where it does not exist."""
     if not target:
         return InvalidReplicaAssignment("Empty replica list specified in partition reassignment.")
     if len(set(target)) != len(target):
@@ -139,6 +143,10 @@ def _invalid_target(
         )
     if min(target) < 0:
         return InvalidReplicaAssignment(f"Invalid broker id in replica list: {_sequence(target)}")
+    if not cluster.servers.isdisjoint(target):
+        error = own_replicas.refusal(cluster, target, current)
+        if error is not None:
+            return error
     # Only adding replicas must be alive: existing ones may stay, change order or leave while they are down (B10).
     adding = target if to is None else to.adding
     if adding_must_live and not all(map(cluster.is_live, adding)):

@@ -437,6 +437,11 @@ def put_brokers(cluster: Cluster, registered: Mapping[int, Broker]) -> BrokersCh
     return changed
 
 
+def put_servers(cluster: Cluster, ids: frozenset[int]) -> None:
+    """Put in the ids that servers have taken."""
+    cluster.servers = ids
+
+
 def put_gone(cluster: Cluster, gone: Iterable[int]) -> None:
     """Put in the absent brokers with replicas, as counted just now. Where one has left them, waiting repairs are
     decided again: the brake may hold them no longer."""

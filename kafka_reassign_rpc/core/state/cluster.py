@@ -209,6 +209,8 @@ class Cluster(msgspec.Struct):
 
     brokers: dict[int, Broker] = {}
     shutting_down: set[int] = set()
+    servers: frozenset[int] = frozenset()
+    """Ids that servers of this product have taken, this one's among them: see `is_server`."""
     topics: dict[str, Topic] = {}
     topic_names: dict[UUID, str] = {}
     moving: dict[str, set[int]] = {}
@@ -271,6 +273,10 @@ class Cluster(msgspec.Struct):
     def is_live(self, broker: int) -> bool:
         """Whether the broker is registered and not in controlled shutdown (Kafka's liveBrokerIds)."""
         return broker in self.brokers and broker not in self.shutting_down
+
+    def is_server(self, broker: int) -> bool:
+        """Whether a server of this product has this id, and no broker: nobody will ever hold a replica under it."""
+        return broker in self.servers and broker not in self.brokers
 
     def is_online(self, replica: int, partition: Partition) -> bool:
         """Whether this replica can lead: its broker is live, and its log dir has not failed (isReplicaOnline)."""

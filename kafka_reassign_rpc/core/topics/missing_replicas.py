@@ -1,9 +1,10 @@
-"""Replicas on this server, which is no broker, and replicas that are missing because no broker was free for them.
+"""Replicas on servers, which are no brokers, and replicas that are missing because no broker was free for them.
 
 A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`) takes every node of its metadata for
 a broker, this server (`own_id`) included. It has to know this server: it finds the controller among the live brokers of
 UpdateMetadata (kafka.server.MetadataCacheControllerNodeProvider). So the topic znode must get another assignment:
-another broker takes the place of `own_id`. Where the replica may be that of a real broker (`own_replicas`), it stays.
+another broker takes the place of `own_id`, and of the id of a server that was the controller before. Where the replica
+may be that of a real broker (`own_replicas`), it stays.
 
 Where no other broker is free, that replica is missing. The topic znode remembers it, in a field of its own
 (`missing_replicas`), and the next broker that is free gets it: when a broker registers, or at a controller failover. A
@@ -29,7 +30,8 @@ def settle_missing(view: RoundView, topic: str, index: int, own_id: int) -> list
 
 
 def place_missing(view: RoundView, topic: str, index: int, partition: Partition, own_id: int) -> tuple[Partition, int]:
-    """The partition without `own_id` and with its missing replicas, as far as brokers are free; how many stay missing.
+    """The partition without `own_id` and the ids of other servers, and with its missing replicas, as far as brokers are
+    free; how many stay missing.
 
     The same object where nothing changes. The missing replicas of a partition that moves have to wait for the end of
     the move. All stay as they are where the topic znode cannot be written.
@@ -38,9 +40,12 @@ def place_missing(view: RoundView, topic: str, index: int, partition: Partition,
     if topic in view.too_large:
         return partition, missing
     value = partition
-    if own_id in value.replicas and not is_of_broker(view.cluster, value, own_id):
-        value = without_own_id(view.cluster, value, own_id, index)
-        missing += len(partition.target) - len(value.target)
+    servers = view.cluster.servers
+    for server in [id_ for id_ in partition.replicas if id_ == own_id or id_ in servers]:
+        if not is_of_broker(view.cluster, value, server):
+            before = len(value.target)
+            value = without_own_id(view.cluster, value, server, index)
+            missing += before - len(value.target)
     while missing and not value.is_moving:
         broker = _free_broker(view.cluster, value, own_id, index)
         if broker is None:

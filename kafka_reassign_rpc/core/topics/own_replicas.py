@@ -1,4 +1,5 @@
-"""Replicas on this server's broker id: placed there by a stock broker that took it for one, or those of a real broker.
+"""Replicas on the id of a server, this one or another: placed there by a stock broker that took it for one, or those
+of a real broker.
 
 A stock broker with this id may be down: its log may be the only one with all acknowledged records. Nothing in ZooKeeper
 names the brokers of the past, so a replica counts as that of a broker unless it cannot have records:
@@ -7,10 +8,13 @@ names the brokers of the past, so a replica counts as that of a broker unless it
     the id leads, or is in sync                     a broker's: a stock controller gives that only to registered brokers
     others are in sync, the id is not               records that count are on the others. At its start a server asks
                                                     more: see `held_by_brokers`
+
+No decision may place a replica there: `refusal` is the reason that every route gives.
 """
 
 from collections.abc import Iterable, Iterator
 
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic, TopicPartition
 
 
@@ -33,6 +37,30 @@ def is_in_use(partition: Partition, own_id: int) -> bool:
 def is_of_broker(cluster: Cluster, partition: Partition, own_id: int) -> bool:
     """Whether a replica on this id is that of a broker: nobody but its broker may decide about it."""
     return own_id in cluster.brokers or is_in_use(partition, own_id)
+
+
+def refusal(cluster: Cluster, replicas: Iterable[int], partition: Partition | None = None) -> KafkaError | None:
+    """Why a partition cannot get these replicas: a server has the id of one of them, so that no broker ever comes for
+    it. None: no server has such an id.
+
+    partition   as it is now; a replica that it has on a broker which is down stays possible
+    """
+    ids = sorted(
+        {
+            replica
+            for replica in replicas
+            if cluster.is_server(replica)
+            and (
+                partition is None or replica not in partition.replicas or not is_of_broker(cluster, partition, replica)
+            )
+        }
+    )
+    if not ids:
+        return None
+    return InvalidReplicaAssignment(
+        f"No broker can have the id {' or '.join(map(str, ids))}: a reassignment server has taken it"
+        f" (/admin/reassignment_server_ids/{ids[0]}), and servers hold no replicas."
+    )
 
 
 def held_by_brokers(topics: Iterable[Topic], own_id: int, *, is_ours: bool) -> Iterator[TopicPartition]:

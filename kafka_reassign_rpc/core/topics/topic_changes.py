@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.leadership.broker_changes import first_state
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic
-from kafka_reassign_rpc.core.topics.own_replicas import is_of_broker
+from kafka_reassign_rpc.core.topics import own_replicas
 from kafka_reassign_rpc.core.topics.replica_placement import Placed, placements
 from kafka_reassign_rpc.support.slices import in_slices
 
@@ -77,13 +77,11 @@ def create_topic(
     default_partitions: int = 1,
     default_replication_factor: int = 1,
     most: int = MOST_PARTITIONS,
-    own_id: int = -1,
 ) -> Generator[None, None, TopicCreated]:
     """A new topic with the first states of its partitions. A caller that only validates discards the result.
 
     start, shift   two random numbers (see `replica_placement`)
     most           the number of partitions that this request may still create
-    own_id         this server's broker id: clients see it as a node, but it is no broker and has no replicas
     """
     cluster = view.cluster
     existing = cluster.topics.get(name)
@@ -112,7 +110,7 @@ def create_topic(
     _refuse_collision(view, name)
     _refuse_many(name, count, most)
     if assignments:
-        yield from _validate_assignment(assignments, own_id)
+        yield from _validate_assignment(cluster, assignments)
     return TopicCreated(name, topic_id, (yield from _first_states(cluster, placed)), dict(configs or {}))
 
 
@@ -142,8 +140,8 @@ def _refuse_collision(view: RoundView, name: str) -> None:
         raise InvalidTopic(f"Topic '{name}' collides with existing topics: {', '.join(colliding)}")
 
 
-def _validate_assignment(placed: Mapping[int, Sequence[int]], own_id: int) -> Iterator[None]:
-    """Unknown brokers are allowed, as in Kafka: they may come. This server never becomes a broker."""
+def _validate_assignment(cluster: Cluster, placed: Mapping[int, Sequence[int]]) -> Iterator[None]:
+    """Unknown brokers are allowed, as in Kafka: they may come. A server never becomes a broker."""
     if len({len(replicas) for replicas in placed.values()}) != 1:
         raise InvalidReplicaAssignment("All partitions should have the same number of replicas")
     if not next(iter(placed.values())):
@@ -157,8 +155,9 @@ def _validate_assignment(placed: Mapping[int, Sequence[int]], own_id: int) -> It
             raise InvalidReplicaAssignment(
                 f"Invalid broker id in replica assignment: partition {index} has {', '.join(map(str, replicas))}"
             )
-        if own_id in replicas:
-            raise InvalidReplicaAssignment(_UNKNOWN_BROKERS.format(own_id))
+        error = own_replicas.refusal(cluster, replicas)
+        if error is not None:
+            raise error
         if pause:
             yield
     if sorted(placed) != list(range(len(placed))):
@@ -222,7 +221,11 @@ def _has_moving(view: RoundView, topic: Topic) -> bool:
 def _requested_replicas(
     cluster: Cluster, existing: int, count: int, assignments: Sequence[Sequence[int]], replication_factor: int
 ) -> dict[int, tuple[int, ...]]:
-    unknown = sorted({replica for replicas in assignments for replica in replicas} - set(cluster.brokers))
+    named = {replica for replicas in assignments for replica in replicas}
+    error = own_replicas.refusal(cluster, named)
+    if error is not None:
+        raise error
+    unknown = sorted(named - set(cluster.brokers))
     if unknown:
         raise InvalidReplicaAssignment(_UNKNOWN_BROKERS.format(", ".join(map(str, unknown))))
     if len(assignments) != count - existing:
@@ -286,15 +289,16 @@ def replicas_to_delete(
 
     When there are none, the removal of its znodes is due. A replica on a dead broker is waited for, as in Kafka: its
     log would return with the broker, and a new topic of the same name would find it. A replica that is pending deletion
-    is waited for only while its broker is registered. One on this server (`own_id`) has no log, unless a broker has its
-    id (`own_replicas`).
+    is waited for only while its broker is registered. One on a server, this one (`own_id`) or another, has no log,
+    unless a broker has its id (`own_replicas`).
     """
     topic = cluster.topics.get(name)
     if topic is None:
         return
     for index, partition in topic.partitions.items():
         for replica in partition.replicas:
-            has_log = replica != own_id or is_of_broker(cluster, partition, own_id)
+            is_server = replica == own_id or cluster.is_server(replica)
+            has_log = not is_server or own_replicas.is_of_broker(cluster, partition, replica)
             if has_log and (index, replica) not in confirmed:
                 yield index, replica
         for replica in partition.pending_deletion:

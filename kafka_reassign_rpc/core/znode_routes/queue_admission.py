@@ -10,6 +10,7 @@ present state of the cluster, so repeating it is safe.
     moving to the target               leaves: it is in flight
     other, reassignments disabled      waits
     other, target refused              leaves, with a report
+    other, adds a server's id          leaves, with a report: there will be no such broker
     other, adds a dead broker          waits, with one report per broker
     other, caps reached                waits
     other, repair, brake holds         waits (KIP-46: see `core.healing.brake`)
@@ -251,7 +252,7 @@ def start_waiting_moves(
     reported.discard(Queue.DISABLED)
     reported.difference_update([broker for broker in reported if view.cluster.is_live(broker)])
     yield from queue.forget_moves_that_left()
-    _renew_lines_of_dead_brokers(queue, view.cluster)
+    _renew_lines_of_lost_brokers(queue, view.cluster)
     line = _Line(queue, in_flight)
     yield from line.open()
     yield from _start_in_order(view, line, settings, in_flight, refused, most)
@@ -286,12 +287,13 @@ def _leave(view: RoundView, name: TopicPartition, place: QueuePlace, report: str
         view.report(Event(catalogue.ENTRY_REFUSED, *name, route=route, reason=report, target=target))
 
 
-def _renew_lines_of_dead_brokers(queue: Queue, cluster: Cluster) -> None:
-    """Decide the moves again that wait for room on a broker that has died: their partitions have another leader."""
+def _renew_lines_of_lost_brokers(queue: Queue, cluster: Cluster) -> None:
+    """Decide the moves again that wait for room on a broker that has died, since their partitions have another leader,
+    and those that wait for a broker whose id a server has taken."""
     lines = queue.lines()
     brokers = {broker_of(place) for place, _ in lines}
     down = {broker for broker in brokers if broker >= 0 and not cluster.is_live(broker)}
-    died = down - queue.down
+    died = down - queue.down | set(filter(cluster.is_server, down))
     for line in lines if died else ():
         if broker_of(line[0]) in died:
             queue.fresh += queue.end_line(line)

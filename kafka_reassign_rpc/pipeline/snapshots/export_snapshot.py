@@ -17,7 +17,6 @@ from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Configs
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-from kafka_reassign_rpc.pipeline.server_nodes import is_server
 from kafka_reassign_rpc.pipeline.snapshots.cluster_look import Moves, look
 from kafka_reassign_rpc.pipeline.snapshots.export_warnings import ExportWarnings
 from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
@@ -135,7 +134,9 @@ class _Export:
     def nodes(self, nodes: list[ClusterNode]) -> None:
         """Find out which brokers are live; nodes that are kafka-reassign-rpc servers are left out."""
         self._log_dirs = self._ask({node.id: {} for node in nodes})
-        servers = {node for node, found in self._log_dirs.items() if is_server(found.log_dirs)}
+        servers = self._client.servers_among(node.id for node in nodes)
+        for server in servers:
+            self._log_dirs.pop(server, None)
         self._live = {node.id: node for node in nodes if node.id not in servers}
 
     def partitions(self, topics: list[TopicInfo]) -> None:

@@ -1,6 +1,7 @@
 """Topics: creation, growth, deletion, and topics that others write into ZooKeeper."""
 
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -79,13 +80,19 @@ def test_sv_4_a_manual_assignment_may_name_unknown_brokers() -> None:
     assert created.partitions[1].leader == -1
 
 
-def test_sv_10_a_manual_assignment_may_not_name_this_server() -> None:
-    """Clients see it as a node. It never becomes a broker, so the replica would have to be another one's for ever."""
-    wanted = {0: (1, 2), 1: (1, 1000)}
-    text = refusal(InvalidReplicaAssignment, lambda: create(view(), assignments=wanted, own_id=1000))
-    assert text == "Unknown broker(s) in replica assignment: 1000."
-    grown = refusal(InvalidReplicaAssignment, lambda: grow(view(not_moving(1)), TOPIC, 2, [(1000,)]))
-    assert grown == text
+def test_hm_4_a_manual_assignment_may_not_name_a_server() -> None:
+    """Clients see it as a node. It never becomes a broker, so the replica would have to be another one's."""
+    here = view(not_moving(1))
+    here.cluster.servers = frozenset((1000, 2000, 2))
+    for server in (1000, 2000):
+        wanted = {0: (1, 2), 1: (1, server)}
+        text = refusal(InvalidReplicaAssignment, partial(create, here, assignments=wanted))
+        assert text == (
+            f"No broker can have the id {server}: a reassignment server has taken it"
+            f" (/admin/reassignment_server_ids/{server}), and servers hold no replicas."
+        )
+        assert refusal(InvalidReplicaAssignment, partial(grow, here, TOPIC, 2, [(server,)])) == text
+    assert create(here, assignments={0: (2, 9)}).partitions[0].leader == 2, "broker 2 is registered, and 9 may come"
 
 
 @pytest.mark.parametrize(
