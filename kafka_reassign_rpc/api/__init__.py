@@ -16,6 +16,7 @@ partition_metadata.py   a partition as Metadata and DescribeTopicPartitions show
 large_requests.py       slices for large requests and answers
 config_entries.py       configs as DescribeConfigs and CreateTopics show them
 config_changes.py       what AlterConfigs and IncrementalAlterConfigs do
+cluster_defaults.py     changes of the cluster-wide broker configs, which all live brokers have to accept
 
 Handlers know no ZooKeeper, no controller loop and no fleet. To add an API key, add a handler module.
 """

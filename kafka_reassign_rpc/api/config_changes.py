@@ -6,7 +6,7 @@ before `apply_change` are pure.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -14,8 +14,9 @@ from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Answer, Handled, awaited
 from kafka_reassign_rpc.api.broker_policies import check_alter_config
+from kafka_reassign_rpc.api.cluster_defaults import alter_cluster_defaults
 from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, answer_with, handled, map_bounded, paced
-from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, ConfigChange, Node
+from kafka_reassign_rpc.api.ports import BROKERS, TOPICS, ConfigChange, Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.configs.config_definitions import (
     BROKER_CONFIGS,
@@ -170,15 +171,22 @@ def config_denial(resource: ConfigResource, operation: AclOperation, access: Acc
     return None
 
 
-async def apply_change(node: Node, resource: ConfigResource, change: ConfigChange, *, validate_only: bool) -> None:
-    """Changes a resource's configs; with `validate_only` only checks the change. Raises KafkaError."""
+async def apply_change(
+    node: Node, resource: ConfigResource, change: ConfigChange, named: Collection[str], *, validate_only: bool
+) -> None:
+    """Changes a resource's configs; with `validate_only` only checks the change. Raises KafkaError.
+
+    named   the configs that the request names
+    """
     if resource.type == ConfigResourceType.TOPIC:
         await _check_topic(node, resource.name)
         entity = (TOPICS, resource.name)
     elif resource.type == ConfigResourceType.BROKER:
-        if resource.name:
-            check_broker_name(node.node_id, resource.name)
-        entity = (BROKERS, str(node.node_id) if resource.name else CLUSTER_DEFAULT)
+        if not resource.name:
+            await alter_cluster_defaults(node, change, named, validate_only=validate_only)
+            return
+        check_broker_name(node.node_id, resource.name)
+        entity = (BROKERS, str(node.node_id))
     else:
         raise InvalidRequest(f"Unknown resource type {resource.type}")
     await check_alter_config(node)
@@ -208,7 +216,7 @@ def _checked(resource: ConfigResource, change: ConfigChange) -> ConfigChange:
             if resource.type == ConfigResourceType.TOPIC:
                 validate_topic_configs(wanted)
             else:
-                validate_broker_configs(wanted, per_broker=bool(resource.name))
+                validate_broker_configs(wanted, per_broker=True)
                 refuse_mistyped(wanted.keys() - current.keys())
         except UnknownConfigError as error:
             raise InvalidConfig(str(error)) from None
@@ -235,7 +243,16 @@ def as_kafka_error(error: Exception, resource: object) -> KafkaError:
 
 
 Response = TypeVar("Response", AlterConfigsResponse, IncrementalAlterConfigsResponse)
-Config_co = TypeVar("Config_co", covariant=True)
+
+
+class NamedConfig(Protocol):
+    """A config in the request of either API."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Config_co = TypeVar("Config_co", bound=NamedConfig, covariant=True)
 
 
 class AlteredResource(Protocol[Config_co]):
@@ -286,7 +303,8 @@ async def alter_resources(
             denied = config_denial(resource, AclOperation.ALTER_CONFIGS, access)
             if denied is not None:
                 return denied
-            await apply_change(node, resource, change, validate_only=request.validate_only)
+            named = {config.name for config in asked.configs}
+            await apply_change(node, resource, change, named, validate_only=request.validate_only)
         except Exception as error:
             return as_kafka_error(error, resource)
         return None
@@ -305,7 +323,9 @@ def _resources(request: AlterRequest[Config_co]) -> Steps[list[ConfigResource]]:
     return resources
 
 
-def refuse_all(request: AlterRequest[object], response: type[Response], version: int, error: KafkaError) -> Handled:
+def refuse_all(
+    request: AlterRequest[NamedConfig], response: type[Response], version: int, error: KafkaError
+) -> Handled:
     """The answer in which every resource has failed with `error`."""
 
     def steps() -> AnswerSteps:

@@ -215,6 +215,19 @@ ConfigChange = Callable[[Mapping[str, str]], Mapping[str, str]]
 """(current configs) -> (wanted configs). Pure: after a lost race it is called again."""
 
 
+class DefaultsChange(msgspec.Struct, frozen=True):
+    """The cluster-wide broker configs (BROKER "") before and after a change, without what brokers leave out of them."""
+
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+    @property
+    def steps(self) -> Mapping[str, str | None]:
+        """What changes: the new values, None where a config is deleted."""
+        gone = dict.fromkeys(name for name in self.before if name not in self.after)
+        return gone | {name: value for name, value in self.after.items() if self.before.get(name) != value}
+
+
 class ConfigPort(Protocol):
     """Dynamic configs of topics and brokers, as `/config/<entity type>/<name>` holds them.
 
@@ -357,6 +370,11 @@ class Node(Protocol):
     @property
     def configs(self) -> ConfigPort:
         """Dynamic configs."""
+
+    async def accept_defaults(self, change: DefaultsChange) -> None:
+        """Returns if this broker, or on a server every live broker, accepts these cluster-wide configs and starts with
+        them. Raises the KafkaError of a broker that does not, and RequestTimedOut where one does not answer, or where
+        there is none."""
 
     @property
     def quotas(self) -> QuotaPort:

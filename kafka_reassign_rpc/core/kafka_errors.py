@@ -191,3 +191,11 @@ DuplicateResource = _error("DuplicateResource", 92, "A request illegally referre
 UnacceptableCredential = _error(
     "UnacceptableCredential", 93, "Requested credential would not meet criteria for acceptability."
 )
+
+_BY_CODE = {one.code: one for one in KafkaError.__subclasses__()}
+
+
+def of_code(code: int, message: str | None) -> KafkaError:
+    """The error that another node has answered."""
+    known = _BY_CODE.get(code) or _error("OtherError", code, f"Kafka's error {code}.")
+    return known(message)

@@ -7,9 +7,13 @@ from typing import Any
 from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
-from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, NodeEndpoint
+from kafka_reassign_rpc.api.broker_policies import check_alter_config
+from kafka_reassign_rpc.api.ports import BROKERS, LONGEST_WAIT_MS, DefaultsChange, NodeEndpoint
 from kafka_reassign_rpc.api.registry import advertised
 from kafka_reassign_rpc.core.announced_versions import Versions
+from kafka_reassign_rpc.core.configs.broker_config_rules import judge_reconfiguration
+from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
@@ -355,6 +359,15 @@ class SimulatedBroker:
         if self._rack is not None:
             found["broker.rack"] = self._rack
         return found
+
+    async def accept_defaults(self, change: DefaultsChange) -> None:
+        """A broker answers for itself alone. One that would have a policy judge cannot do that here."""
+        await check_alter_config(self)
+        own = await self.configs.get(BROKERS, str(self.node_id))
+        try:
+            judge_reconfiguration(self.static_configs, change.before, own, change.after, LISTENER.lower())
+        except ConfigValueError as error:
+            raise InvalidRequest(str(error)) from None
 
     async def unknown_settings(self, names: Collection[str], timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
         return ()

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.api.ports import (
     AlterReassignments,
     ConfigChange,
     CreatedTopic,
+    DefaultsChange,
     ItemResult,
     LogDir,
     NewPartitions,
@@ -312,6 +313,8 @@ class ModelNode:
         self.mutation_quotas = MutationQuotas(self.quota_table, QuotaWindows())
         self.acls: Any = None
         self.brokers_authorizer: str | None = ""
+        self.asked_about: list[DefaultsChange] = []
+        self.brokers_refuse: KafkaError | None = None
         self.topic_configs: dict[str, Mapping[str, str]] = {}
         self.broker_configs: dict[str, Mapping[str, str]] = {}
         self.static_configs: dict[str, str] = {"broker.id": "1000"}
@@ -327,6 +330,12 @@ class ModelNode:
 
     async def unknown_settings(self, names: Collection[str], timeout_ms: int = 0) -> Collection[str]:
         return ()
+
+    async def accept_defaults(self, change: DefaultsChange) -> None:
+        self.asked_about.append(change)
+        await asyncio.sleep(0)
+        if self.brokers_refuse is not None:
+            raise self.brokers_refuse
 
     def announced_versions(self) -> Versions:
         return advertised(self.apis)

@@ -13,5 +13,6 @@ partition_counting  counts partitions without leader or in-sync replicas, for th
 As controller and as standby:
 
 broker_survey       asks brokers for their API versions and settings
+defaults_judge      asks all live brokers before cluster-wide broker configs are changed
 acl_keeper          keeps the authorizer's ACLs as they stand in ZooKeeper
 """

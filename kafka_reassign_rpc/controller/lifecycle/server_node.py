@@ -7,9 +7,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
-from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, AclPort, ConfigPort, NodeEndpoint, QuotaPort, RecordedEvents
+from kafka_reassign_rpc.api.ports import (
+    LONGEST_WAIT_MS,
+    AclPort,
+    ConfigPort,
+    DefaultsChange,
+    NodeEndpoint,
+    QuotaPort,
+    RecordedEvents,
+)
 from kafka_reassign_rpc.api.registry import SENT_TO_CONTROLLER, SENT_TO_SERVERS, advertised
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
+from kafka_reassign_rpc.controller.duties.defaults_judge import DefaultsJudge
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
@@ -27,6 +36,7 @@ class ServerNode:
 
     endpoints     where clients reach this server, by listener name
     survey        what the registered brokers have answered
+    judge         asks the brokers about cluster-wide configs
     registration  the registered servers
     acls          None: this server has no authorizer
     """
@@ -47,6 +57,7 @@ class ServerNode:
         static_configs: Mapping[str, str],
         recorder: EventRecorder,
         survey: BrokerSurvey,
+        judge: DefaultsJudge,
         registration: ServerRegistration,
         acls: AclPort | None = None,
     ) -> None:
@@ -63,6 +74,7 @@ class ServerNode:
         self._standby = standby
         self._endpoints = endpoints
         self._survey = survey
+        self._judge = judge
         self._registration = registration
         self._announced: tuple[tuple[int, bool], Versions] | None = None
 
@@ -85,6 +97,9 @@ class ServerNode:
 
     async def unknown_settings(self, names: Collection[str], timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
         return await self._survey.unknown(names, min(max(timeout_ms, 0), LONGEST_WAIT_MS) / 1000)
+
+    async def accept_defaults(self, change: DefaultsChange) -> None:
+        await self._judge.accept(change)
 
     def controller_id(self) -> int:
         return self.node_id if self.controller.is_active() else self._standby.controller_id()

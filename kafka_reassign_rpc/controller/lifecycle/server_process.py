@@ -15,6 +15,7 @@ from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
+from kafka_reassign_rpc.controller.duties.defaults_judge import DefaultsJudge
 from kafka_reassign_rpc.controller.lifecycle.cluster_lookup import cluster_id, look_for_cluster
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.served_acls import ServedAcls
@@ -245,6 +246,7 @@ class ControllerProcess:
             static_configs(config),
             self._recorder,
             self._survey,
+            DefaultsJudge(self._zk, config.links, f"configs-{config.server_id}"),
             registration,
             None if self._acls is None else ServedAcls(self._acls, self._record),
         )

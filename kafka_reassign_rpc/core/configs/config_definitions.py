@@ -90,6 +90,8 @@ _tables = _load()
 TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _tables.topic}
 BROKER_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _tables.broker}
 _OUR_NAMES = tuple(name for name in BROKER_CONFIGS if name.startswith(_OUR_PREFIXES))
+_DYNAMIC_PASSWORDS = tuple(d.name for d in _tables.broker if d.sensitive and (d.dynamic or d.listener_only))
+_CLUSTER_LEVEL_LISTENER_CONFIGS = {"max.connections", "max.connection.creation.rate", "num.network.threads"}
 _MILLISECONDS = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
 _MILLISECONDS |= {"log.roll.hours": 3_600_000, "log.roll.jitter.hours": 3_600_000}
 
@@ -255,7 +257,7 @@ def validate_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> 
     Names that Kafka does not know are allowed: plug-ins bring their own.
     """
     _refuse(
-        (name for name in configs if name in BROKER_CONFIGS and _is_read_only(name)),
+        (name for name in configs if name in BROKER_CONFIGS and is_read_only(name)),
         "Cannot update these configs dynamically",
     )
     _refuse(
@@ -268,7 +270,7 @@ def validate_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> 
             parse(definition, text)
     if not per_broker:
         _refuse(
-            (name for name in configs if _is_per_broker(name)),
+            (name for name in configs if is_per_broker(name)),
             "Cannot update these configs at default cluster level, broker id must be specified",
         )
 
@@ -285,7 +287,8 @@ def refuse_mistyped(names: Iterable[str]) -> None:
             raise ConfigValueError(f"Unknown config {shortened(name, LONGEST_GUESSED)}: {known}")
 
 
-def _is_read_only(name: str) -> bool:
+def is_read_only(name: str) -> bool:
+    """Whether a running broker does not take new values of this config of KafkaConfig."""
     definition = BROKER_CONFIGS[name]
     return not definition.dynamic and not is_throttle(name)
 
@@ -299,9 +302,35 @@ def is_throttle(name: str) -> bool:
     }
 
 
-def _is_per_broker(name: str) -> bool:
+def is_per_broker(name: str) -> bool:
+    """Whether it may not be set for the whole cluster."""
     definition = BROKER_CONFIGS.get(name)
-    return definition.per_broker if definition is not None else _LISTENER.fullmatch(name) is not None
+    if definition is not None:
+        return definition.per_broker
+    match = _LISTENER.fullmatch(name)
+    return match is not None and match[1] not in _CLUSTER_LEVEL_LISTENER_CONFIGS
+
+
+def is_password(name: str) -> bool:
+    """Whether Kafka takes the value for a password that is stored encrypted (DynamicBrokerConfig.isPasswordConfig)."""
+    return name.endswith(_DYNAMIC_PASSWORDS)
+
+
+def is_ours(name: str) -> bool:
+    """Whether it is a dynamic config of this server that brokers do not know."""
+    return name in _OUR_NAMES
+
+
+def ignored_default(name: str, value: str) -> str | None:
+    """Why brokers leave this out where it stands among the cluster-wide configs; None where they apply it
+    (DynamicBrokerConfig.fromPersistentProps)."""
+    if is_password(name):
+        return "Password config can be defined only at broker level"
+    try:
+        validate_broker_configs({name: value}, per_broker=False)
+    except ConfigValueError as error:
+        return str(error)
+    return None
 
 
 def _refuse(names: Iterable[str], reason: str) -> None:

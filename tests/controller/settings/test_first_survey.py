@@ -32,10 +32,11 @@ async def create(
     return code, message
 
 
-async def change(here: Cluster, client: RpcClient | None = None) -> tuple[int, str | None]:
+async def change(here: Cluster, client: RpcClient | None = None, node: int = 1000) -> tuple[int, str | None]:
+    """Of the server's own configs: those of all brokers are judged by the brokers themselves."""
     cls = IncrementalAlterConfigsRequest
     one = cls.AlterConfigsResource.AlterableConfig(name="log.retention.ms", config_operation=0, value="1000")
-    resource = cls.AlterConfigsResource(resource_type=4, resource_name="", configs=[one])
+    resource = cls.AlterConfigsResource(resource_type=4, resource_name=str(node), configs=[one])
     request = cls(resources=[resource], validate_only=False)
     (result,) = (await (here.ask(request, 1) if client is None else client.call(cls, request, 1))).responses
     return result.error_code, result.error_message
@@ -130,7 +131,7 @@ async def test_sv_10_brokers_that_refuse_to_tell_their_settings_are_named_and_wh
             here.refuses_by_policy, here.broker_settings = False, GIVEN
             await here.start_server(1001)
             assert await create(here) == (0, None)
-            assert await change(here) == (0, None)
+            assert await change(here, node=1001) == (0, None)
     told = [one for one in caplog.messages if one.startswith("broker 1 does not tell its settings")]
     assert len(told) == 2, "once for each server, not at each try"
     for text in ("error 31, denied", "DESCRIBE_CONFIGS", "default.replication.factor", CREATE_TOPIC_POLICY):

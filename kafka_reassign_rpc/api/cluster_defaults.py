@@ -1,0 +1,90 @@
+"""Changes of the cluster-wide broker configs (BROKER ""): every live broker has to accept them.
+
+What a change says for itself is judged here, from Kafka's table. The rest only brokers know: the classes that they can
+load, their threads, their own configs. The node asks them, and only what all accept is written: see
+docs/decisions/0007-brokers-judge-their-defaults.md. Configs that the request does not name are not judged here.
+"""
+
+from collections.abc import Collection, Mapping
+
+from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, ConfigChange, DefaultsChange, Node
+from kafka_reassign_rpc.core.configs.config_definitions import (
+    ConfigValueError,
+    ignored_default,
+    is_ours,
+    is_password,
+    refuse_mistyped,
+    validate_broker_configs,
+)
+from kafka_reassign_rpc.core.kafka_errors import InvalidConfig, InvalidRequest, RequestTimedOut
+
+RACES = 5
+"""How often brokers are asked again after somebody else has changed the configs meanwhile."""
+MOST_CHARACTERS = 1 << 20
+"""Of all names and values together: ZooKeeper's jute.maxbuffer, beyond which no znode has them."""
+
+
+class _Changed(Exception):
+    """The configs are not those that brokers were asked about."""
+
+
+async def alter_cluster_defaults(
+    node: Node, change: ConfigChange, named: Collection[str], *, validate_only: bool
+) -> None:
+    """Changes the cluster-wide configs; with `validate_only` only checks the change. Raises KafkaError.
+
+    named   the configs that the request names
+    """
+    for _ in range(RACES):
+        standing = dict(await node.configs.get(BROKERS, CLUSTER_DEFAULT))
+        wanted, asked = wanted_defaults(standing, change, named)
+        if not all(map(is_ours, named)):
+            await node.accept_defaults(asked)
+        if validate_only:
+            return
+        _refuse_passwords(asked.after)
+        try:
+            await node.configs.alter(BROKERS, CLUSTER_DEFAULT, _instead_of(standing, wanted))
+        except _Changed:
+            continue
+        return
+    raise RequestTimedOut("Nothing is changed: others change the same configs all the time. Try again.")
+
+
+def wanted_defaults(
+    standing: Mapping[str, str], change: ConfigChange, named: Collection[str]
+) -> tuple[Mapping[str, str], DefaultsChange]:
+    """What would stand in ZooKeeper after the change, and what brokers would see of it. Pure; raises KafkaError.
+
+    Brokers leave out what they cannot use. So it is judged where the request names it, and stays as it is elsewhere.
+    """
+    ignored = {name for name, value in standing.items() if ignored_default(name, value) is not None}
+    wanted = dict(change({name: value for name, value in standing.items() if name not in ignored.intersection(named)}))
+    before = {name: value for name, value in standing.items() if name not in ignored}
+    after = {name: value for name, value in wanted.items() if name in named or name not in ignored}
+    if sum(len(name) + len(value) for name, value in wanted.items()) > MOST_CHARACTERS:
+        raise InvalidRequest(f"All cluster-wide configs together have at most {MOST_CHARACTERS} characters.")
+    try:
+        validate_broker_configs(after, per_broker=False)
+        refuse_mistyped(wanted.keys() - standing.keys())
+    except ConfigValueError as error:
+        raise InvalidRequest(str(error)) from None
+    return wanted, DefaultsChange(before, after)
+
+
+def _instead_of(standing: Mapping[str, str], wanted: Mapping[str, str]) -> ConfigChange:
+    def change(current: Mapping[str, str]) -> Mapping[str, str]:
+        if dict(current) != standing:
+            raise _Changed
+        return wanted
+
+    return change
+
+
+def _refuse_passwords(configs: Mapping[str, str]) -> None:
+    """DynamicBrokerConfig.toPersistentProps: Kafka finds this when it writes, and not with validateOnly."""
+    if any(map(is_password, configs)):
+        raise InvalidConfig(
+            "Invalid config value for resource ConfigResource(type=BROKER, name=''): Password config can be defined"
+            " only at broker level"
+        )

@@ -1,0 +1,137 @@
+"""Asks every live broker whether it accepts cluster-wide configs, before they are written.
+
+The registered brokers are read from ZooKeeper for each question, and once more after all have answered: one that has
+registered meanwhile is asked as well. See docs/decisions/0007-brokers-judge-their-defaults.md.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from kafka_reassign_rpc.api.ports import DefaultsChange
+from kafka_reassign_rpc.controller.loading.load_cluster import read_brokers
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
+from kafka_reassign_rpc.controller_channel.judge_defaults import Refusal, judge
+from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, RequestTimedOut, of_code
+from kafka_reassign_rpc.core.state.cluster import Broker
+from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+
+AT_ONCE = 50
+"""Brokers that are asked at the same time."""
+ANSWER_S = 10.0
+"""How long a broker may take."""
+WHOLE_S = 25.0
+"""How long all may take together, and those of the questions before: less than Kafka's request.timeout.ms."""
+LOOKS = 5
+SHOWN = 5
+
+
+class Verdict(NamedTuple):
+    """What became of the question to a broker. `silence`: why it has not answered; empty: it has."""
+
+    broker: int
+    refusal: Refusal | None = None
+    silence: str = ""
+
+
+class DefaultsJudge:
+    """One question at a time."""
+
+    def __init__(self, zk: ZooKeeper, links: BrokerLinks, client_id: str) -> None:
+        self._zk = zk
+        self._links = links
+        self._client_id = client_id
+        self._turn = asyncio.Lock()
+
+    async def accept(self, change: DefaultsChange) -> None:
+        """Returns if all live brokers accept the change. Raises KafkaError."""
+        try:
+            async with asyncio.timeout(WHOLE_S), self._turn:
+                await self._accept(change)
+        except TimeoutError:
+            raise RequestTimedOut(
+                f"Nothing is changed: the brokers have not all answered within {WHOLE_S:g} s. Try again."
+            ) from None
+        except ZkError as error:
+            raise BrokerNotAvailable(f"ZooKeeper cannot be asked: {error}") from error
+
+    async def _accept(self, change: DefaultsChange) -> None:
+        asked: dict[int, Broker] = {}
+        for _ in range(LOOKS):
+            live = await self._live()
+            if not live:
+                raise RequestTimedOut(
+                    "Nothing is changed: no broker is live, and only brokers know whether they can work with these"
+                    " configs. Try again when one is."
+                )
+            new = [broker for id_, broker in live.items() if asked.get(id_) != broker]
+            if not new:
+                return
+            decide(await self._ask_all(new, change))
+            asked.update({broker.id: broker for broker in new})
+        raise RequestTimedOut("Nothing is changed: brokers come and go all the time. Try again.")
+
+    async def _live(self) -> Mapping[int, Broker]:
+        """The registered brokers. Raises RequestTimedOut where one of them cannot be understood."""
+        brokers = await read_brokers(self._zk)
+        registered = await self._zk.children(znode_paths.BROKER_IDS)
+        unknown = [name for name in registered if name not in {str(id_) for id_ in brokers}]
+        if unknown:
+            raise RequestTimedOut(
+                f"Nothing is changed: broker {', '.join(sorted(unknown)[:SHOWN])} has only just registered, or its"
+                f" registration in {znode_paths.BROKER_IDS} makes no sense, so that it cannot be asked. Try again."
+            )
+        return brokers
+
+    async def _ask_all(self, brokers: Sequence[Broker], change: DefaultsChange) -> list[Verdict]:
+        room = asyncio.Semaphore(AT_ONCE)
+
+        async def limited(broker: Broker) -> Verdict:
+            async with room:
+                return await self._ask(broker, change)
+
+        return list(await asyncio.gather(*(limited(broker) for broker in sorted(brokers, key=lambda one: one.id))))
+
+    async def _ask(self, broker: Broker, change: DefaultsChange) -> Verdict:
+        client: RpcClient | None = None
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                client = await self._links.open(broker, self._client_id, ANSWER_S)
+                return Verdict(broker.id, await judge(client, broker.id, change))
+        except TimeoutError:
+            return Verdict(broker.id, silence=f"no answer within {ANSWER_S:g} s")
+        except (OSError, EOFError, ProtocolError) as error:
+            return Verdict(broker.id, silence=str(error) or type(error).__name__)
+        finally:
+            if client is not None:
+                client.close()
+
+
+def decide(verdicts: Sequence[Verdict]) -> None:
+    """Raises the error of the first broker that refuses, else RequestTimedOut if one has not answered. Pure."""
+    refusing = [(one.broker, one.refusal) for one in verdicts if one.refusal is not None]
+    if refusing:
+        raise _answer(*refusing[0], alone=len(refusing) < len(verdicts))
+    silent = [f"broker {one.broker} ({one.silence})" for one in verdicts if one.silence]
+    if silent:
+        raise RequestTimedOut(
+            "Nothing is changed: it is not known whether every live broker accepts it. No answer came from"
+            f" {', '.join(silent[:SHOWN])}. Try again when they answer, or when they are gone."
+        )
+
+
+def _answer(broker: int, refusal: Refusal, *, alone: bool) -> KafkaError:
+    """The broker's own code and message, with its id where not all refuse, and with what stands in the way already."""
+    text = f"Broker {broker}: {refusal.error}" if alone else str(refusal.error)
+    if refusal.standing:
+        named = ", ".join(list(refusal.culprits)[:SHOWN])
+        blamed = f"delete or correct {named}" if named else "delete or correct what does not fit together there"
+        text = (
+            f"{text}. Broker {broker} refuses every change of the cluster-wide configs, since it cannot apply what"
+            f" stands already: {blamed} first (kafka-configs --entity-type brokers --entity-default)"
+        )
+    return of_code(refusal.error.code, text)

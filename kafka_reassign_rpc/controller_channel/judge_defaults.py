@@ -1,0 +1,113 @@
+"""Asks a broker what it says to cluster-wide configs: IncrementalAlterConfigs with validateOnly, which changes nothing.
+
+A broker judges all cluster-wide configs together, as they would be after the change, with what it was started with, its
+own configs, its present threads and its class path. What it accepts and cannot live with all the same is found in its
+answers to DescribeConfigs (`core.configs.broker_config_rules.later_trouble`).
+"""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.api.ports import DefaultsChange
+from kafka_reassign_rpc.controller_channel.broker_client import ConfigEntry, RpcClient, broker_configs
+from kafka_reassign_rpc.core.configs.broker_config_rules import COUNT_LATER, later_trouble
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, InvalidRequest, KafkaError, of_code
+from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest
+
+_BROKER, _SET, _DELETE = 4, 0, 1
+_OWN, _STATIC, _BUILT_IN = 2, 4, 5
+"""Kafka's DescribeConfigsResponse.ConfigSource: a broker's own dynamic configs, its static ones, its defaults."""
+MOST_TRIED = 30
+"""Configs of which one is sought that a broker cannot apply."""
+
+
+class NoAnswer(ConnectionError):
+    """A broker has answered without a verdict."""
+
+
+class Refusal(NamedTuple):
+    """Why a broker refuses.
+
+    standing   it refuses what stands already, too
+    culprits   configs without which it takes the rest, as far as one alone is to blame
+    """
+
+    error: KafkaError
+    standing: bool = False
+    culprits: Collection[str] = ()
+
+
+async def judge(client: RpcClient, broker: int, change: DefaultsChange) -> Refusal | None:
+    """What the broker says to the change; None: it accepts it, and would start with it.
+
+    Raises ConfigsRefused, NoAnswer, and what `RpcClient.call` raises.
+    """
+    error = await _validated(client, change.steps)
+    if error is None:
+        return await _later(client, broker, change)
+    if isinstance(error, ClusterAuthorizationFailed):
+        return Refusal(
+            ClusterAuthorizationFailed(
+                f"Broker {broker} does not tell this server whether it accepts the change: give the principal of this"
+                " server's login ALTER_CONFIGS on the cluster there (kafka-acls.sh --cluster --operation AlterConfigs),"
+                " or name it in super.users. Your own rights suffice."
+            )
+        )
+    if not change.steps or await _validated(client, {}) is None:
+        return Refusal(error)
+    return Refusal(error, standing=True, culprits=await _culprits(client, change.before))
+
+
+async def judge_standing(client: RpcClient, broker: int, standing: Mapping[str, str]) -> Refusal | None:
+    """What the broker says to what stands, as far as it does not leave it out; None: it lives with it.
+
+    Raises as `judge`.
+    """
+    error = await _validated(client, {})
+    if error is None:
+        return await _later(client, broker, DefaultsChange({}, standing), tried=standing)
+    if isinstance(error, ClusterAuthorizationFailed):
+        raise NoAnswer("it gives this principal no ALTER_CONFIGS on the cluster")
+    return Refusal(error, standing=True, culprits=await _culprits(client, standing))
+
+
+async def _culprits(client: RpcClient, standing: Mapping[str, str]) -> list[str]:
+    return [name for name in sorted(standing)[:MOST_TRIED] if await _validated(client, {name: None}) is None]
+
+
+async def _validated(client: RpcClient, steps: Mapping[str, str | None]) -> KafkaError | None:
+    version = await client.version(IncrementalAlterConfigsRequest)
+    resource = IncrementalAlterConfigsRequest.AlterConfigsResource
+    configs = [
+        resource.AlterableConfig(
+            version=version, name=name, config_operation=_DELETE if value is None else _SET, value=value
+        )
+        for name, value in steps.items()
+    ]
+    asked = resource(version=version, resource_type=_BROKER, resource_name="", configs=configs)
+    request = IncrementalAlterConfigsRequest(version=version, resources=[asked], validate_only=True)
+    results = (await client.call(IncrementalAlterConfigsRequest, request, version)).responses
+    if len(results) != 1:
+        raise NoAnswer(f"{len(results)} results for one resource")
+    code = results[0].error_code
+    return None if code == 0 else of_code(code, results[0].error_message)
+
+
+async def _later(
+    client: RpcClient, broker: int, change: DefaultsChange, tried: Mapping[str, str] | None = None
+) -> Refusal | None:
+    if not change.steps.keys() & set(COUNT_LATER):
+        return None
+    told = await broker_configs(client, broker, COUNT_LATER)
+    current = {entry.name: entry.value for entry in told if entry.value is not None} | dict(tried or {})
+    new = {entry.name: value for entry in told if (value := _value(entry, change.after)) is not None}
+    trouble = later_trouble(current, new)
+    return None if trouble is None else Refusal(InvalidRequest(f"Broker {broker} would accept this, but {trouble}."))
+
+
+def _value(entry: ConfigEntry, defaults: Mapping[str, str]) -> str | None:
+    """The value of a broker's config with these cluster-wide ones."""
+    found = {synonym.source: synonym.value for synonym in entry.synonyms or () if synonym.name == entry.name}
+    if _OWN in found:
+        return found[_OWN]
+    return defaults.get(entry.name, found.get(_STATIC, found.get(_BUILT_IN)))

@@ -1,0 +1,269 @@
+"""What a Kafka 3.9 broker says to new cluster-wide dynamic configs, as far as its configuration decides. Pure.
+
+`judge_reconfiguration` is DynamicBrokerConfig.validate: the requirements of KafkaConfig, then `validateReconfiguration`
+of each part of the broker whose configs change. Simulated brokers answer so; stock ones are asked.
+
+`later_trouble` is what stock brokers accept and cannot live with: what they find out when they apply it, or when they
+start the next time.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+
+from kafka_reassign_rpc.core.configs.config_definitions import (
+    BROKER_CONFIGS,
+    TOPIC_CONFIGS,
+    ConfigValueError,
+    Value,
+    broker_synonyms,
+    ignored_default,
+    parse,
+    validate_broker_configs,
+)
+
+Props = Mapping[str, str]
+
+MIN_LAG, MAX_LAG = "log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"
+CLEANER_THREADS, DEDUPE_BYTES = "log.cleaner.threads", "log.cleaner.dedupe.buffer.size"
+LOAD_FACTOR, CLEANS = "log.cleaner.io.buffer.load.factor", "log.cleaner.enable"
+REPORTERS = "metric.reporters"
+COUNT_LATER = (MIN_LAG, MAX_LAG, CLEANER_THREADS, DEDUPE_BYTES, LOAD_FACTOR, CLEANS, REPORTERS)
+"""The configs that `later_trouble` looks at."""
+OVERRIDES = "max.connections.per.ip.overrides"
+
+_OF_LOGS = {d.synonym for d in TOPIC_CONFIGS.values() if d.synonym} - {"log.message.format.version"}
+_OF_CLEANER = {
+    CLEANER_THREADS,
+    DEDUPE_BYTES,
+    LOAD_FACTOR,
+    "log.cleaner.io.buffer.size",
+    "message.max.bytes",
+    "log.cleaner.io.max.bytes.per.second",
+    "log.cleaner.backoff.ms",
+}
+_THREADS = ("num.io.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir", "background.threads")
+_OF_LISTENERS = ("max.connections", "max.connection.creation.rate")
+JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
+_REPORTERS = {JMX_REPORTER, "org.apache.kafka.tools.PushHttpMetricsReporter"}
+"""The reporters that a broker without plug-ins has on its class path."""
+_MAP_ENTRY = 24
+"""Bytes of SkimpyOffsetMap for each key: an MD5 and an offset."""
+_MB = 1024 * 1024
+_AS_WHOLE = -2
+"""A local retention that is the whole one."""
+_HOST = re.compile(r"[0-9a-zA-Z\-%._:]*")
+_INT = re.compile(r"[+-]?[0-9]{1,20}")
+
+
+def in_force(static: Props, defaults: Props, own: Props) -> dict[str, str]:
+    """A broker's configuration from its layers, each of which hides what the one before has under any synonym
+    (DynamicBrokerConfig.overrideProps)."""
+    found = dict(static)
+    for layer in (defaults, own):
+        for name, value in layer.items():
+            synonyms = broker_synonyms(name) if name in BROKER_CONFIGS else (name,)
+            for synonym in synonyms:
+                found.pop(synonym, None)
+            found[name] = value
+    return found
+
+
+def applied(defaults: Props) -> dict[str, str]:
+    """What a broker takes of what stands among the cluster-wide configs."""
+    return {name: value for name, value in defaults.items() if ignored_default(name, value) is None}
+
+
+def judge_reconfiguration(static: Props, standing: Props, own: Props, wanted: Props, listener: str) -> None:
+    """What a broker says to `wanted` in place of the cluster-wide configs `standing`. Raises ConfigValueError.
+
+    static, own   what the broker was started with, and its own dynamic configs
+    listener      the name of its listener, in lower case
+    """
+    validate_broker_configs(wanted, per_broker=False)
+    new = in_force(static, wanted, own)
+    _require_kafka_config(new)
+    current = in_force(static, standing, own)
+    try:
+        _require_kafka_config(current)
+        _judge_parts(in_force(static, {}, own), current, listener, keeps_threads=False)
+    except ConfigValueError:  # the broker has not been able to apply what stands
+        current = in_force(static, {}, own)
+    _judge_parts(current, new, listener)
+
+
+def _require_kafka_config(props: Props) -> None:
+    """What a new KafkaConfig requires of those configs that can be changed for the whole cluster."""
+    overrides = connection_overrides(props.get(OVERRIDES, ""))
+    _require(_milliseconds(props, "log.roll.ms") >= 1, "log.roll.ms must be greater than or equal to 1")
+    _require(_milliseconds(props, "log.roll.jitter.ms") >= 0, "log.roll.jitter.ms must be greater than or equal to 0")
+    _require(
+        _milliseconds(props, "log.retention.ms") != 0,
+        "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
+    )
+    threads = _whole(props, CLEANER_THREADS)
+    if threads == 0:
+        raise ConfigValueError("/ by zero")
+    _require(
+        _divided(_whole(props, DEDUPE_BYTES), threads) > _MB,
+        "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
+    )
+    _require(
+        _whole(props, "max.connections.per.ip") != 0 or bool(overrides),
+        "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
+    )
+    wrong = [host for host in overrides if not _HOST.fullmatch(host)]
+    if wrong:
+        raise ConfigValueError(f"{OVERRIDES} contains invalid addresses : {','.join(wrong)}")
+
+
+def _judge_parts(current: Props, new: Props, listener: str, *, keeps_threads: bool = True) -> None:
+    """`validateReconfiguration` of each part of the broker. `keeps_threads`: compare numbers of threads."""
+    changed = {name for name in current.keys() | new.keys() if current.get(name) != new.get(name)}
+    prefix = f"listener.name.{listener}."
+    if REPORTERS in changed:
+        for one in _list(new, REPORTERS):
+            _part(one in _REPORTERS, f"Validation of dynamic config update of Set({REPORTERS}) failed with class class"
+                  " kafka.server.DynamicMetricsReporters")  # fmt: skip
+    if changed & {*_OF_LISTENERS, *(prefix + name for name in _OF_LISTENERS)}:
+        for name in _OF_LISTENERS:
+            allowed = _of_listener(new, prefix, name)
+            _part(allowed > 0, f"Invalid {name} {allowed}")
+    network = "num.network.threads"
+    if keeps_threads and changed & {network, prefix + network}:
+        _may_become(network, _of_listener(current, prefix, network), _of_listener(new, prefix, network))
+    if keeps_threads and changed & set(_THREADS):
+        for name in _THREADS:
+            _may_become(name, _whole(current, name), _whole(new, name))
+    if changed & _OF_CLEANER and _text(new, CLEANS).lower() == "true":
+        now, threads = _whole(current, CLEANER_THREADS), _whole(new, CLEANER_THREADS)
+        _part(threads >= 1, "Log cleaner threads should be at least 1")
+        if keeps_threads:
+            cannot = "Log cleaner threads cannot be"
+            _part(threads >= now // 2, f"{cannot} reduced to less than half the current value {now}")
+            _part(threads <= now * 2, f"{cannot} increased to more than double the current value {now}")
+    if changed & _OF_LOGS:
+        retention = _milliseconds(new, "log.retention.ms")
+        _keeps_locally(new, "log.local.retention.ms", "log.retention.ms", -1 if retention < 0 else retention)
+        bytes_kept = _whole(new, "log.retention.bytes")
+        _keeps_locally(new, "log.local.retention.bytes", "log.retention.bytes", bytes_kept)
+
+
+def later_trouble(current: Props, new: Props) -> str | None:
+    """Why a broker does not start with the configuration `new`, or loses its log cleaners, although it accepts it; None
+    where it can live with it.
+
+    LogConfig.validateBrokerLogConfigValues at the start, the constructor of LogCleaner's Cleaner, and
+    DynamicMetricsReporters: a class that can be loaded may still refuse to be configured, and nobody knows before.
+    """
+    shortest, longest = _whole(new, MIN_LAG), _whole(new, MAX_LAG)
+    if shortest > longest:
+        return f"{MIN_LAG} ({shortest}) > {MAX_LAG} ({longest}): it would not start again"
+    threads = _whole(new, CLEANER_THREADS)
+    if threads > 0 and _text(new, CLEANS).lower() == "true":
+        slots = min(_divided(_whole(new, DEDUPE_BYTES), threads), 2**31 - 1) // _MAP_ENTRY
+        factor = _number(new, LOAD_FACTOR)
+        if math.isnan(factor) or slots * factor <= 1:
+            return f"{LOAD_FACTOR}={_text(new, LOAD_FACTOR)} has no room for a single key: its log cleaners would end"
+    untried = [one for one in _list(new, REPORTERS) if one not in {JMX_REPORTER, *_list(current, REPORTERS)}]
+    if untried:
+        return (
+            f"{REPORTERS} {', '.join(untried)}: it does not have it yet, and would not start again if the class cannot"
+            " be configured there. Set it for one broker first (--entity-name), at that broker"
+        )
+    return None
+
+
+def connection_overrides(text: str) -> dict[str, int]:
+    """The hosts of max.connections.per.ip.overrides (KafkaConfig.getMap, Csv.parseCsvMap). Raises ConfigValueError."""
+    found = {}
+    for pair in re.split(r"\s*,\s*", text.strip()) if text.strip() else ():
+        host, colon, count = pair.rpartition(":")
+        if not colon:
+            raise ConfigValueError(f"Error parsing configuration property '{OVERRIDES}': begin 0, end -1, length"
+                                   f" {len(pair)}")  # fmt: skip
+        count = count.strip()
+        if not _INT.fullmatch(count) or not -(2**31) <= int(count) < 2**31:
+            raise ConfigValueError(f'For input string: "{count}"')
+        found[host.strip()] = int(count)
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------- values
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise ConfigValueError(f"requirement failed: {what}")
+
+
+def _part(holds: bool, why: str) -> None:
+    """Kafka makes the error of a part the value of a config that is called "Invalid dynamic configuration"."""
+    if not holds:
+        error = f"org.apache.kafka.common.config.ConfigException: {why}"
+        raise ConfigValueError(f"Invalid value {error} for configuration Invalid dynamic configuration")
+
+
+def _may_become(name: str, now: int, wanted: int) -> None:
+    """Numbers of threads may at most double and at most halve (DynamicThreadPool)."""
+    if wanted == now:
+        return
+    failed = f"Dynamic thread count update validation failed for {name}={wanted}, value should"
+    _part(wanted > 0, f"{failed} be at least 1")
+    _part(wanted >= now // 2, f"{failed} be at least half the current value {now}")
+    _part(wanted <= now * 2, f"{failed} not be greater than double the current value {now}")
+
+
+def _keeps_locally(props: Props, name: str, whole: str, kept: int) -> None:
+    """What stays on the broker's disks is at most what is kept altogether (DynamicLogConfig)."""
+    local = _whole(props, name)
+    if kept < 0 or local == _AS_WHOLE:
+        return
+    wrong = f"Invalid value {local} for configuration {name}: Value must not be"
+    _part(local != -1, f"{wrong} -1 as {whole} value is set as {kept}.")
+    _part(local <= kept, f"{wrong} more than {whole} property value: {kept}")
+
+
+def _value(props: Props, name: str) -> Value | None:
+    definition = BROKER_CONFIGS[name]
+    text = props.get(name, definition.default)
+    return None if text is None else parse(definition, text)
+
+
+def _text(props: Props, name: str) -> str:
+    return str(props.get(name, BROKER_CONFIGS[name].default) or "").strip()
+
+
+def _list(props: Props, name: str) -> list[str]:
+    value = _value(props, name)
+    return value if isinstance(value, list) else []
+
+
+def _number(props: Props, name: str) -> float:
+    value = _value(props, name)
+    return value if isinstance(value, int | float) else math.nan
+
+
+def _whole(props: Props, name: str) -> int:
+    value = _value(props, name)
+    return value if isinstance(value, int) else 0
+
+
+def _milliseconds(props: Props, name: str) -> int:
+    """The value of a config, or of its synonyms in other units."""
+    scale = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
+    for synonym in broker_synonyms(name):
+        value = _value(props, synonym)
+        if isinstance(value, int):
+            return value * scale[synonym.rpartition(".")[2]]
+    return 0
+
+
+def _of_listener(props: Props, prefix: str, name: str) -> int:
+    own = props.get(prefix + name)
+    return _whole(props if own is None else {name: own}, name)
+
+
+def _divided(one: int, other: int) -> int:
+    """As Java divides: towards zero."""
+    return int(one / other) if abs(one) < 2**52 else (abs(one) // abs(other)) * (1 if (one < 0) == (other < 0) else -1)

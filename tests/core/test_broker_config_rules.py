@@ -1,0 +1,92 @@
+"""What a broker says to cluster-wide configs. `tests/stock_brokers/test_cluster_defaults.py` asks stock ones."""
+
+import pytest
+
+from kafka_reassign_rpc.core.configs.broker_config_rules import (
+    MAX_LAG,
+    MIN_LAG,
+    in_force,
+    judge_reconfiguration,
+    later_trouble,
+)
+from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
+
+PART = (
+    "Invalid value org.apache.kafka.common.config.ConfigException: {} for configuration Invalid dynamic configuration"
+)
+THREADS = "Dynamic thread count update validation failed for"
+REFUSED: dict[str, dict[str, str]] = {
+    "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1": {
+        "log.retention.ms": "0"
+    },
+    "requirement failed: log.roll.ms must be greater than or equal to 1": {"log.roll.ms": "0"},
+    "requirement failed: log.roll.jitter.ms must be greater than or equal to 0": {"log.roll.jitter.ms": "-1"},
+    "requirement failed: max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is"
+    " set.": {"max.connections.per.ip": "0"},
+    "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.": {
+        "log.cleaner.dedupe.buffer.size": "1048576"
+    },
+    "/ by zero": {"log.cleaner.threads": "0"},
+    PART.format("Invalid max.connections 0"): {"max.connections": "0"},
+    PART.format(f"{THREADS} num.io.threads=1000, value should not be greater than double the current value 8"): {
+        "num.io.threads": "1000"
+    },
+    PART.format(f"{THREADS} num.network.threads=7, value should not be greater than double the current value 3"): {
+        "num.network.threads": "7"
+    },
+    PART.format(f"{THREADS} num.replica.fetchers=0, value should be at least 1"): {"num.replica.fetchers": "0"},
+    PART.format("Log cleaner threads cannot be increased to more than double the current value 1"): {
+        "log.cleaner.threads": "3"
+    },
+    PART.format(
+        "Invalid value 6 for configuration log.local.retention.bytes: Value must not be more than log.retention.bytes"
+        " property value: 5"
+    ): {"log.retention.bytes": "5", "log.local.retention.bytes": "6"},
+    PART.format(
+        "Invalid value -1 for configuration log.local.retention.ms: Value must not be -1 as log.retention.ms value is"
+        " set as 604800000."
+    ): {"log.local.retention.ms": "-1"},
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), REFUSED.items())
+def test_hm_1_a_simulated_broker_refuses_in_the_words_of_a_stock_one(text: str, wanted: dict[str, str]) -> None:
+    with pytest.raises(ConfigValueError) as refused:
+        judge_reconfiguration({}, {}, {}, wanted, "plaintext")
+    assert str(refused.value) == text
+
+
+def test_hm_1_a_broker_that_cannot_apply_what_stands_refuses_every_change_but_the_one_that_cures() -> None:
+    standing = {"log.local.retention.ms": "999999999999", "log.segment.bytes": "2000"}
+    with pytest.raises(ConfigValueError):
+        judge_reconfiguration({}, standing, {}, {**standing, "log.flush.interval.ms": "5"}, "plaintext")
+    judge_reconfiguration({}, standing, {}, {"log.segment.bytes": "2000"}, "plaintext")
+
+
+def test_hm_1_threads_are_compared_with_those_that_run_now() -> None:
+    judge_reconfiguration({"num.io.threads": "2"}, {"num.io.threads": "4"}, {}, {"num.io.threads": "8"}, "plaintext")
+    with pytest.raises(ConfigValueError):
+        judge_reconfiguration({"num.io.threads": "2"}, {}, {}, {"num.io.threads": "8"}, "plaintext")
+    judge_reconfiguration({}, {}, {"num.io.threads": "8"}, {"num.io.threads": "1000"}, "plaintext")
+
+
+@pytest.mark.parametrize(
+    ("new", "says"),
+    [
+        ({MIN_LAG: "10", MAX_LAG: "5"}, "would not start again"),
+        ({"log.cleaner.io.buffer.load.factor": "0"}, "its log cleaners would end"),
+        ({"log.cleaner.io.buffer.load.factor": "NaN"}, "its log cleaners would end"),
+        ({"metric.reporters": "org.apache.kafka.tools.PushHttpMetricsReporter"}, "would not start again"),
+        ({"log.cleaner.io.buffer.load.factor": "0", "log.cleaner.enable": "false"}, None),
+        ({"metric.reporters": "org.apache.kafka.common.metrics.JmxReporter"}, None),
+        ({"metric.reporters": "mine.Reporter"}, None),
+        ({}, None),
+    ],
+)
+def test_hm_1_what_a_broker_accepts_and_cannot_live_with_is_known(new: dict[str, str], says: str | None) -> None:
+    found = later_trouble({"metric.reporters": "mine.Reporter"}, new)
+    assert (found is None) if says is None else says in str(found)
+
+
+def test_hm_1_a_later_layer_hides_what_the_ones_before_have_under_another_unit() -> None:
+    assert in_force({"log.retention.ms": "1"}, {"log.retention.hours": "2"}, {}) == {"log.retention.hours": "2"}
