@@ -1,9 +1,10 @@
 """`--kafka-config FILE`: what a broker's server.properties says that concerns this server as well."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from kafka_reassign_rpc.cli.security_names import listeners_of, mechanisms_of
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.config_providers import is_of_providers, resolved
@@ -21,10 +22,20 @@ JAVA_ALONE = (
 
 
 class KafkaConfig(NamedTuple):
-    """The settings that are taken from the file, by name, and the names of all others."""
+    """What a server.properties says.
 
-    taken: Mapping[str, str]
-    left: tuple[str, ...]
+    taken        the settings that are taken from it, by name
+    left         the names of all others
+    listeners    the names of the broker's listeners, in small letters
+    mechanisms   those that the broker enables, in small letters
+    is_whole     whether it says which listeners the broker has
+    """
+
+    taken: Mapping[str, str] = {}
+    left: tuple[str, ...] = ()
+    listeners: Collection[str] = ()
+    mechanisms: Collection[str] = ()
+    is_whole: bool = False
 
 
 def read_kafka_config(path: str, wanted: Iterable[str], of_listeners: Iterable[str]) -> KafkaConfig:
@@ -44,7 +55,9 @@ def read_kafka_config(path: str, wanted: Iterable[str], of_listeners: Iterable[s
     taken = {name: value for name, value in found.items() if name in names or is_of_listener(name, below)}
     left = tuple(name for name in found if name not in taken and not is_of_providers(name))
     try:
-        return KafkaConfig(resolved(taken, found), left)
+        return KafkaConfig(
+            resolved(taken, found), left, listeners_of(found), mechanisms_of(found), "listeners" in found
+        )
     except BadSetting as error:
         raise UsageError(f"--kafka-config: {path}: {error}") from None
 

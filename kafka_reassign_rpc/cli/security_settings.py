@@ -9,8 +9,9 @@ from typing import Any
 
 from kafka_reassign_rpc.cli.outward_settings import OUTWARD_SETTINGS
 from kafka_reassign_rpc.cli.sasl_settings import SASL_SETTINGS
+from kafka_reassign_rpc.cli.security_names import OTHER_NAMES
 from kafka_reassign_rpc.cli.settings_reader import Setting, listener_setting
-from kafka_reassign_rpc.cli.value_parsers import listed, password, text, text_or_empty, true_or_false
+from kafka_reassign_rpc.cli.value_parsers import listed, password, text, text_or_empty, true_or_false, words
 from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.security.properties import LISTENER_PREFIX
 from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
@@ -29,6 +30,17 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
         "Whether listeners and advertised.listeners are taken from --kafka-config as well. They are those of a broker.",
         group=KAFKA_CONFIG,
         metavar="true|false",
+    ),
+    Setting(
+        OTHER_NAMES,
+        words,
+        (),
+        "Names in --kafka-config that may stay although neither Kafka nor this server knows them, such as those of"
+        " plug-ins of brokers: confluent.*. Any other name that means security (listener.name.*, ssl, sasl, authorizer,"
+        " super users) and that nobody would use ends the start, because a slip of the pen there lets anybody in.",
+        group=KAFKA_CONFIG,
+        metavar="NAME[,…]",
+        default_words="none",
     ),
     Setting(
         PROTOCOL_MAP,

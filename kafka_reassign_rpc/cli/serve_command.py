@@ -145,7 +145,8 @@ def _event_log_config(values: dict[str, Any]) -> EventLogConfig | None:
 def tell_left_out(path: str | None, left_out: Sequence[str]) -> None:
     """Tells which settings of a broker do not hold for this server."""
     if path is not None:
-        log.info("%s: %d settings are the broker's own, and are left out", path, len(left_out))
+        log.info("%s: %d settings hold for the broker alone, not for this server: %s",
+                 path, len(left_out), ", ".join(left_out) or "none")  # fmt: skip
     for name in JAVA_ALONE:
         if name in left_out:
             log.warning("%s: %s is left out: this server runs no Java classes", path, name)

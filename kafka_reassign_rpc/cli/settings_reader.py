@@ -9,11 +9,12 @@ server stand in `server_settings.py`. Sizes and durations may have a unit: 500Mi
 
 import argparse
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kafka_reassign_rpc.cli.kafka_config import read_kafka_config, setting_of_listener
+from kafka_reassign_rpc.cli.kafka_config import KafkaConfig, read_kafka_config, setting_of_listener
+from kafka_reassign_rpc.cli.security_names import OTHER_NAMES, Surroundings, unused
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import text_or_empty
 from kafka_reassign_rpc.core.config_values import INT64
@@ -22,6 +23,9 @@ from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
 
 LEFT_OUT = "names left out of kafka.config"
 """The key of the names in `--kafka-config` that are of no use to this server, in the order of the file."""
+LISTENERS_APART = ("metrics",)
+"""Listeners that have settings of their own and are none of `listeners`."""
+_SHOWN_NAMES = 10
 
 _SIZES = (".bytes", ".bytes.in.flight")
 _DURATIONS = (".ms", ".seconds")
@@ -152,7 +156,8 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
     for name in from_file:
         if name not in known and _of_listener(name, known) is None:
             raise UsageError(f"{arguments.config}: unknown setting {name!r}")
-    from_kafka, left = _read_kafka_config(arguments.kafka_config, known) if arguments.kafka_config else ({}, ())
+    kafka = _read_kafka_config(arguments.kafka_config, known) if arguments.kafka_config else KafkaConfig()
+    from_kafka = kafka.taken
 
     def value(name: str, setting: Setting) -> Any:
         flag = getattr(arguments, setting.key, None) if name == setting.name else None
@@ -166,26 +171,49 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
 
     of_one = {name: _of_listener(name, known) for name in (*from_file, *from_kafka) if name not in known}
     found = {name: value(name, setting) for name, setting in {**known, **of_one}.items() if setting is not None}
-    return {**found, LEFT_OUT: left}
-
-
-def _read_kafka_config(path: str, known: Mapping[str, Setting]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """What a server.properties says of settings, and the names of the rest. Blank values are as good as none."""
-    taken, left = read_kafka_config(
-        path,
-        [name for name, setting in known.items() if setting.of_kafka],
-        [name for name, setting in known.items() if setting.of_listeners],
+    own, of_listeners = _of_kafka(known), _of_listeners(known)
+    listeners = {*LISTENERS_APART, *kafka.listeners, *(one.listener.lower() for one in found.get("listeners", ()))}
+    around = Surroundings(own, of_listeners, listeners, kafka.mechanisms, kafka.is_whole)
+    _refuse(
+        arguments.config, unused([name for name in from_file if name not in known], around), "write it as it is meant"
     )
-    return {
+    stay = found.get(OTHER_NAMES) or ()
+    names = [*from_kafka, *kafka.left]
+    _refuse(arguments.kafka_config, unused(names, around, stay), f"mend it, or say that it may stay: {OTHER_NAMES}")
+    return {**found, LEFT_OUT: kafka.left}
+
+
+def _refuse(path: str | None, names: Iterable[tuple[str, str]], cure: str) -> None:
+    """Raises UsageError where there are such names."""
+    found = [f"{name}: {why}" for name, why in names]
+    if found:
+        shown = "; ".join(found[:_SHOWN_NAMES])
+        more = f"; and {len(found) - _SHOWN_NAMES} more" if len(found) > _SHOWN_NAMES else ""
+        raise UsageError(f"{path}: {shown}{more}: a slip there can let anybody in, so {cure}")
+
+
+def _of_kafka(known: Mapping[str, Setting]) -> Collection[str]:
+    return [name for name, setting in known.items() if setting.of_kafka]
+
+
+def _of_listeners(known: Mapping[str, Setting]) -> Collection[str]:
+    return [name for name, setting in known.items() if setting.of_listeners]
+
+
+def _read_kafka_config(path: str, known: Mapping[str, Setting]) -> KafkaConfig:
+    """What a server.properties says. Blank values are as good as none."""
+    found = read_kafka_config(path, _of_kafka(known), _of_listeners(known))
+    taken = {
         name: value
-        for name, value in taken.items()
+        for name, value in found.taken.items()
         if value.strip() or (known.get(name) or _of_listener(name, known) or known[name]).parse is text_or_empty
-    }, left
+    }
+    return found._replace(taken=taken)
 
 
 def _of_listener(name: str, known: Mapping[str, Setting]) -> Setting | None:
     """The setting of which a name gives the value for one listener, or None."""
-    found = setting_of_listener(name, [one for one, setting in known.items() if setting.of_listeners])
+    found = setting_of_listener(name, _of_listeners(known))
     return None if found is None else known[found]
 
 

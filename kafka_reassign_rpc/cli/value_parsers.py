@@ -100,6 +100,11 @@ def listed(value: Any) -> str:
     return text(value)
 
 
+def words(value: Any) -> tuple[str, ...]:
+    """The parts of such a list."""
+    return tuple(word.strip() for word in listed(value).split(",") if word.strip())
+
+
 def password(value: Any) -> Password:
     """A secret, without blanks around it (ConfigDef.Type.PASSWORD). What was wrong is said without it."""
     if not isinstance(value, str) or not value.strip():

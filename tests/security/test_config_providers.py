@@ -147,9 +147,11 @@ def written(place: Path, *lines: str) -> str:
 
 def test_sv_5_a_brokers_file_and_that_of_a_client_have_the_values(place: Path) -> None:
     path = written(place, "ssl.key.password=${env:OTHER}", "log.dirs=${env:NO_SUCH_NAME}")
-    taken, left = read_kafka_config(path, ["ssl.key.password"], ())
-    assert taken == {"ssl.key.password": "o"}
-    assert left == ("log.dirs",), "what this server does not take need not have a value, and providers are no news"
+    found = read_kafka_config(path, ["ssl.key.password"], ())
+    assert found.taken == {"ssl.key.password": "o"}
+    assert found.left == ("log.dirs",), (
+        "what this server does not take need not have a value, and providers are no news"
+    )
     path = written(place, "sasl.jaas.config=PlainLoginModule required password\\\\=${env:OTHER}", "client.id=x")
     assert load_properties(path) == {"sasl.jaas.config": "PlainLoginModule required password\\=o", "client.id": "x"}
 

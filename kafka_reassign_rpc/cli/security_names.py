@@ -1,0 +1,142 @@
+"""Names of settings that mean security, and that nobody would use. Pure.
+
+A broker takes a misspelt `listener.name.mtls.ssl.client.aut` without a word, and so it does not ask for certificates. A
+server that did the same would let in whom its operator wanted to keep out. So such a name ends the start, unless the
+operator says that it may stay (`kafka.config.other.names`).
+"""
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from kafka_reassign_rpc.security.properties import LISTENER_PREFIX
+
+OTHER_NAMES = "kafka.config.other.names"
+
+_WORDS = ("ssl", "sasl", "authori", "super")
+"""A name that has one of these means security, in whatever case it is written."""
+_ALIKE = 0.9
+"""How like a name must be to one of the server's (difflib's ratio) to be a slip of the pen. No name of Kafka's is."""
+
+_BROKERS_OWN_TEXT = """
+authorizer.class.name authorizer.zookeeper.max.in.flight.requests sasl.client.callback.handler.class
+sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin sasl.kerberos.ticket.renew.jitter
+sasl.kerberos.ticket.renew.window.factor sasl.login.callback.handler.class sasl.login.class
+sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
+sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
+sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms sasl.mechanism.controller.protocol
+sasl.oauthbearer.header.urlencode ssl.allow.dn.changes ssl.allow.san.changes ssl.engine.factory.class
+ssl.keymanager.algorithm ssl.provider ssl.secure.random.implementation ssl.trustmanager.algorithm
+"""
+_BROKERS_OWN = frozenset(_BROKERS_OWN_TEXT.split())
+"""What Kafka 2.8 to 3.9 know besides the server's own settings (KafkaConfig.configNames, AclAuthorizer)."""
+_OF_ACLS = "authorizer."
+"""What the authorizer's own way to ZooKeeper is named with: authorizer.zookeeper.ssl.client.enable (AclAuthorizer)."""
+_LIMITS = frozenset({"max.connection.creation.rate", "max.connections", "num.network.threads"})
+_OF_A_LISTENER = frozenset({"connections.max.reauth.ms", "principal.builder.class", *_LIMITS})
+"""What Kafka takes behind the prefix of a listener besides ssl.* and sasl.* (SocketServer, DynamicListenerConfig)."""
+_OF_ALL_BROKERS = ("sasl.mechanism.", "sasl.enabled.")
+"""Beginnings of names that Kafka reads for all listeners at once, but for sasl.enabled.mechanisms."""
+_OF_A_MECHANISM_TEXT = """
+connections.max.reauth.ms sasl.jaas.config sasl.login.callback.handler.class sasl.login.class
+sasl.server.callback.handler.class sasl.server.max.receive.size
+"""
+_OF_A_MECHANISM = frozenset(_OF_A_MECHANISM_TEXT.split())
+_MECHANISMS = frozenset({"gssapi", "oauthbearer", "plain", "scram-sha-256", "scram-sha-512"})
+
+
+class Surroundings(NamedTuple):
+    """What a name has to fit to.
+
+    own            the names of settings that this server takes from where the name stands
+    of_listeners   those that it takes behind the prefix of a listener
+    listeners      the names of all listeners that there are, the server's and those of the broker, in small letters
+    mechanisms     the mechanisms that the file enables besides Kafka's, in small letters
+    is_complete    whether `listeners` has those of the broker: its file may leave them to others
+    """
+
+    own: Collection[str]
+    of_listeners: Collection[str]
+    listeners: Collection[str]
+    mechanisms: Collection[str] = ()
+    is_complete: bool = True
+
+
+def listeners_of(properties: Mapping[str, str]) -> set[str]:
+    """The names of a broker's listeners that its properties say, in small letters."""
+    found = {
+        word.partition(":")[0]
+        for name in ("listeners", "advertised.listeners", "listener.security.protocol.map", "controller.listener.names")
+        for word in properties.get(name, "").split(",")
+    }
+    found |= {properties.get(name, "") for name in ("inter.broker.listener.name", "control.plane.listener.name")}
+    return {name.strip().lower() for name in found} - {""}
+
+
+def mechanisms_of(properties: Mapping[str, str]) -> set[str]:
+    """The mechanisms that a broker's properties enable, in small letters."""
+    setting = "sasl.enabled.mechanisms"
+    lists = [value for name, value in properties.items() if name == setting or name.endswith(f".{setting}")]
+    return {word.strip().lower() for value in lists for word in value.split(",")} - {""}
+
+
+def unused(names: Iterable[str], around: Surroundings, may_stay: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
+    """The names that mean security and that nobody uses, each with the reason.
+
+    may_stay   names, or patterns with `*`, that the operator lets stay
+    """
+    patterns = tuple(may_stay)
+    for name in names:
+        why = _why_unused(name, around)
+        if why and not any(fnmatchcase(name, pattern) for pattern in patterns):
+            yield name, why
+
+
+def _why_unused(name: str, around: Surroundings) -> str:
+    """The reason, or ""."""
+    if name in around.own:
+        return ""
+    if name.startswith(LISTENER_PREFIX):
+        return _of_listener(name, around)
+    if name in _BROKERS_OWN or (name.startswith(_OF_ACLS + "zookeeper.") and name.removeprefix(_OF_ACLS) in around.own):
+        return ""
+    return _unknown(name, around.own)
+
+
+def _of_listener(name: str, around: Surroundings) -> str:
+    listener, _, setting = name.removeprefix(LISTENER_PREFIX).partition(".")
+    if listener not in around.listeners:
+        if listener.lower() in around.listeners:
+            return f"Kafka reads the listener's name in small letters: {LISTENER_PREFIX}{listener.lower()}.{setting}"
+        if setting in _LIMITS and not around.is_complete:
+            return ""
+        return f"there is no listener {listener!r}, only {', '.join(sorted(around.listeners)) or 'none'}"
+    if _may_be_of_listener(setting, around):
+        return ""
+    mechanism, _, below = setting.partition(".")
+    if below in _OF_A_MECHANISM:
+        if mechanism in _MECHANISMS or mechanism in around.mechanisms:
+            return ""
+        return f"there is no mechanism {mechanism!r}; mechanisms are written in small letters"
+    return f"no listener has a setting {setting!r}{_similar(setting, around.of_listeners)}"
+
+
+def _may_be_of_listener(setting: str, around: Surroundings) -> bool:
+    if setting in _OF_A_LISTENER or setting in around.of_listeners:
+        return True
+    is_known = setting in around.own or setting in _BROKERS_OWN
+    return is_known and setting.startswith(("ssl.", "sasl.")) and not setting.startswith(_OF_ALL_BROKERS)
+
+
+def _unknown(name: str, own: Collection[str]) -> str:
+    similar = _similar(name, own)
+    if any(word in name.lower() for word in _WORDS):
+        return f"neither Kafka nor this server knows it{similar}"
+    return f"nobody knows it{similar}" if similar else ""
+
+
+def _similar(name: str, own: Collection[str]) -> str:
+    known = sorted({*own, *_BROKERS_OWN})
+    found = difflib.get_close_matches(name.lower(), known, 1, _ALIKE)
+    return f"; is {found[0]} meant?" if found else ""

@@ -1,0 +1,158 @@
+"""Misspelt names of security end the start: a broker's own properties, and the TOML file of this server."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_reassign_rpc.cli.main import main
+from kafka_reassign_rpc.cli.security_names import Surroundings, unused
+from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
+from kafka_reassign_rpc.cli.usage_error import UsageError
+
+ZK = ("--zookeeper-connect", "127.0.0.1:1")
+BROKER = """\
+broker.id=3
+log.dirs=/data
+listeners=MTLS://0.0.0.0:9093,CLIENT://0.0.0.0:9094
+listener.security.protocol.map=MTLS:SSL,CLIENT:SASL_SSL
+inter.broker.listener.name=MTLS
+num.network.threads=8
+"""
+OWN = frozenset(setting.name for setting in SETTINGS if setting.of_kafka)
+OF_LISTENERS = frozenset(setting.name for setting in SETTINGS if setting.of_listeners)
+
+
+def read(*arguments: str) -> dict[str, Any]:
+    parser = argparse.ArgumentParser()
+    add_flags(parser, SETTINGS)
+    return read_settings(parser.parse_args([*ZK, *arguments]), SETTINGS)
+
+
+def of_broker(folder: Path, *lines: str) -> str:
+    path = folder / "server.properties"
+    path.write_text(BROKER + "".join(f"{line}\n" for line in lines), encoding="latin-1")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "saying"),
+    [
+        ("listener.name.MTLS.ssl.client.auth=required", "in small letters: listener.name.mtls.ssl.client.auth"),
+        ("listener.name.mtls.ssl.client.aut=required", "has a setting 'ssl.client.aut'; is ssl.client.auth meant?"),
+        ("listener.name.mtsl.ssl.client.auth=required", "there is no listener 'mtsl', only client, metrics, mtls"),
+        ("listener.name.nosuch.max.connections=9", "there is no listener 'nosuch'"),
+        ("listener.name.mtls.max.conections=9", "no listener has a setting 'max.conections'"),
+        ("listener.name.client.PLAIN.sasl.jaas.config=x", "there is no mechanism 'PLAIN'"),
+        ("listener.name.client.plain.sasl.jas.config=x", "no listener has a setting"),
+        ("listener.name.client.plain.ssl.client.auth=required", "no listener has a setting"),
+        ("listener.name.client.sasl.mechanism.inter.broker.protocol=PLAIN", "no listener has a setting"),
+        ("listener.name.mtls=required", "no listener has a setting ''"),
+        ("ssl.client.atuh=required", "neither Kafka nor this server knows it; is ssl.client.auth meant?"),
+        ("SSL.client.auth=required", "neither Kafka nor this server knows it; is ssl.client.auth meant?"),
+        ("sasl.mechanism=PLAIN", "neither Kafka nor this server knows it"),
+        ("sasl.plain.users.file=/users", "neither Kafka nor this server knows it"),
+        ("authorizer.class.names=kafka.security.authorizer.AclAuthorizer", "is authorizer.class.name meant?"),
+        ("authoriser.class.name=kafka.security.authorizer.AclAuthorizer", "is authorizer.class.name meant?"),
+        ("autorizer.class.name=kafka.security.authorizer.AclAuthorizer", "is authorizer.class.name meant?"),
+        ("authorizer.zookeeper.sl.client.enable=true", "neither Kafka nor this server knows it"),
+        ("super.user=User:root", "is super.users meant?"),
+        ("zookeeper.set.acls=true", "nobody knows it; is zookeeper.set.acl meant?"),
+        ("allow.everyone.if.no.acls.found=false", "nobody knows it; is allow.everyone.if.no.acl.found meant?"),
+    ],
+)  # fmt: skip
+def test_hm_6_a_name_that_means_security_and_that_nobody_uses_ends_the_start(
+    tmp_path: Path, line: str, saying: str
+) -> None:
+    path = of_broker(tmp_path, line)
+    with pytest.raises(UsageError) as error:
+        read("--kafka-config", path)
+    name = line.partition("=")[0]
+    assert str(error.value).startswith(f"{path}: {name}: ")
+    assert saying in str(error.value)
+    assert "kafka.config.other.names" in str(error.value), "it says how the name may stay"
+    assert line.partition("=")[2] not in str(error.value).replace(name, ""), "a value may be a secret"
+
+
+@pytest.mark.parametrize("command", ["serve", "check"])
+def test_hm_6_the_exit_code_is_2_and_all_names_are_shown(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = of_broker(tmp_path, "listener.name.MTLS.ssl.client.auth=required", "super.user=User:root")
+    assert main([command, *ZK, "--kafka-config", path]) == 2
+    shown = capsys.readouterr().err
+    assert "listener.name.MTLS.ssl.client.auth: " in shown
+    assert "super.user: " in shown
+
+
+def test_hm_6_names_that_the_operator_lets_stay_do_not_end_it(tmp_path: Path) -> None:
+    lines = ("confluent.metrics.reporter.sasl.mechanism=PLAIN", "confluent.ssl.mode=x", "ssl.of.mine=1")
+    path = of_broker(tmp_path, *lines)
+    values = read("--kafka-config", path, "--kafka-config-other-names", "confluent.*, ssl.of.mine")
+    assert values["kafka.config.other.names"] == ("confluent.*", "ssl.of.mine")
+    with pytest.raises(UsageError, match=r"ssl\.of\.mine: ") as error:
+        read("--kafka-config", path, "--kafka-config-other-names", "confluent.*")
+    assert "confluent" not in str(error.value)
+
+
+def test_hm_6_what_brokers_have_by_rights_is_taken_or_left_out(tmp_path: Path) -> None:
+    path = of_broker(
+        tmp_path,
+        "ssl.keymanager.algorithm=SunX509",
+        "ssl.secure.random.implementation=SHA1PRNG",
+        "authorizer.class.name=kafka.security.authorizer.AclAuthorizer",
+        "super.users=User:root",
+        "sasl.enabled.mechanisms=PLAIN,MINE",
+        "sasl.login.refresh.window.factor=0.8",
+        "principal.builder.class=com.example.Builder",
+        "listener.name.mtls.ssl.client.auth=required",
+        "listener.name.mtls.ssl.keymanager.algorithm=SunX509",
+        "listener.name.mtls.num.network.threads=2",
+        "listener.name.client.plain.sasl.jaas.config=PlainLoginModule required user_a=b;",
+        "listener.name.client.mine.sasl.jaas.config=Mine required;",
+        "listener.name.client.plain.connections.max.reauth.ms=60000",
+        "listener.name.client.connections.max.reauth.ms=60000",
+        "listener.name.client.sasl.enabled.mechanisms=PLAIN",
+        "authorizer.zookeeper.url=zk:2181",
+        "metric.reporters=com.example.Reporter",
+        "com.example.interval=3",
+    )
+    assert read("--kafka-config", path)["listener.name.mtls.ssl.client.auth"] == "required"
+
+
+def test_hm_6_a_listener_of_this_server_alone_may_have_settings(tmp_path: Path) -> None:
+    path = of_broker(tmp_path, "listener.name.other.ssl.client.auth=required")
+    own = ("--listeners", "OTHER://127.0.0.1:1", "--listener-security-protocol-map", "OTHER:SSL")
+    assert read("--kafka-config", path, *own)["listener.name.other.ssl.client.auth"] == "required"
+
+
+@pytest.mark.parametrize("name", ["listener.name.MTLS.ssl.client.auth", "listener.name.mtsl.ssl.client.auth"])
+def test_hm_6_a_listener_that_is_none_ends_the_start_from_the_toml_file_too(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "server.toml"
+    path.write_text(
+        'listeners = "MTLS://127.0.0.1:1"\n"listener.security.protocol.map" = "MTLS:SSL"\n'
+        f'"{name}" = "required"\n'
+    )  # fmt: skip
+    with pytest.raises(UsageError) as error:
+        read("--config", str(path))
+    assert str(error.value).startswith(f"{path}: {name}: ")
+    path.write_text(path.read_text().replace(name, "listener.name.mtls.ssl.client.auth"))
+    assert read("--config", str(path))["listener.name.mtls.ssl.client.auth"] == "required"
+
+
+@given(st.sampled_from(sorted(name for name in OWN if len(name) >= 10)), st.data())
+def test_hm_6_one_slip_in_a_name_of_tls_or_of_a_login_is_never_overlooked(name: str, data: st.DataObject) -> None:
+    """A letter is left out, doubled, or exchanged with the next one."""
+    at = data.draw(st.integers(0, len(name) - 2))
+    kind = data.draw(st.sampled_from(["left out", "doubled", "exchanged"]))
+    slip = {
+        "left out": name[:at] + name[at + 1 :],
+        "doubled": name[: at + 1] + name[at:],
+        "exchanged": name[:at] + name[at + 1] + name[at] + name[at + 2 :],
+    }[kind]
+    found = dict(unused([slip], Surroundings(OWN, OF_LISTENERS, {"mtls"})))
+    assert slip in OWN or slip in found
