@@ -72,12 +72,22 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import (
-    ListOffsetsRequest,
-    ListOffsetsResponse,
+    FetchRequest,
+    FetchResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
     OffsetDeleteRequest,
     OffsetDeleteResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
 )
 from kafka.protocol.metadata import (
     ApiVersionsRequest,
@@ -88,8 +98,20 @@ from kafka.protocol.metadata import (
     MetadataResponse,
 )
 from kafka.protocol.producer import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
     InitProducerIdRequest,
     InitProducerIdResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
 )
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
@@ -184,6 +206,70 @@ class HealBrokerResponse(Message, load_json=SCHEMAS):
     """Answer to HealBrokerRequest."""
 
 
+class ListOffsetsRequest(Message, load_json=SCHEMAS):
+    """API 2: offsets of partitions, by time."""
+
+
+class ListOffsetsResponse(Message, load_json=SCHEMAS):
+    """Answer to ListOffsetsRequest."""
+
+
+class OffsetCommitRequest(Message, load_json=SCHEMAS):
+    """API 8: store offsets of a group."""
+
+
+class OffsetCommitResponse(Message, load_json=SCHEMAS):
+    """Answer to OffsetCommitRequest."""
+
+
+class CreateDelegationTokenRequest(Message, load_json=SCHEMAS):
+    """API 38: make a delegation token (KIP-48)."""
+
+
+class CreateDelegationTokenResponse(Message, load_json=SCHEMAS):
+    """Answer to CreateDelegationTokenRequest."""
+
+
+class RenewDelegationTokenRequest(Message, load_json=SCHEMAS):
+    """API 39: let a delegation token live longer."""
+
+
+class RenewDelegationTokenResponse(Message, load_json=SCHEMAS):
+    """Answer to RenewDelegationTokenRequest."""
+
+
+class ExpireDelegationTokenRequest(Message, load_json=SCHEMAS):
+    """API 40: end a delegation token earlier."""
+
+
+class ExpireDelegationTokenResponse(Message, load_json=SCHEMAS):
+    """Answer to ExpireDelegationTokenRequest."""
+
+
+class DescribeDelegationTokenRequest(Message, load_json=SCHEMAS):
+    """API 41: which delegation tokens there are."""
+
+
+class DescribeDelegationTokenResponse(Message, load_json=SCHEMAS):
+    """Answer to DescribeDelegationTokenRequest."""
+
+
+class ConsumerGroupHeartbeatRequest(Message, load_json=SCHEMAS):
+    """API 68: a member of a group of KIP-848 is alive."""
+
+
+class ConsumerGroupHeartbeatResponse(Message, load_json=SCHEMAS):
+    """Answer to ConsumerGroupHeartbeatRequest."""
+
+
+class ConsumerGroupDescribeRequest(Message, load_json=SCHEMAS):
+    """API 69: groups of KIP-848."""
+
+
+class ConsumerGroupDescribeResponse(Message, load_json=SCHEMAS):
+    """Answer to ConsumerGroupDescribeRequest."""
+
+
 class LeaderAndIsrRequest(Message, load_json=SCHEMAS):
     """API 4: controller to broker: which partitions to lead and which to follow."""
 
@@ -241,6 +327,10 @@ class SimulatedFetchResponse(Message, load_json=SCHEMAS):
 
 
 __all__ = [
+    "AddOffsetsToTxnRequest",
+    "AddOffsetsToTxnResponse",
+    "AddPartitionsToTxnRequest",
+    "AddPartitionsToTxnResponse",
     "AlterClientQuotasRequest",
     "AlterClientQuotasResponse",
     "AlterConfigsRequest",
@@ -290,18 +380,26 @@ __all__ = [
     "DescribeUserScramCredentialsResponse",
     "ElectLeadersRequest",
     "ElectLeadersResponse",
+    "EndTxnRequest",
+    "EndTxnResponse",
+    "FetchRequest",
+    "FetchResponse",
     "FindCoordinatorRequest",
     "FindCoordinatorResponse",
+    "HeartbeatRequest",
+    "HeartbeatResponse",
     "IncrementalAlterConfigsRequest",
     "IncrementalAlterConfigsResponse",
     "InitProducerIdRequest",
     "InitProducerIdResponse",
+    "JoinGroupRequest",
+    "JoinGroupResponse",
+    "LeaveGroupRequest",
+    "LeaveGroupResponse",
     "ListConfigResourcesRequest",
     "ListConfigResourcesResponse",
     "ListGroupsRequest",
     "ListGroupsResponse",
-    "ListOffsetsRequest",
-    "ListOffsetsResponse",
     "ListTransactionsRequest",
     "ListTransactionsResponse",
     "MetadataRequest",
@@ -310,13 +408,23 @@ __all__ = [
     "OffsetDeleteResponse",
     "OffsetFetchRequest",
     "OffsetFetchResponse",
+    "OffsetForLeaderEpochRequest",
+    "OffsetForLeaderEpochResponse",
+    "ProduceRequest",
+    "ProduceResponse",
     "RequestFor",
     "SaslAuthenticateRequest",
     "SaslAuthenticateResponse",
     "SaslHandshakeRequest",
     "SaslHandshakeResponse",
+    "SyncGroupRequest",
+    "SyncGroupResponse",
+    "TxnOffsetCommitRequest",
+    "TxnOffsetCommitResponse",
     "UpdateFeaturesRequest",
     "UpdateFeaturesResponse",
+    "WriteTxnMarkersRequest",
+    "WriteTxnMarkersResponse",
 ]
 """The message classes that are kafka-python's; those defined above need no entry."""
 

@@ -56,6 +56,158 @@ RESPONSES: dict[int, type[ApiMessage]]
 
 def valid_versions(cls: type[ApiMessage]) -> tuple[int, int]: ...
 
+class AddOffsetsToTxnRequest(RequestFor[AddOffsetsToTxnResponse]):
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    group_id: str
+    def __init__(
+        self,
+        *,
+        transactional_id: str = ...,
+        producer_id: int = ...,
+        producer_epoch: int = ...,
+        group_id: str = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class AddOffsetsToTxnResponse(ApiMessage):
+    throttle_time_ms: int
+    error_code: int
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class AddPartitionsToTxnRequest(RequestFor[AddPartitionsToTxnResponse]):
+    class AddPartitionsToTxnTransaction(Structure):
+        class AddPartitionsToTxnTopic(Structure):
+            name: str
+            partitions: list[int]
+            def __init__(
+                self,
+                *,
+                name: str = ...,
+                partitions: Sequence[int] = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        transactional_id: str
+        producer_id: int
+        producer_epoch: int
+        verify_only: bool
+        topics: list[AddPartitionsToTxnTopic]
+        def __init__(
+            self,
+            *,
+            transactional_id: str = ...,
+            producer_id: int = ...,
+            producer_epoch: int = ...,
+            verify_only: bool = ...,
+            topics: Sequence[AddPartitionsToTxnTopic | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    class AddPartitionsToTxnTopic(Structure):
+        name: str
+        partitions: list[int]
+        def __init__(
+            self,
+            *,
+            name: str = ...,
+            partitions: Sequence[int] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    transactions: list[AddPartitionsToTxnTransaction]
+    v3_and_below_transactional_id: str
+    v3_and_below_producer_id: int
+    v3_and_below_producer_epoch: int
+    v3_and_below_topics: list[AddPartitionsToTxnTopic]
+    def __init__(
+        self,
+        *,
+        transactions: Sequence[AddPartitionsToTxnTransaction | tuple[object, ...]] = ...,
+        v3_and_below_transactional_id: str = ...,
+        v3_and_below_producer_id: int = ...,
+        v3_and_below_producer_epoch: int = ...,
+        v3_and_below_topics: Sequence[AddPartitionsToTxnTopic | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class AddPartitionsToTxnResponse(ApiMessage):
+    class AddPartitionsToTxnResult(Structure):
+        class AddPartitionsToTxnTopicResult(Structure):
+            class AddPartitionsToTxnPartitionResult(Structure):
+                partition_index: int
+                partition_error_code: int
+                def __init__(
+                    self,
+                    *,
+                    partition_index: int = ...,
+                    partition_error_code: int = ...,
+                    version: int | None = ...,
+                ) -> None: ...
+
+            name: str
+            results_by_partition: list[AddPartitionsToTxnPartitionResult]
+            def __init__(
+                self,
+                *,
+                name: str = ...,
+                results_by_partition: Sequence[AddPartitionsToTxnPartitionResult | tuple[object, ...]] = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        transactional_id: str
+        topic_results: list[AddPartitionsToTxnTopicResult]
+        def __init__(
+            self,
+            *,
+            transactional_id: str = ...,
+            topic_results: Sequence[AddPartitionsToTxnTopicResult | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    class AddPartitionsToTxnTopicResult(Structure):
+        class AddPartitionsToTxnPartitionResult(Structure):
+            partition_index: int
+            partition_error_code: int
+            def __init__(
+                self,
+                *,
+                partition_index: int = ...,
+                partition_error_code: int = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        name: str
+        results_by_partition: list[AddPartitionsToTxnPartitionResult]
+        def __init__(
+            self,
+            *,
+            name: str = ...,
+            results_by_partition: Sequence[AddPartitionsToTxnPartitionResult | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    throttle_time_ms: int
+    error_code: int
+    results_by_transaction: list[AddPartitionsToTxnResult]
+    results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult]
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        results_by_transaction: Sequence[AddPartitionsToTxnResult | tuple[object, ...]] = ...,
+        results_by_topic_v3_and_below: Sequence[AddPartitionsToTxnTopicResult | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
 class AllocateProducerIdsRequest(Message, RequestFor[AllocateProducerIdsResponse]):
     broker_id: int
     broker_epoch: int
@@ -611,6 +763,179 @@ class ApiVersionsResponse(ApiMessage):
         version: int | None = ...,
     ) -> None: ...
 
+class ConsumerGroupDescribeRequest(Message, RequestFor[ConsumerGroupDescribeResponse]):
+    group_ids: list[str]
+    include_authorized_operations: bool
+    def __init__(
+        self,
+        *,
+        group_ids: Sequence[str] = ...,
+        include_authorized_operations: bool = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class ConsumerGroupDescribeResponse(Message):
+    class DescribedGroup(Structure):
+        class Member(Structure):
+            class Assignment(Structure):
+                class TopicPartitions(Structure):
+                    topic_id: UUID | None
+                    topic_name: str
+                    partitions: list[int]
+                    def __init__(
+                        self,
+                        *,
+                        topic_id: UUID | None = ...,
+                        topic_name: str = ...,
+                        partitions: Sequence[int] = ...,
+                        version: int | None = ...,
+                    ) -> None: ...
+
+                topic_partitions: list[TopicPartitions]
+                def __init__(
+                    self,
+                    *,
+                    topic_partitions: Sequence[TopicPartitions | tuple[object, ...]] = ...,
+                    version: int | None = ...,
+                ) -> None: ...
+
+            member_id: str
+            instance_id: str | None
+            rack_id: str | None
+            member_epoch: int
+            client_id: str
+            client_host: str
+            subscribed_topic_names: list[str]
+            subscribed_topic_regex: str | None
+            assignment: Assignment
+            target_assignment: Assignment
+            def __init__(
+                self,
+                *,
+                member_id: str = ...,
+                instance_id: str | None = ...,
+                rack_id: str | None = ...,
+                member_epoch: int = ...,
+                client_id: str = ...,
+                client_host: str = ...,
+                subscribed_topic_names: Sequence[str] = ...,
+                subscribed_topic_regex: str | None = ...,
+                assignment: Assignment | tuple[object, ...] = ...,
+                target_assignment: Assignment | tuple[object, ...] = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        error_code: int
+        error_message: str | None
+        group_id: str
+        group_state: str
+        group_epoch: int
+        assignment_epoch: int
+        assignor_name: str
+        members: list[Member]
+        authorized_operations: int
+        def __init__(
+            self,
+            *,
+            error_code: int = ...,
+            error_message: str | None = ...,
+            group_id: str = ...,
+            group_state: str = ...,
+            group_epoch: int = ...,
+            assignment_epoch: int = ...,
+            assignor_name: str = ...,
+            members: Sequence[Member | tuple[object, ...]] = ...,
+            authorized_operations: int = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    throttle_time_ms: int
+    groups: list[DescribedGroup]
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        groups: Sequence[DescribedGroup | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class ConsumerGroupHeartbeatRequest(Message, RequestFor[ConsumerGroupHeartbeatResponse]):
+    class TopicPartitions(Structure):
+        topic_id: UUID | None
+        partitions: list[int]
+        def __init__(
+            self,
+            *,
+            topic_id: UUID | None = ...,
+            partitions: Sequence[int] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+    instance_id: str | None
+    rack_id: str | None
+    rebalance_timeout_ms: int
+    subscribed_topic_names: list[str] | None
+    server_assignor: str | None
+    topic_partitions: list[TopicPartitions] | None
+    def __init__(
+        self,
+        *,
+        group_id: str = ...,
+        member_id: str = ...,
+        member_epoch: int = ...,
+        instance_id: str | None = ...,
+        rack_id: str | None = ...,
+        rebalance_timeout_ms: int = ...,
+        subscribed_topic_names: Sequence[str] | None = ...,
+        server_assignor: str | None = ...,
+        topic_partitions: Sequence[TopicPartitions | tuple[object, ...]] | None = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class ConsumerGroupHeartbeatResponse(Message):
+    class Assignment(Structure):
+        class TopicPartitions(Structure):
+            topic_id: UUID | None
+            partitions: list[int]
+            def __init__(
+                self,
+                *,
+                topic_id: UUID | None = ...,
+                partitions: Sequence[int] = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        topic_partitions: list[TopicPartitions]
+        def __init__(
+            self,
+            *,
+            topic_partitions: Sequence[TopicPartitions | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    member_id: str | None
+    member_epoch: int
+    heartbeat_interval_ms: int
+    assignment: Assignment | None
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        error_message: str | None = ...,
+        member_id: str | None = ...,
+        member_epoch: int = ...,
+        heartbeat_interval_ms: int = ...,
+        assignment: Assignment | tuple[object, ...] | None = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
 class ControlledShutdownRequest(Message, RequestFor[ControlledShutdownResponse]):
     broker_id: int
     broker_epoch: int
@@ -693,6 +1018,61 @@ class CreateAclsResponse(ApiMessage):
         *,
         throttle_time_ms: int = ...,
         results: Sequence[AclCreationResult | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class CreateDelegationTokenRequest(Message, RequestFor[CreateDelegationTokenResponse]):
+    class CreatableRenewers(Structure):
+        principal_type: str
+        principal_name: str
+        def __init__(
+            self,
+            *,
+            principal_type: str = ...,
+            principal_name: str = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    owner_principal_type: str | None
+    owner_principal_name: str | None
+    renewers: list[CreatableRenewers]
+    max_lifetime_ms: int
+    def __init__(
+        self,
+        *,
+        owner_principal_type: str | None = ...,
+        owner_principal_name: str | None = ...,
+        renewers: Sequence[CreatableRenewers | tuple[object, ...]] = ...,
+        max_lifetime_ms: int = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class CreateDelegationTokenResponse(Message):
+    error_code: int
+    principal_type: str
+    principal_name: str
+    token_requester_principal_type: str
+    token_requester_principal_name: str
+    issue_timestamp_ms: int
+    expiry_timestamp_ms: int
+    max_timestamp_ms: int
+    token_id: str
+    hmac: bytes
+    throttle_time_ms: int
+    def __init__(
+        self,
+        *,
+        error_code: int = ...,
+        principal_type: str = ...,
+        principal_name: str = ...,
+        token_requester_principal_type: str = ...,
+        token_requester_principal_name: str = ...,
+        issue_timestamp_ms: int = ...,
+        expiry_timestamp_ms: int = ...,
+        max_timestamp_ms: int = ...,
+        token_id: str = ...,
+        hmac: bytes = ...,
+        throttle_time_ms: int = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -1366,6 +1746,77 @@ class DescribeConfigsResponse(ApiMessage):
         *,
         throttle_time_ms: int = ...,
         results: Sequence[DescribeConfigsResult | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class DescribeDelegationTokenRequest(Message, RequestFor[DescribeDelegationTokenResponse]):
+    class DescribeDelegationTokenOwner(Structure):
+        principal_type: str
+        principal_name: str
+        def __init__(
+            self,
+            *,
+            principal_type: str = ...,
+            principal_name: str = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    owners: list[DescribeDelegationTokenOwner] | None
+    def __init__(
+        self,
+        *,
+        owners: Sequence[DescribeDelegationTokenOwner | tuple[object, ...]] | None = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class DescribeDelegationTokenResponse(Message):
+    class DescribedDelegationToken(Structure):
+        class DescribedDelegationTokenRenewer(Structure):
+            principal_type: str
+            principal_name: str
+            def __init__(
+                self,
+                *,
+                principal_type: str = ...,
+                principal_name: str = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        principal_type: str
+        principal_name: str
+        token_requester_principal_type: str
+        token_requester_principal_name: str
+        issue_timestamp: int
+        expiry_timestamp: int
+        max_timestamp: int
+        token_id: str
+        hmac: bytes
+        renewers: list[DescribedDelegationTokenRenewer]
+        def __init__(
+            self,
+            *,
+            principal_type: str = ...,
+            principal_name: str = ...,
+            token_requester_principal_type: str = ...,
+            token_requester_principal_name: str = ...,
+            issue_timestamp: int = ...,
+            expiry_timestamp: int = ...,
+            max_timestamp: int = ...,
+            token_id: str = ...,
+            hmac: bytes = ...,
+            renewers: Sequence[DescribedDelegationTokenRenewer | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    error_code: int
+    tokens: list[DescribedDelegationToken]
+    throttle_time_ms: int
+    def __init__(
+        self,
+        *,
+        error_code: int = ...,
+        tokens: Sequence[DescribedDelegationToken | tuple[object, ...]] = ...,
+        throttle_time_ms: int = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -2263,6 +2714,269 @@ class ElectLeadersResponse(ApiMessage):
         version: int | None = ...,
     ) -> None: ...
 
+class EndTxnRequest(RequestFor[EndTxnResponse]):
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    def __init__(
+        self,
+        *,
+        transactional_id: str = ...,
+        producer_id: int = ...,
+        producer_epoch: int = ...,
+        committed: bool = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class EndTxnResponse(ApiMessage):
+    throttle_time_ms: int
+    error_code: int
+    producer_id: int
+    producer_epoch: int
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        producer_id: int = ...,
+        producer_epoch: int = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class ExpireDelegationTokenRequest(Message, RequestFor[ExpireDelegationTokenResponse]):
+    hmac: bytes
+    expiry_time_period_ms: int
+    def __init__(
+        self,
+        *,
+        hmac: bytes = ...,
+        expiry_time_period_ms: int = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class ExpireDelegationTokenResponse(Message):
+    error_code: int
+    expiry_timestamp_ms: int
+    throttle_time_ms: int
+    def __init__(
+        self,
+        *,
+        error_code: int = ...,
+        expiry_timestamp_ms: int = ...,
+        throttle_time_ms: int = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class FetchRequest(RequestFor[FetchResponse]):
+    class ReplicaState(Structure):
+        replica_id: int
+        replica_epoch: int
+        def __init__(
+            self,
+            *,
+            replica_id: int = ...,
+            replica_epoch: int = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    class FetchTopic(Structure):
+        class FetchPartition(Structure):
+            partition: int
+            current_leader_epoch: int
+            fetch_offset: int
+            last_fetched_epoch: int
+            log_start_offset: int
+            partition_max_bytes: int
+            replica_directory_id: UUID | None
+            high_watermark: int
+            def __init__(
+                self,
+                *,
+                partition: int = ...,
+                current_leader_epoch: int = ...,
+                fetch_offset: int = ...,
+                last_fetched_epoch: int = ...,
+                log_start_offset: int = ...,
+                partition_max_bytes: int = ...,
+                replica_directory_id: UUID | None = ...,
+                high_watermark: int = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        topic: str
+        topic_id: UUID | None
+        partitions: list[FetchPartition]
+        def __init__(
+            self,
+            *,
+            topic: str = ...,
+            topic_id: UUID | None = ...,
+            partitions: Sequence[FetchPartition | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    class ForgottenTopic(Structure):
+        topic: str
+        topic_id: UUID | None
+        partitions: list[int]
+        def __init__(
+            self,
+            *,
+            topic: str = ...,
+            topic_id: UUID | None = ...,
+            partitions: Sequence[int] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    cluster_id: str | None
+    replica_id: int
+    replica_state: ReplicaState | None
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    isolation_level: int
+    session_id: int
+    session_epoch: int
+    topics: list[FetchTopic]
+    forgotten_topics_data: list[ForgottenTopic]
+    rack_id: str
+    def __init__(
+        self,
+        *,
+        cluster_id: str | None = ...,
+        replica_id: int = ...,
+        replica_state: ReplicaState | tuple[object, ...] | None = ...,
+        max_wait_ms: int = ...,
+        min_bytes: int = ...,
+        max_bytes: int = ...,
+        isolation_level: int = ...,
+        session_id: int = ...,
+        session_epoch: int = ...,
+        topics: Sequence[FetchTopic | tuple[object, ...]] = ...,
+        forgotten_topics_data: Sequence[ForgottenTopic | tuple[object, ...]] = ...,
+        rack_id: str = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class FetchResponse(ApiMessage):
+    class FetchableTopicResponse(Structure):
+        class PartitionData(Structure):
+            class EpochEndOffset(Structure):
+                epoch: int
+                end_offset: int
+                def __init__(
+                    self,
+                    *,
+                    epoch: int = ...,
+                    end_offset: int = ...,
+                    version: int | None = ...,
+                ) -> None: ...
+
+            class LeaderIdAndEpoch(Structure):
+                leader_id: int
+                leader_epoch: int
+                def __init__(
+                    self,
+                    *,
+                    leader_id: int = ...,
+                    leader_epoch: int = ...,
+                    version: int | None = ...,
+                ) -> None: ...
+
+            class SnapshotId(Structure):
+                end_offset: int
+                epoch: int
+                def __init__(
+                    self,
+                    *,
+                    end_offset: int = ...,
+                    epoch: int = ...,
+                    version: int | None = ...,
+                ) -> None: ...
+
+            class AbortedTransaction(Structure):
+                producer_id: int
+                first_offset: int
+                def __init__(
+                    self,
+                    *,
+                    producer_id: int = ...,
+                    first_offset: int = ...,
+                    version: int | None = ...,
+                ) -> None: ...
+
+            partition_index: int
+            error_code: int
+            high_watermark: int
+            last_stable_offset: int
+            log_start_offset: int
+            diverging_epoch: EpochEndOffset | None
+            current_leader: LeaderIdAndEpoch | None
+            snapshot_id: SnapshotId | None
+            aborted_transactions: list[AbortedTransaction] | None
+            preferred_read_replica: int
+            records: bytes | None
+            def __init__(
+                self,
+                *,
+                partition_index: int = ...,
+                error_code: int = ...,
+                high_watermark: int = ...,
+                last_stable_offset: int = ...,
+                log_start_offset: int = ...,
+                diverging_epoch: EpochEndOffset | tuple[object, ...] | None = ...,
+                current_leader: LeaderIdAndEpoch | tuple[object, ...] | None = ...,
+                snapshot_id: SnapshotId | tuple[object, ...] | None = ...,
+                aborted_transactions: Sequence[AbortedTransaction | tuple[object, ...]] | None = ...,
+                preferred_read_replica: int = ...,
+                records: bytes | None = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        topic: str
+        topic_id: UUID | None
+        partitions: list[PartitionData]
+        def __init__(
+            self,
+            *,
+            topic: str = ...,
+            topic_id: UUID | None = ...,
+            partitions: Sequence[PartitionData | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    class NodeEndpoint(Structure):
+        node_id: int
+        host: str
+        port: int
+        rack: str | None
+        def __init__(
+            self,
+            *,
+            node_id: int = ...,
+            host: str = ...,
+            port: int = ...,
+            rack: str | None = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    throttle_time_ms: int
+    error_code: int
+    session_id: int
+    responses: list[FetchableTopicResponse]
+    node_endpoints: list[NodeEndpoint]
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        session_id: int = ...,
+        responses: Sequence[FetchableTopicResponse | tuple[object, ...]] = ...,
+        node_endpoints: Sequence[NodeEndpoint | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
 class FindCoordinatorRequest(RequestFor[FindCoordinatorResponse]):
     key: str
     key_type: int
@@ -2383,6 +3097,32 @@ class HealBrokerResponse(Message):
         version: int | None = ...,
     ) -> None: ...
 
+class HeartbeatRequest(RequestFor[HeartbeatResponse]):
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None
+    def __init__(
+        self,
+        *,
+        group_id: str = ...,
+        generation_id: int = ...,
+        member_id: str = ...,
+        group_instance_id: str | None = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class HeartbeatResponse(ApiMessage):
+    throttle_time_ms: int
+    error_code: int
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
 class IncrementalAlterConfigsRequest(RequestFor[IncrementalAlterConfigsResponse]):
     class AlterConfigsResource(Structure):
         class AlterableConfig(Structure):
@@ -2481,6 +3221,78 @@ class InitProducerIdResponse(ApiMessage):
         producer_epoch: int = ...,
         ongoing_txn_producer_id: int = ...,
         ongoing_txn_producer_epoch: int = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class JoinGroupRequest(RequestFor[JoinGroupResponse]):
+    class JoinGroupRequestProtocol(Structure):
+        name: str
+        metadata: bytes
+        def __init__(
+            self,
+            *,
+            name: str = ...,
+            metadata: bytes = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    group_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    member_id: str
+    group_instance_id: str | None
+    protocol_type: str
+    protocols: list[JoinGroupRequestProtocol]
+    reason: str | None
+    def __init__(
+        self,
+        *,
+        group_id: str = ...,
+        session_timeout_ms: int = ...,
+        rebalance_timeout_ms: int = ...,
+        member_id: str = ...,
+        group_instance_id: str | None = ...,
+        protocol_type: str = ...,
+        protocols: Sequence[JoinGroupRequestProtocol | tuple[object, ...]] = ...,
+        reason: str | None = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class JoinGroupResponse(ApiMessage):
+    class JoinGroupResponseMember(Structure):
+        member_id: str
+        group_instance_id: str | None
+        metadata: bytes
+        def __init__(
+            self,
+            *,
+            member_id: str = ...,
+            group_instance_id: str | None = ...,
+            metadata: bytes = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    throttle_time_ms: int
+    error_code: int
+    generation_id: int
+    protocol_type: str | None
+    protocol_name: str | None
+    leader: str
+    skip_assignment: bool
+    member_id: str
+    members: list[JoinGroupResponseMember]
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        generation_id: int = ...,
+        protocol_type: str | None = ...,
+        protocol_name: str | None = ...,
+        leader: str = ...,
+        skip_assignment: bool = ...,
+        member_id: str = ...,
+        members: Sequence[JoinGroupResponseMember | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -2645,6 +3457,58 @@ class LeaderAndIsrResponse(Message):
         version: int | None = ...,
     ) -> None: ...
 
+class LeaveGroupRequest(RequestFor[LeaveGroupResponse]):
+    class MemberIdentity(Structure):
+        member_id: str
+        group_instance_id: str | None
+        reason: str | None
+        def __init__(
+            self,
+            *,
+            member_id: str = ...,
+            group_instance_id: str | None = ...,
+            reason: str | None = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    group_id: str
+    member_id: str
+    members: list[MemberIdentity]
+    def __init__(
+        self,
+        *,
+        group_id: str = ...,
+        member_id: str = ...,
+        members: Sequence[MemberIdentity | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class LeaveGroupResponse(ApiMessage):
+    class MemberResponse(Structure):
+        member_id: str
+        group_instance_id: str | None
+        error_code: int
+        def __init__(
+            self,
+            *,
+            member_id: str = ...,
+            group_instance_id: str | None = ...,
+            error_code: int = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    throttle_time_ms: int
+    error_code: int
+    members: list[MemberResponse]
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        members: Sequence[MemberResponse | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
 class ListConfigResourcesRequest(RequestFor[ListConfigResourcesResponse]):
     resource_types: list[int]
     def __init__(
@@ -2717,7 +3581,7 @@ class ListGroupsResponse(ApiMessage):
         version: int | None = ...,
     ) -> None: ...
 
-class ListOffsetsRequest(RequestFor[ListOffsetsResponse]):
+class ListOffsetsRequest(Message, RequestFor[ListOffsetsResponse]):
     class ListOffsetsTopic(Structure):
         class ListOffsetsPartition(Structure):
             partition_index: int
@@ -2747,18 +3611,16 @@ class ListOffsetsRequest(RequestFor[ListOffsetsResponse]):
     replica_id: int
     isolation_level: int
     topics: list[ListOffsetsTopic]
-    timeout_ms: int
     def __init__(
         self,
         *,
         replica_id: int = ...,
         isolation_level: int = ...,
         topics: Sequence[ListOffsetsTopic | tuple[object, ...]] = ...,
-        timeout_ms: int = ...,
         version: int | None = ...,
     ) -> None: ...
 
-class ListOffsetsResponse(ApiMessage):
+class ListOffsetsResponse(Message):
     class ListOffsetsTopicResponse(Structure):
         class ListOffsetsPartitionResponse(Structure):
             partition_index: int
@@ -3074,6 +3936,86 @@ class MetadataResponse(ApiMessage):
         version: int | None = ...,
     ) -> None: ...
 
+class OffsetCommitRequest(Message, RequestFor[OffsetCommitResponse]):
+    class OffsetCommitRequestTopic(Structure):
+        class OffsetCommitRequestPartition(Structure):
+            partition_index: int
+            committed_offset: int
+            committed_leader_epoch: int
+            commit_timestamp: int
+            committed_metadata: str | None
+            def __init__(
+                self,
+                *,
+                partition_index: int = ...,
+                committed_offset: int = ...,
+                committed_leader_epoch: int = ...,
+                commit_timestamp: int = ...,
+                committed_metadata: str | None = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        name: str
+        partitions: list[OffsetCommitRequestPartition]
+        def __init__(
+            self,
+            *,
+            name: str = ...,
+            partitions: Sequence[OffsetCommitRequestPartition | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    group_id: str
+    generation_id_or_member_epoch: int
+    member_id: str
+    group_instance_id: str | None
+    retention_time_ms: int
+    topics: list[OffsetCommitRequestTopic]
+    def __init__(
+        self,
+        *,
+        group_id: str = ...,
+        generation_id_or_member_epoch: int = ...,
+        member_id: str = ...,
+        group_instance_id: str | None = ...,
+        retention_time_ms: int = ...,
+        topics: Sequence[OffsetCommitRequestTopic | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class OffsetCommitResponse(Message):
+    class OffsetCommitResponseTopic(Structure):
+        class OffsetCommitResponsePartition(Structure):
+            partition_index: int
+            error_code: int
+            def __init__(
+                self,
+                *,
+                partition_index: int = ...,
+                error_code: int = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        name: str
+        partitions: list[OffsetCommitResponsePartition]
+        def __init__(
+            self,
+            *,
+            name: str = ...,
+            partitions: Sequence[OffsetCommitResponsePartition | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    throttle_time_ms: int
+    topics: list[OffsetCommitResponseTopic]
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        topics: Sequence[OffsetCommitResponseTopic | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
 class OffsetDeleteRequest(RequestFor[OffsetDeleteResponse]):
     class OffsetDeleteRequestTopic(Structure):
         class OffsetDeleteRequestPartition(Structure):
@@ -3277,6 +4219,227 @@ class OffsetFetchResponse(ApiMessage):
         topics: Sequence[OffsetFetchResponseTopic | tuple[object, ...]] = ...,
         error_code: int = ...,
         groups: Sequence[OffsetFetchResponseGroup | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class OffsetForLeaderEpochRequest(RequestFor[OffsetForLeaderEpochResponse]):
+    class OffsetForLeaderTopic(Structure):
+        class OffsetForLeaderPartition(Structure):
+            partition: int
+            current_leader_epoch: int
+            leader_epoch: int
+            def __init__(
+                self,
+                *,
+                partition: int = ...,
+                current_leader_epoch: int = ...,
+                leader_epoch: int = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        topic: str
+        partitions: list[OffsetForLeaderPartition]
+        def __init__(
+            self,
+            *,
+            topic: str = ...,
+            partitions: Sequence[OffsetForLeaderPartition | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    replica_id: int
+    topics: list[OffsetForLeaderTopic]
+    def __init__(
+        self,
+        *,
+        replica_id: int = ...,
+        topics: Sequence[OffsetForLeaderTopic | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class OffsetForLeaderEpochResponse(ApiMessage):
+    class OffsetForLeaderTopicResult(Structure):
+        class EpochEndOffset(Structure):
+            error_code: int
+            partition: int
+            leader_epoch: int
+            end_offset: int
+            def __init__(
+                self,
+                *,
+                error_code: int = ...,
+                partition: int = ...,
+                leader_epoch: int = ...,
+                end_offset: int = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        topic: str
+        partitions: list[EpochEndOffset]
+        def __init__(
+            self,
+            *,
+            topic: str = ...,
+            partitions: Sequence[EpochEndOffset | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    throttle_time_ms: int
+    topics: list[OffsetForLeaderTopicResult]
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        topics: Sequence[OffsetForLeaderTopicResult | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class ProduceRequest(RequestFor[ProduceResponse]):
+    class TopicProduceData(Structure):
+        class PartitionProduceData(Structure):
+            index: int
+            records: bytes | None
+            def __init__(
+                self,
+                *,
+                index: int = ...,
+                records: bytes | None = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        name: str
+        topic_id: UUID | None
+        partition_data: list[PartitionProduceData]
+        def __init__(
+            self,
+            *,
+            name: str = ...,
+            topic_id: UUID | None = ...,
+            partition_data: Sequence[PartitionProduceData | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    transactional_id: str | None
+    acks: int
+    timeout_ms: int
+    topic_data: list[TopicProduceData]
+    def __init__(
+        self,
+        *,
+        transactional_id: str | None = ...,
+        acks: int = ...,
+        timeout_ms: int = ...,
+        topic_data: Sequence[TopicProduceData | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class ProduceResponse(ApiMessage):
+    class TopicProduceResponse(Structure):
+        class PartitionProduceResponse(Structure):
+            class BatchIndexAndErrorMessage(Structure):
+                batch_index: int
+                batch_index_error_message: str | None
+                def __init__(
+                    self,
+                    *,
+                    batch_index: int = ...,
+                    batch_index_error_message: str | None = ...,
+                    version: int | None = ...,
+                ) -> None: ...
+
+            class LeaderIdAndEpoch(Structure):
+                leader_id: int
+                leader_epoch: int
+                def __init__(
+                    self,
+                    *,
+                    leader_id: int = ...,
+                    leader_epoch: int = ...,
+                    version: int | None = ...,
+                ) -> None: ...
+
+            index: int
+            error_code: int
+            base_offset: int
+            log_append_time_ms: int
+            log_start_offset: int
+            record_errors: list[BatchIndexAndErrorMessage]
+            error_message: str | None
+            current_leader: LeaderIdAndEpoch | None
+            def __init__(
+                self,
+                *,
+                index: int = ...,
+                error_code: int = ...,
+                base_offset: int = ...,
+                log_append_time_ms: int = ...,
+                log_start_offset: int = ...,
+                record_errors: Sequence[BatchIndexAndErrorMessage | tuple[object, ...]] = ...,
+                error_message: str | None = ...,
+                current_leader: LeaderIdAndEpoch | tuple[object, ...] | None = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        name: str
+        topic_id: UUID | None
+        partition_responses: list[PartitionProduceResponse]
+        def __init__(
+            self,
+            *,
+            name: str = ...,
+            topic_id: UUID | None = ...,
+            partition_responses: Sequence[PartitionProduceResponse | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    class NodeEndpoint(Structure):
+        node_id: int
+        host: str
+        port: int
+        rack: str | None
+        def __init__(
+            self,
+            *,
+            node_id: int = ...,
+            host: str = ...,
+            port: int = ...,
+            rack: str | None = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    responses: list[TopicProduceResponse]
+    throttle_time_ms: int
+    node_endpoints: list[NodeEndpoint]
+    def __init__(
+        self,
+        *,
+        responses: Sequence[TopicProduceResponse | tuple[object, ...]] = ...,
+        throttle_time_ms: int = ...,
+        node_endpoints: Sequence[NodeEndpoint | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class RenewDelegationTokenRequest(Message, RequestFor[RenewDelegationTokenResponse]):
+    hmac: bytes
+    renew_period_ms: int
+    def __init__(
+        self,
+        *,
+        hmac: bytes = ...,
+        renew_period_ms: int = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class RenewDelegationTokenResponse(Message):
+    error_code: int
+    expiry_timestamp_ms: int
+    throttle_time_ms: int
+    def __init__(
+        self,
+        *,
+        error_code: int = ...,
+        expiry_timestamp_ms: int = ...,
+        throttle_time_ms: int = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -3514,6 +4677,137 @@ class StopReplicaResponse(Message):
         version: int | None = ...,
     ) -> None: ...
 
+class SyncGroupRequest(RequestFor[SyncGroupResponse]):
+    class SyncGroupRequestAssignment(Structure):
+        member_id: str
+        assignment: bytes
+        def __init__(
+            self,
+            *,
+            member_id: str = ...,
+            assignment: bytes = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None
+    protocol_type: str | None
+    protocol_name: str | None
+    assignments: list[SyncGroupRequestAssignment]
+    def __init__(
+        self,
+        *,
+        group_id: str = ...,
+        generation_id: int = ...,
+        member_id: str = ...,
+        group_instance_id: str | None = ...,
+        protocol_type: str | None = ...,
+        protocol_name: str | None = ...,
+        assignments: Sequence[SyncGroupRequestAssignment | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class SyncGroupResponse(ApiMessage):
+    throttle_time_ms: int
+    error_code: int
+    protocol_type: str | None
+    protocol_name: str | None
+    assignment: bytes
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        protocol_type: str | None = ...,
+        protocol_name: str | None = ...,
+        assignment: bytes = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class TxnOffsetCommitRequest(RequestFor[TxnOffsetCommitResponse]):
+    class TxnOffsetCommitRequestTopic(Structure):
+        class TxnOffsetCommitRequestPartition(Structure):
+            partition_index: int
+            committed_offset: int
+            committed_leader_epoch: int
+            committed_metadata: str | None
+            def __init__(
+                self,
+                *,
+                partition_index: int = ...,
+                committed_offset: int = ...,
+                committed_leader_epoch: int = ...,
+                committed_metadata: str | None = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        name: str
+        partitions: list[TxnOffsetCommitRequestPartition]
+        def __init__(
+            self,
+            *,
+            name: str = ...,
+            partitions: Sequence[TxnOffsetCommitRequestPartition | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    transactional_id: str
+    group_id: str
+    producer_id: int
+    producer_epoch: int
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None
+    topics: list[TxnOffsetCommitRequestTopic]
+    def __init__(
+        self,
+        *,
+        transactional_id: str = ...,
+        group_id: str = ...,
+        producer_id: int = ...,
+        producer_epoch: int = ...,
+        generation_id: int = ...,
+        member_id: str = ...,
+        group_instance_id: str | None = ...,
+        topics: Sequence[TxnOffsetCommitRequestTopic | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class TxnOffsetCommitResponse(ApiMessage):
+    class TxnOffsetCommitResponseTopic(Structure):
+        class TxnOffsetCommitResponsePartition(Structure):
+            partition_index: int
+            error_code: int
+            def __init__(
+                self,
+                *,
+                partition_index: int = ...,
+                error_code: int = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        name: str
+        partitions: list[TxnOffsetCommitResponsePartition]
+        def __init__(
+            self,
+            *,
+            name: str = ...,
+            partitions: Sequence[TxnOffsetCommitResponsePartition | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    throttle_time_ms: int
+    topics: list[TxnOffsetCommitResponseTopic]
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        topics: Sequence[TxnOffsetCommitResponseTopic | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
 class UpdateFeaturesRequest(RequestFor[UpdateFeaturesResponse]):
     class FeatureUpdateKey(Structure):
         feature: str
@@ -3694,5 +4988,86 @@ class UpdateMetadataResponse(Message):
         self,
         *,
         error_code: int = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class WriteTxnMarkersRequest(RequestFor[WriteTxnMarkersResponse]):
+    class WritableTxnMarker(Structure):
+        class WritableTxnMarkerTopic(Structure):
+            name: str
+            partition_indexes: list[int]
+            def __init__(
+                self,
+                *,
+                name: str = ...,
+                partition_indexes: Sequence[int] = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        producer_id: int
+        producer_epoch: int
+        transaction_result: bool
+        topics: list[WritableTxnMarkerTopic]
+        coordinator_epoch: int
+        transaction_version: int
+        def __init__(
+            self,
+            *,
+            producer_id: int = ...,
+            producer_epoch: int = ...,
+            transaction_result: bool = ...,
+            topics: Sequence[WritableTxnMarkerTopic | tuple[object, ...]] = ...,
+            coordinator_epoch: int = ...,
+            transaction_version: int = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    markers: list[WritableTxnMarker]
+    def __init__(
+        self,
+        *,
+        markers: Sequence[WritableTxnMarker | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class WriteTxnMarkersResponse(ApiMessage):
+    class WritableTxnMarkerResult(Structure):
+        class WritableTxnMarkerTopicResult(Structure):
+            class WritableTxnMarkerPartitionResult(Structure):
+                partition_index: int
+                error_code: int
+                def __init__(
+                    self,
+                    *,
+                    partition_index: int = ...,
+                    error_code: int = ...,
+                    version: int | None = ...,
+                ) -> None: ...
+
+            name: str
+            partitions: list[WritableTxnMarkerPartitionResult]
+            def __init__(
+                self,
+                *,
+                name: str = ...,
+                partitions: Sequence[WritableTxnMarkerPartitionResult | tuple[object, ...]] = ...,
+                version: int | None = ...,
+            ) -> None: ...
+
+        producer_id: int
+        topics: list[WritableTxnMarkerTopicResult]
+        def __init__(
+            self,
+            *,
+            producer_id: int = ...,
+            topics: Sequence[WritableTxnMarkerTopicResult | tuple[object, ...]] = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    markers: list[WritableTxnMarkerResult]
+    def __init__(
+        self,
+        *,
+        markers: Sequence[WritableTxnMarkerResult | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...

@@ -133,6 +133,10 @@ def _plain(value: Any, field: Any, version: int) -> Any:
         return "A" * 22 if field.type_str == "uuid" else None
     if field.is_struct_array():
         return [as_plain(element, field, version) for element in value]
+    if isinstance(field, StructField):
+        return as_plain(value, field, version)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     if isinstance(value, UUID):
         return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
     return value
