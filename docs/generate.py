@@ -41,6 +41,8 @@ HERE = {
     "UnknownServerError": "The message says what happened; a line on the server's standard error says more. Try again",
     "UnknownTopicOrPartition": "Check the topic's name and the partition's number. A topic that is being deleted counts"
     " as gone",
+    "NotLeaderOrFollower": "The client asked this server for records. Clients look for the leader and try again on"
+    " their own",
     "RequestTimedOut": "Raise the client's timeout, send fewer partitions in one request, or try again: the message"
     " says which",
     "StaleControllerEpoch": "A broker answers it to a controller that was replaced. Nothing to do, unless the server"
@@ -88,13 +90,21 @@ HERE = {
     " log tells which. A server without an authorizer answers so where brokers have one: start it with theirs",
     "TopicAuthorizationFailed": "Give the client's principal the right on the topic: `access.denied` in the event log"
     " tells which",
-    "GroupAuthorizationFailed": "Give the client's principal DESCRIBE on the group",
+    "GroupAuthorizationFailed": "Give the client's principal the right on the group: `access.denied` in the event log"
+    " tells which",
     "TransactionalIdAuthorizationFailed": "Give the client's principal the right on the transactional id: WRITE for a"
     " producer, DESCRIBE to find its coordinator",
     "LeaderNotAvailable": "The server cannot read its topics while ZooKeeper is away. Clients ask again on their own",
     "BrokerNotAvailable": "The broker is not registered. Check that it runs",
     "CoordinatorLoadInProgress": "The client tries again on its own",
     "NotCoordinator": "The client looks for the coordinator and tries again on its own",
+    "InvalidRequiredAcks": "Set the producer's `acks` to -1, 0 or 1",
+    "InconsistentGroupProtocol": "A defect of the client: it does not name the protocol of its group",
+    "InvalidGroupId": "Give the client a `group.id`",
+    "FetchSessionIdNotFound": "The client asked this server for records. It begins again on its own",
+    "DelegationTokenAuthDisabled": "This server makes no delegation tokens. Ask a broker that has"
+    " `delegation.token.secret.key`",
+    "DelegationTokenRequestNotAllowed": "Authenticate with SASL or with a certificate first",
     "SecurityDisabled": "The server runs without an authorizer, so there are no ACLs to show or change: set "
     "`authorizer.class.name`",
     "ResourceNotFound": "The user has no such SCRAM credential",

@@ -11,6 +11,9 @@ brokers_authorizer.py   requests that only the brokers' authorizer can decide on
 broker_policies.py      requests that only the brokers' policies can decide on
 mutation_quota.py       controller mutation quotas in requests (KIP-599)
 answer_fields.py        values of fields that many answers have in common
+partition_refusals.py   requests about partitions, on a node that leads none
+coordinator_refusals.py requests to coordinators, on a node that is none
+delegation_tokens.py    requests about delegation tokens, on a node that makes none
 visible_topics.py       topics that clients may see
 partition_metadata.py   a partition as Metadata and DescribeTopicPartitions show it
 large_requests.py       slices for large requests and answers

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.api.access import EVERYTHING, Access
 from kafka_reassign_rpc.core.acls import acl_binding
 from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.protocol.frame_codec import NoAnswer
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 
@@ -46,7 +47,7 @@ class Encoded(msgspec.Struct, frozen=True, gc=False):
     body: bytes | list[bytes]
 
 
-Answer = ApiMessage | Encoded
+Answer = ApiMessage | Encoded | NoAnswer
 Handled = Answer | Awaitable[Answer]
 """What a handler returns: its answer, or an awaitable of it where the handler has to wait."""
 

@@ -20,13 +20,13 @@ from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.java_host import java_host
 from kafka_reassign_rpc.core.kafka_errors import IllegalSaslState, InvalidRequest, KafkaError, UnknownServerError
-from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest, RequestHeader
+from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, NoAnswer, Reply, RequestHeader
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError, TooManyElements
 from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiMessage
 
 log = logging.getLogger(__name__)
 
-_READY = (Encoded, ApiMessage)
+_READY = (Encoded, ApiMessage, NoAnswer)
 """Asked first: to see that an object is no awaitable takes a microsecond."""
 
 
@@ -88,7 +88,7 @@ class Dispatcher:
             answer.close()
         return answer if isinstance(answer, ApiMessage) else None
 
-    def handle(self, request: DecodedRequest, peer: Peer) -> Body | Awaitable[Body]:
+    def handle(self, request: DecodedRequest, peer: Peer) -> Reply | Awaitable[Reply]:
         """The body of the answer, its bytes, or an awaitable of either."""
         header = request.header
         api = self._apis[header.api_key]
@@ -106,22 +106,22 @@ class Dispatcher:
         except Exception as error:
             self._tell_denied(ctx)
             result = self._failed(api, request, error)
-            return _later(result) if isawaitable(result) else _body(result)
+            return _later(result) if isawaitable(result) else _reply(result)
         if not isinstance(result, _READY) and isawaitable(result):
             return self._answer_later(api, request, result, ctx)
         self._tell_denied(ctx)
-        return _body(result)
+        return _reply(result)
 
     async def _answer_later(
         self, api: Api, request: DecodedRequest, result: Awaitable[Answer], ctx: RequestContext
-    ) -> Body:
+    ) -> Reply:
         try:
-            return _body(await result)
+            return _reply(await result)
         except Exception as error:
             failed = self._failed(api, request, error)
         finally:
             self._tell_denied(ctx)
-        return _body(await awaited(failed))
+        return _reply(await awaited(failed))
 
     def _access(self, peer: Peer) -> Access:
         if self._authorizer is None:
@@ -148,12 +148,12 @@ def _check_cluster(api: Api, access: Access) -> None:
                 access.check_cluster(acl.operation, api.name if acl.names_request else "")
 
 
-def _body(answer: Answer) -> Body:
+def _reply(answer: Answer) -> Reply:
     return answer.body if isinstance(answer, Encoded) else answer
 
 
-async def _later(answer: Awaitable[Answer]) -> Body:
-    return _body(await answer)
+async def _later(answer: Awaitable[Answer]) -> Reply:
+    return _reply(await answer)
 
 
 def _has_top_level_error(response: type[ApiMessage], version: int) -> bool:

@@ -88,6 +88,13 @@ UnknownServerError = _error("UnknownServerError", -1, KafkaError.default_message
 UnknownTopicOrPartition = _error(
     "UnknownTopicOrPartition", 3, "This server does not host this topic-partition.", retriable=True
 )
+NotLeaderOrFollower = _error(
+    "NotLeaderOrFollower",
+    6,
+    "For requests intended only for the leader, this error indicates that the broker is not the current leader. For "
+    "requests intended for any replica, this error indicates that the broker is not a replica of the topic partition.",
+    retriable=True,
+)
 RequestTimedOut = _error("RequestTimedOut", 7, "The request timed out.", retriable=True)
 StaleControllerEpoch = _error("StaleControllerEpoch", 11, "The controller moved to another broker.")
 CoordinatorNotAvailable = _error("CoordinatorNotAvailable", 15, "The coordinator is not available.", retriable=True)
@@ -176,6 +183,22 @@ CoordinatorLoadInProgress = _error(
     retriable=True,
 )
 NotCoordinator = _error("NotCoordinator", 16, "This is not the correct coordinator.", retriable=True)
+InvalidRequiredAcks = _error("InvalidRequiredAcks", 21, "Produce request specified an invalid value for required acks.")
+InconsistentGroupProtocol = _error(
+    "InconsistentGroupProtocol",
+    23,
+    "The group member's supported protocols are incompatible with those of existing members or first group member tried"
+    " to join with empty protocol type or empty protocol list.",
+)
+InvalidGroupId = _error("InvalidGroupId", 24, "The configured groupId is invalid.")
+FetchSessionIdNotFound = _error("FetchSessionIdNotFound", 70, "The fetch session ID was not found.", retriable=True)
+DelegationTokenAuthDisabled = _error("DelegationTokenAuthDisabled", 61, "Delegation Token feature is not enabled.")
+DelegationTokenRequestNotAllowed = _error(
+    "DelegationTokenRequestNotAllowed",
+    64,
+    "Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on delegation token authenticated"
+    " channels.",
+)
 SecurityDisabled = _error("SecurityDisabled", 54, "Security features are disabled.")
 ThrottlingQuotaExceeded = _error(
     "ThrottlingQuotaExceeded", 89, "The throttling quota has been exceeded.", retriable=True

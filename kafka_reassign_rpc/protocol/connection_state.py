@@ -24,6 +24,7 @@ the mistake still get their answers. When these are out, `over` turns true, and 
     either   answer(), or refuse() of ApiVersions    the same   nothing is in work
     either   refuse() of anything else               ENDED      `fault` is set, the queue is dropped
     either   answered(): the answer is made          the same   nothing is in work
+    either   close()                                 ENDED      the queue is dropped
     ENDED    hold()                                  ENDED      the end itself is in work
     either   abandon(): the transport is gone        ENDED      the queue is dropped
     ENDED    bytes                                   ENDED      the bytes are dropped
@@ -303,6 +304,11 @@ class Connection:
             data = encode_response(body, version=header.api_version, correlation_id=header.correlation_id)
         self._in_work = None
         return data
+
+    def close(self) -> None:
+        """The request in work, and those behind it, get no answer: its peer wants none, and has to see an error."""
+        self.answered()
+        self.abandon()
 
     def answered(self) -> None:
         """The frame in work is done with: its answer, if any, was made elsewhere."""

@@ -64,6 +64,15 @@ ENCODING_MISTAKES = (struct.error, TypeError, ValueError, AttributeError)
 AnyMessage = TypeVar("AnyMessage", bound="ApiMessage")
 Body = ApiMessage | bytes | list[bytes]
 """The body of an answer: a message, the bytes of an encoded one, or the pieces of these."""
+
+
+class NoAnswer(msgspec.Struct, frozen=True, gc=False):
+    """A request that wants no answer, as Produce with acks=0, has none; `closes`: its connection closes instead."""
+
+    closes: bool
+
+
+Reply = Body | NoAnswer
 Encoder = Callable[[Any, EncodeBuffer], None]
 
 

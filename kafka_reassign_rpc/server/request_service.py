@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Protocol
 
 from kafka_reassign_rpc.api.api_definition import Peer
-from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest, RequestHeader
+from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, Reply, RequestHeader
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 
@@ -27,7 +27,7 @@ class Service(Protocol):
         """The answer ILLEGAL_SASL_STATE to a request in the midst of authentication; None where it has no such
         answer."""
 
-    def handle(self, request: DecodedRequest, peer: Peer) -> Body | Awaitable[Body]:
+    def handle(self, request: DecodedRequest, peer: Peer) -> Reply | Awaitable[Reply]:
         """The body of the answer, or an awaitable of it.
 
         Raises nothing for a request's own errors: every answer has a place for them.

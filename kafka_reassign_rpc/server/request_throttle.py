@@ -117,7 +117,7 @@ def _with_throttle(header: RequestHeader, body: Body, throttle_ms: int) -> Body:
 
 @cache
 def begins_with_throttle(key: int, version: int) -> bool:
-    """Whether an answer that is encoded already begins with its throttle time. (Among the APIs that have one, only that
-    of ApiVersions stands elsewhere; its answers are messages.)"""
+    """Whether an answer that is encoded already begins with its throttle time. (That of ApiVersions and of a few others
+    stands elsewhere, but these are messages. A large answer to Produce does not say how long its client waits.)"""
     fields = RESPONSES[key]._struct.fields
     return next((name for name, field in fields.items() if field.for_version_q(version)), "") == FIELD

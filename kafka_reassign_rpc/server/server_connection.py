@@ -39,7 +39,7 @@ from typing import Any, cast
 
 from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.protocol.connection_state import Connection, Refusal
-from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest
+from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, NoAnswer, Reply
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 from kafka_reassign_rpc.protocol.sliced_messages import take_apart
 from kafka_reassign_rpc.server.connection_guard import ConnectionGuard, recognize
@@ -61,7 +61,7 @@ BURST_BYTES = 1024 * 1024
 MUCH_BYTES = 128 * 1024
 """After a piece of input of so many bytes (256 KiB at most) the connection reads on in the next turn of the loop."""
 
-_READY = (bytes, list, ApiMessage)
+_READY = (bytes, list, ApiMessage, NoAnswer)
 """An answer, not an awaitable of one."""
 
 
@@ -319,10 +319,16 @@ class ServerConnection(asyncio.Protocol):
             self._unanswerable(request)
         return None
 
-    def _answered(self, request: DecodedRequest, body: Body, busy_ns: int) -> list[bytes]:
+    def _answered(self, request: DecodedRequest, body: Reply, busy_ns: int) -> list[bytes]:
         """The bytes of the answer, in pieces. From now on the connection may be muted."""
         header, throttle = request.header, self._shared.throttle
         self._shared.stats.requests[header.api_key] += 1
+        if isinstance(body, NoAnswer):
+            if body.closes:
+                self._stream.close()
+            else:
+                self._stream.answered()
+            return []
         if throttle.unlimited:
             head = self._stream.answer(request, body)
         else:
@@ -382,7 +388,7 @@ class ServerConnection(asyncio.Protocol):
             finally:
                 await in_turns(take_apart(request.body))
 
-    async def _later(self, request: DecodedRequest, result: Awaitable[Body], taken: LoopTime) -> None:
+    async def _later(self, request: DecodedRequest, result: Awaitable[Reply], taken: LoopTime) -> None:
         """Waits for the answer and sends it. `taken`: the time that the request has taken so far."""
         try:
             body = await taken.of(result)
@@ -392,7 +398,7 @@ class ServerConnection(asyncio.Protocol):
             return
         self._write(out)
 
-    async def _handle(self, request: DecodedRequest) -> Body:
+    async def _handle(self, request: DecodedRequest) -> Reply:
         result = self._shared.service.handle(request, self._peer)
         return result if isinstance(result, _READY) else await result
 

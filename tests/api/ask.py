@@ -8,6 +8,7 @@ from kafka_reassign_rpc.api.api_definition import Peer, RequestContext
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.protocol.frame_codec import (
+    NoAnswer,
     decode_request,
     decode_response,
     encode_request,
@@ -36,6 +37,8 @@ async def ask(
     result = dispatcher.handle(request, peer)
     if isawaitable(result):
         result = await result
+    if isinstance(result, NoAnswer):
+        return result
     if isinstance(result, list):
         result = b"".join(result)
     if isinstance(result, bytes):

@@ -33,8 +33,9 @@ TOPIC, CLUSTER, GROUP, TXN = (
     ResourceType.TRANSACTIONAL_ID,
 )
 NO_OPERATIONS, NOT_SHOWN = frozenset[int](), None
-OPEN_TO_ALL = {17, 18, 36}
-"""SaslHandshake, ApiVersions, SaslAuthenticate: Kafka asks for nothing."""
+OPEN_TO_ALL = {17, 18, 36, 38, 39, 40, 41, 68, 69}
+"""SaslHandshake, ApiVersions, SaslAuthenticate: Kafka asks for nothing. Delegation tokens and groups of KIP-848 are off
+for everybody."""
 
 
 def allows(*rights: tuple[str, ResourceType, str]) -> AclAuthorizer:
@@ -128,6 +129,30 @@ SENSIBLE: dict[str, dict[str, Any]] = {
     "AlterPartition": {"broker_id": 1, "broker_epoch": 1, "topics": []},
     "UpdateFeatures": {"feature_updates": [], "timeout_ms": 1},
     "AllocateProducerIds": {"broker_id": 1, "broker_epoch": 1},
+    "Produce": {"acks": 1, "topic_data": [{"name": "a", "partition_data": [{"index": 0, "records": b""}]}]},
+    "Fetch": {"topics": [{"topic_id": A.id, "partitions": [{"partition": 0}]}]},
+    "ListOffsets": {"topics": [{"name": "a", "partitions": [{"partition_index": 0, "timestamp": -1}]}]},
+    "OffsetCommit": {"group_id": "g", "topics": [{"name": "a", "partitions": [{"partition_index": 0}]}]},
+    "OffsetFetch": {"groups": [{"group_id": "g", "topics": None}]},
+    "JoinGroup": {"group_id": "g"},
+    "Heartbeat": {"group_id": "g"},
+    "LeaveGroup": {"group_id": "g"},
+    "SyncGroup": {"group_id": "g", "protocol_type": "p", "protocol_name": "n"},
+    "DeleteRecords": {"topics": [{"name": "a", "partitions": [{"partition_index": 0}]}]},
+    "OffsetForLeaderEpoch": {"topics": [{"topic": "a", "partitions": [{"partition": 0}]}]},
+    "AddPartitionsToTxn": {"transactions": [{"transactional_id": "x", "topics": [{"name": "a", "partitions": [0]}]}]},
+    "AddOffsetsToTxn": {"transactional_id": "x", "group_id": "g"},
+    "EndTxn": {"transactional_id": "x"},
+    "WriteTxnMarkers": {"markers": [{"producer_id": 1, "topics": [{"name": "a", "partition_indexes": [0]}]}]},
+    "TxnOffsetCommit": {
+        "transactional_id": "x",
+        "group_id": "g",
+        "topics": [{"name": "a", "partitions": [{"partition_index": 0}]}],
+    },
+    "DeleteGroups": {"groups_names": ["g"]},
+    "OffsetDelete": {"group_id": "g", "topics": []},
+    "DescribeProducers": {"topics": [{"name": "a", "partition_indexes": [0]}]},
+    "DescribeTransactions": {"transactional_ids": ["x"]},
     "DescribeTopicPartitions": {"topics": [{"name": "a"}], "response_partition_limit": 10, "cursor": None},
     "ListReassignments": {"topic_partitions": None},
     "DescribeReassignments": {"topic_reassignments": []},

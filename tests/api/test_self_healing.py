@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
 )
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_request, encode_response
+from kafka_reassign_rpc.protocol.frame_codec import NoAnswer, decode_request, encode_request, encode_response
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, HealBrokerRequest
 from tests.api.ask import PEER, ask
 from tests.api.model_node import ModelNode
@@ -110,5 +110,6 @@ async def answered(dispatcher: Dispatcher, request: Any) -> None:
     """The node has the bytes of its answer."""
     result = dispatcher.handle(request, PEER)
     answer = await result if isawaitable(result) else result
+    assert not isinstance(answer, NoAnswer)
     if not isinstance(answer, list | bytes):
         encode_response(answer, version=0, correlation_id=7)

@@ -12,6 +12,8 @@ from kafka_reassign_rpc.protocol.messages import (
     CreateTopicsRequest,
     ListPartitionReassignmentsRequest,
     MetadataRequest,
+    ProduceRequest,
+    ProduceResponse,
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
@@ -82,10 +84,6 @@ async def test_sv_6_malformed_input_closes_that_connection_and_nothing_else(
 
 
 NOT_OURS = (
-    ApiKey.CREATE_DELEGATION_TOKEN,
-    ApiKey.RENEW_DELEGATION_TOKEN,
-    ApiKey.EXPIRE_DELEGATION_TOKEN,
-    ApiKey.DESCRIBE_DELEGATION_TOKEN,
     ApiKey.DESCRIBE_QUORUM,
     ApiKey.ENVELOPE,
     ApiKey.UNREGISTER_BROKER,
@@ -254,3 +252,30 @@ async def test_sv_6_a_large_malformed_frame_closes_the_connection(start_server: 
         assert await client.is_closed()
     await eventually(lambda: server.stats.connections_now == 0)
     assert server.stats.requests_in_work_now == 0
+
+
+def produce(acks: int, records: bytes, *, partitions: int = 1, correlation_id: int = 5) -> bytes:
+    of_topic = ProduceRequest.TopicProduceData
+    data = [of_topic.PartitionProduceData(version=9, index=0, records=records)] * partitions
+    topics = [of_topic(version=9, name="t", partition_data=data)] if partitions else []
+    body = ProduceRequest(version=9, acks=acks, topic_data=topics)
+    return encode_request(body, version=9, correlation_id=correlation_id, client_id="c")
+
+
+@pytest.mark.parametrize("size", [10, 5_000_000], ids=["small", "large"])
+async def test_hm_4_a_producer_that_wants_no_answer_gets_none_and_its_connection_closes_on_an_error(
+    start_server: StartServer, size: int
+) -> None:
+    server = await start_server()
+    async with connected(address(server)) as client:
+        await client.send(produce(0, bytes(size), partitions=0))
+        assert (await client.call(ApiVersionsRequest(version=0), 0)).error_code == 0, "nothing was refused"
+        await client.send(produce(0, bytes(size)) + list_request())
+        assert await client.is_closed(), "and the request behind it is not answered"
+    assert server.stats.connections_malformed == 0
+    async with connected(address(server)) as other:
+        await other.send(produce(1, bytes(size)))
+        frame = await other.frame()
+        _, answer = decode_response(ProduceResponse, frame, version=9)
+        (topic,) = answer.responses
+        assert [one.error_code for one in topic.partition_responses] == [3]

@@ -1,0 +1,104 @@
+"""ListOffsets (key 2), versions 0-9: this node has no records.
+
+Behaviour   Each partition gets NOT_LEADER_OR_FOLLOWER, which sends the client back to Metadata. First, as in Kafka,
+            TOPIC_AUTHORIZATION_FAILED, INVALID_REQUEST for a partition named twice (from version 1 on),
+            UNSUPPORTED_VERSION for a place that the version does not know, UNKNOWN_TOPIC_OR_PARTITION.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from kafka_reassign_rpc.api.api_definition import (
+    PARTITION_NUMBERS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, flat, handled
+from kafka_reassign_rpc.api.partition_refusals import (
+    DENIED,
+    UNKNOWN,
+    KnownTopics,
+    PartitionError,
+    PartitionRefusals,
+    TopicRights,
+    topic_right,
+    with_named_topics,
+)
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotLeaderOrFollower, UnsupportedVersion
+from kafka_reassign_rpc.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
+
+REFUSALS = PartitionRefusals(ListOffsetsResponse)
+LEAST_VERSIONS: Mapping[int, int] = {-2: 1, -1: 1, -3: 7, -4: 8, -5: 9}
+"""The places in a log that a negative time can mean, and since which version (handleListOffsetRequestV1AndAbove)."""
+_EARLIEST = -2
+
+_Partition = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
+
+
+def handle(node: Node, request: ListOffsetsRequest, ctx: RequestContext) -> Handled:
+    version = ctx.api_version
+
+    def answer(known: KnownTopics) -> Handled:
+        rights = TopicRights(topic_right(ctx.access, AclOperation.DESCRIBE), known)
+
+        def steps() -> AnswerSteps:
+            twice = yield from _twice(request, version)
+
+            def of_topic(name: str) -> PartitionError:
+                if not rights.may(name):
+                    return lambda _index, _partition: DENIED
+                existing = rights.existing(name)
+
+                def error_of(index: int, partition: _Partition) -> KafkaError:
+                    if (name, index) in twice:
+                        return _TWICE
+                    if not _is_known_place(partition.timestamp, version):
+                        return _UNKNOWN_PLACE
+                    return _NOT_LEADER if index in existing else UNKNOWN
+
+                return error_of
+
+            return REFUSALS.refuse(request, version, of_topic)
+
+        return handled(steps(), REFUSALS.items(request.topics))
+
+    return with_named_topics(node, request.topics, "name", answer)
+
+
+_TWICE, _UNKNOWN_PLACE, _NOT_LEADER = InvalidRequest(), UnsupportedVersion(), NotLeaderOrFollower()
+
+
+def _twice(request: ListOffsetsRequest, version: int) -> Steps[set[tuple[str, int]]]:
+    """The partitions that the request names more than once; nobody looks at these in version 0."""
+    counts: Counter[tuple[str, int]] = Counter()
+    for found in flat(request.topics if version else (), lambda topic: topic.partitions):
+        if found is None:
+            yield
+        else:
+            counts[found[0].name, found[1].partition_index] += 1
+    return {partition for partition, count in counts.items() if count > 1}
+
+
+def _is_known_place(timestamp: int, version: int) -> bool:
+    if version == 0:
+        return timestamp >= _EARLIEST
+    return timestamp >= 0 or version >= LEAST_VERSIONS.get(timestamp, version + 1)
+
+
+API = Api(
+    key=2,
+    name="ListOffsets",
+    min_version=0,
+    max_version=9,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.TOPIC),),
+    handle=handle,
+    fail=REFUSALS.fail,
+    max_elements=PARTITION_NUMBERS,
+)

@@ -1,0 +1,54 @@
+"""OffsetCommit (key 8), versions 0-9: this node coordinates no group, so it stores no offset.
+
+Behaviour   Each partition gets NOT_COORDINATOR, which sends the client to FindCoordinator. First, as in Kafka,
+            GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION.
+Difference  In version 0 a broker stores offsets in ZooKeeper; this node does not.
+"""
+
+from kafka_reassign_rpc.api.api_definition import (
+    PARTITION_NUMBERS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.coordinator_refusals import check_group
+from kafka_reassign_rpc.api.partition_refusals import (
+    KnownTopics,
+    PartitionRefusals,
+    TopicRights,
+    same,
+    topic_right,
+    with_named_topics,
+)
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import NotCoordinator
+from kafka_reassign_rpc.protocol.messages import OffsetCommitRequest, OffsetCommitResponse
+
+REFUSALS = PartitionRefusals(OffsetCommitResponse)
+
+
+def handle(node: Node, request: OffsetCommitRequest, ctx: RequestContext) -> Handled:
+    check_group(ctx.access, AclOperation.READ, request.group_id)
+
+    def answer(known: KnownTopics) -> Handled:
+        rights = TopicRights(topic_right(ctx.access, AclOperation.READ), known)
+        return REFUSALS.refuse(request, ctx.api_version, rights.errors(same(NotCoordinator())))
+
+    return with_named_topics(node, request.topics, "name", answer)
+
+
+API = Api(
+    key=8,
+    name="OffsetCommit",
+    min_version=0,
+    max_version=9,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.READ, AclResource.GROUP), Acl(AclOperation.READ, AclResource.TOPIC)),
+    handle=handle,
+    fail=REFUSALS.fail,
+    max_elements=PARTITION_NUMBERS,
+)

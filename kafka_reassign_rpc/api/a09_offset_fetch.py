@@ -1,0 +1,73 @@
+"""OffsetFetch (key 9), versions 0-9: this node coordinates no group.
+
+Behaviour   Each group gets NOT_COORDINATOR, which sends the client to FindCoordinator, or GROUP_AUTHORIZATION_FAILED.
+            Versions 0 and 1 have no error for the group: each partition gets it.
+Difference  In version 0 a broker reads offsets from ZooKeeper; this node does not. A broker of 3.9 that is not the
+            coordinator answers version 1 without partitions, as if the group had no offset.
+"""
+
+from collections.abc import Iterator
+
+from kafka_reassign_rpc.api.api_definition import (
+    PARTITION_NUMBERS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.coordinator_refusals import check_group
+from kafka_reassign_rpc.api.large_requests import answer_with
+from kafka_reassign_rpc.api.partition_refusals import Layout, PartitionRefusals, same
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import GroupAuthorizationFailed, KafkaError, NotCoordinator
+from kafka_reassign_rpc.protocol.messages import OffsetFetchRequest, OffsetFetchResponse
+
+FIRST_WITH_ERROR = 2
+FIRST_WITH_GROUPS = 8
+_BY_PARTITION = PartitionRefusals(
+    OffsetFetchResponse, Layout(partitions="partition_indexes", number=""), Layout(), {"committed_offset": -1}
+)
+_Group = OffsetFetchResponse.OffsetFetchResponseGroup
+
+
+def handle(_node: Node, request: OffsetFetchRequest, ctx: RequestContext) -> Handled:
+    version = ctx.api_version
+    if version < FIRST_WITH_GROUPS:
+        check_group(ctx.access, AclOperation.DESCRIBE, request.group_id)
+        raise NotCoordinator
+
+    def groups() -> Iterator[object]:
+        for group in request.groups:
+            may = ctx.access.may(AclOperation.DESCRIBE, AclResource.GROUP, group.group_id)
+            code = NotCoordinator.code if may else GroupAuthorizationFailed.code
+            yield _Group(version=version, group_id=group.group_id, topics=[], error_code=code)
+
+    return answer_with(OffsetFetchResponse(version=version), "groups", groups(), len(request.groups))
+
+
+def fail(request: OffsetFetchRequest, version: int, error: KafkaError) -> Handled:
+    if version >= FIRST_WITH_GROUPS:
+        groups = (
+            _Group(version=version, group_id=group.group_id, topics=[], error_code=error.code)
+            for group in request.groups
+        )
+        return answer_with(OffsetFetchResponse(version=version), "groups", groups, len(request.groups))
+    if version >= FIRST_WITH_ERROR:
+        return OffsetFetchResponse(version=version, topics=[], error_code=error.code)
+    return _BY_PARTITION.refuse(request, version, same(error))
+
+
+API = Api(
+    key=9,
+    name="OffsetFetch",
+    min_version=0,
+    max_version=9,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.GROUP),),
+    handle=handle,
+    fail=fail,
+    max_elements=PARTITION_NUMBERS,
+)

@@ -1,0 +1,27 @@
+"""Heartbeat (key 12), versions 0-4: this node coordinates no group.
+
+Behaviour   NOT_COORDINATOR: members show that they live, at its coordinator. INVALID_GROUP_ID without a group.
+"""
+
+from typing import NoReturn
+
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.coordinator_refusals import refuse_member, whole
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.protocol.messages import HeartbeatRequest, HeartbeatResponse
+
+
+def handle(_node: Node, request: HeartbeatRequest, ctx: RequestContext) -> NoReturn:
+    refuse_member(ctx.access, request.group_id)
+
+
+API = Api(
+    key=12,
+    name="Heartbeat",
+    min_version=0,
+    max_version=4,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.READ, AclResource.GROUP),),
+    handle=handle,
+    fail=whole(HeartbeatResponse),
+)

@@ -1,0 +1,55 @@
+"""DeleteRecords (key 21), versions 0-2: this node has no records.
+
+Behaviour   Each partition gets NOT_LEADER_OR_FOLLOWER, which sends the client back to Metadata. First, as in Kafka,
+            TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, then INVALID_TOPIC_EXCEPTION for internal topics.
+"""
+
+from kafka_reassign_rpc.api.api_definition import (
+    PARTITION_NUMBERS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.partition_refusals import (
+    KnownTopics,
+    PartitionError,
+    PartitionRefusals,
+    TopicRights,
+    topic_right,
+    with_named_topics,
+)
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS
+from kafka_reassign_rpc.core.kafka_errors import InvalidTopic, NotLeaderOrFollower
+from kafka_reassign_rpc.protocol.messages import DeleteRecordsRequest, DeleteRecordsResponse
+
+REFUSALS = PartitionRefusals(DeleteRecordsResponse, fields={"low_watermark": -1})
+
+
+def handle(node: Node, request: DeleteRecordsRequest, ctx: RequestContext) -> Handled:
+    def error_of(topic: str) -> PartitionError:
+        error = InvalidTopic() if topic in INTERNAL_TOPICS else NotLeaderOrFollower()
+        return lambda _index, _partition: error
+
+    def answer(known: KnownTopics) -> Handled:
+        rights = TopicRights(topic_right(ctx.access, AclOperation.DELETE), known)
+        return REFUSALS.refuse(request, ctx.api_version, rights.errors(error_of))
+
+    return with_named_topics(node, request.topics, "name", answer)
+
+
+API = Api(
+    key=21,
+    name="DeleteRecords",
+    min_version=0,
+    max_version=2,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DELETE, AclResource.TOPIC),),
+    handle=handle,
+    fail=REFUSALS.fail,
+    max_elements=PARTITION_NUMBERS,
+)

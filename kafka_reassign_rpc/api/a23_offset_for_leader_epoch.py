@@ -1,0 +1,59 @@
+"""OffsetForLeaderEpoch (key 23), versions 0-4: this node has no records.
+
+Behaviour   Each partition gets NOT_LEADER_OR_FOLLOWER, which sends the client back to Metadata. First, as in Kafka,
+            TOPIC_AUTHORIZATION_FAILED where the caller has neither right, UNKNOWN_TOPIC_OR_PARTITION.
+"""
+
+from kafka_reassign_rpc.api.api_definition import (
+    PARTITION_NUMBERS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.partition_refusals import (
+    KnownTopics,
+    Layout,
+    PartitionRefusals,
+    TopicRights,
+    anything,
+    same,
+    topic_right,
+    with_named_topics,
+)
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import NotLeaderOrFollower
+from kafka_reassign_rpc.protocol.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+
+_LAYOUT = Layout(name="topic", number="partition")
+REFUSALS = PartitionRefusals(OffsetForLeaderEpochResponse, _LAYOUT, _LAYOUT)
+
+
+def handle(node: Node, request: OffsetForLeaderEpochRequest, ctx: RequestContext) -> Handled:
+    follower = ctx.access.may_on_cluster(AclOperation.CLUSTER_ACTION, told=False)
+    may = anything if follower else topic_right(ctx.access, AclOperation.DESCRIBE)
+
+    def answer(known: KnownTopics) -> Handled:
+        errors = TopicRights(may, known).errors(same(NotLeaderOrFollower()))
+        return REFUSALS.refuse(request, ctx.api_version, errors)
+
+    return with_named_topics(node, request.topics, "topic", answer)
+
+
+API = Api(
+    key=23,
+    name="OffsetForLeaderEpoch",
+    min_version=0,
+    max_version=4,
+    group=ApiGroup.CLIENT,
+    acl=(
+        Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, "or the topics"),
+        Acl(AclOperation.DESCRIBE, AclResource.TOPIC),
+    ),
+    handle=handle,
+    fail=REFUSALS.fail,
+    max_elements=PARTITION_NUMBERS,
+)

@@ -1,0 +1,28 @@
+"""EndTxn (key 26), versions 0-4: this node coordinates no transaction.
+
+Behaviour   NOT_COORDINATOR: producers ask the coordinator of their transactional id. INVALID_REQUEST without one.
+"""
+
+from typing import NoReturn
+
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.coordinator_refusals import check_transaction, transaction_error, whole
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.protocol.messages import EndTxnRequest, EndTxnResponse
+
+
+def handle(_node: Node, request: EndTxnRequest, ctx: RequestContext) -> NoReturn:
+    check_transaction(ctx.access, AclOperation.WRITE, request.transactional_id)
+    raise transaction_error(request.transactional_id)
+
+
+API = Api(
+    key=26,
+    name="EndTxn",
+    min_version=0,
+    max_version=4,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID),),
+    handle=handle,
+    fail=whole(EndTxnResponse),
+)

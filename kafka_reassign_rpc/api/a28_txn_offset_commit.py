@@ -1,0 +1,58 @@
+"""TxnOffsetCommit (key 28), versions 0-4: this node coordinates no group, so it stores no offset.
+
+Behaviour   Each partition gets NOT_COORDINATOR, which sends the producer to FindCoordinator. First, as in Kafka,
+            TRANSACTIONAL_ID_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED,
+            UNKNOWN_TOPIC_OR_PARTITION, then INVALID_GROUP_ID without a group.
+"""
+
+from kafka_reassign_rpc.api.api_definition import (
+    PARTITION_NUMBERS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.coordinator_refusals import check_group, check_transaction, group_error
+from kafka_reassign_rpc.api.partition_refusals import (
+    KnownTopics,
+    PartitionRefusals,
+    TopicRights,
+    same,
+    topic_right,
+    with_named_topics,
+)
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.protocol.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+
+REFUSALS = PartitionRefusals(TxnOffsetCommitResponse)
+
+
+def handle(node: Node, request: TxnOffsetCommitRequest, ctx: RequestContext) -> Handled:
+    check_transaction(ctx.access, AclOperation.WRITE, request.transactional_id)
+    check_group(ctx.access, AclOperation.READ, request.group_id)
+
+    def answer(known: KnownTopics) -> Handled:
+        rights = TopicRights(topic_right(ctx.access, AclOperation.READ), known)
+        return REFUSALS.refuse(request, ctx.api_version, rights.errors(same(group_error(request.group_id))))
+
+    return with_named_topics(node, request.topics, "name", answer)
+
+
+API = Api(
+    key=28,
+    name="TxnOffsetCommit",
+    min_version=0,
+    max_version=4,
+    group=ApiGroup.CLIENT,
+    acl=(
+        Acl(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID),
+        Acl(AclOperation.READ, AclResource.GROUP),
+        Acl(AclOperation.READ, AclResource.TOPIC),
+    ),
+    handle=handle,
+    fail=REFUSALS.fail,
+    max_elements=PARTITION_NUMBERS,
+)

@@ -1,0 +1,34 @@
+"""DescribeDelegationToken (key 41), versions 0-3: this node makes no delegation tokens.
+
+Behaviour   DELEGATION_TOKEN_AUTH_DISABLED, as from a broker without `delegation.token.secret.key`, and before that
+            DELEGATION_TOKEN_REQUEST_NOT_ALLOWED where the client has not authenticated. Brokers that have
+            one make tokens: clients may ask these.
+"""
+
+from typing import NoReturn
+
+from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.delegation_tokens import refuse_tokens
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.protocol.messages import DescribeDelegationTokenRequest, DescribeDelegationTokenResponse
+
+
+def handle(_node: Node, _request: DescribeDelegationTokenRequest, ctx: RequestContext) -> NoReturn:
+    refuse_tokens(ctx)
+
+
+def fail(_request: DescribeDelegationTokenRequest, version: int, error: KafkaError) -> DescribeDelegationTokenResponse:
+    return DescribeDelegationTokenResponse(version=version, error_code=error.code)
+
+
+API = Api(
+    key=41,
+    name="DescribeDelegationToken",
+    min_version=0,
+    max_version=3,
+    group=ApiGroup.CLIENT,
+    acl=(),
+    handle=handle,
+    fail=fail,
+)

@@ -1,0 +1,38 @@
+"""OffsetDelete (key 47), version 0: this node coordinates no group.
+
+Behaviour   NOT_COORDINATOR for the group, which sends the client to FindCoordinator. GROUP_AUTHORIZATION_FAILED first;
+            INVALID_GROUP_ID without a group. The error of the group replaces those of topics, as in Kafka.
+"""
+
+from typing import NoReturn
+
+from kafka_reassign_rpc.api.api_definition import (
+    PARTITION_NUMBERS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.coordinator_refusals import check_group, group_error, whole
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.protocol.messages import OffsetDeleteRequest, OffsetDeleteResponse
+
+
+def handle(_node: Node, request: OffsetDeleteRequest, ctx: RequestContext) -> NoReturn:
+    check_group(ctx.access, AclOperation.DELETE, request.group_id)
+    raise group_error(request.group_id)
+
+
+API = Api(
+    key=47,
+    name="OffsetDelete",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DELETE, AclResource.GROUP),),
+    handle=handle,
+    fail=whole(OffsetDeleteResponse),
+    max_elements=PARTITION_NUMBERS,
+)

@@ -1,0 +1,64 @@
+"""DescribeProducers (key 61), version 0: this node has no records.
+
+Behaviour   Each partition gets NOT_LEADER_OR_FOLLOWER, which sends the client back to Metadata. First, as in Kafka,
+            INVALID_TOPIC_EXCEPTION for a name that no topic can have, TOPIC_AUTHORIZATION_FAILED,
+            UNKNOWN_TOPIC_OR_PARTITION.
+"""
+
+from typing import Any
+
+from kafka_reassign_rpc.api.api_definition import (
+    PARTITION_NUMBERS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.partition_refusals import (
+    KnownTopics,
+    Layout,
+    PartitionError,
+    PartitionRefusals,
+    TopicRights,
+    same,
+    topic_right,
+    with_named_topics,
+)
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import InvalidTopic, KafkaError, NotLeaderOrFollower
+from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
+from kafka_reassign_rpc.protocol.messages import DescribeProducersRequest, DescribeProducersResponse
+
+REFUSALS = PartitionRefusals(DescribeProducersResponse, Layout(partitions="partition_indexes", number=""))
+
+
+def handle(node: Node, request: DescribeProducersRequest, ctx: RequestContext) -> Handled:
+    def answer(known: KnownTopics) -> Handled:
+        errors = TopicRights(topic_right(ctx.access, AclOperation.READ), known).errors(same(NotLeaderOrFollower()))
+
+        def of_topic(name: str) -> PartitionError:
+            return errors(name) if is_valid_name(name) else _invalid
+
+        return REFUSALS.refuse(request, ctx.api_version, of_topic)
+
+    return with_named_topics(node, request.topics, "name", answer)
+
+
+def _invalid(_index: int, _partition: Any) -> KafkaError:
+    return InvalidTopic()
+
+
+API = Api(
+    key=61,
+    name="DescribeProducers",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.READ, AclResource.TOPIC),),
+    handle=handle,
+    fail=REFUSALS.fail,
+    max_elements=PARTITION_NUMBERS,
+)

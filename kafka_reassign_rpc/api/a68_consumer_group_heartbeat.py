@@ -1,0 +1,28 @@
+"""ConsumerGroupHeartbeat (key 68), version 0: groups of KIP-848 need KRaft.
+
+Behaviour   UNSUPPORTED_VERSION, as from every broker in ZooKeeper mode.
+"""
+
+from typing import NoReturn
+
+from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.coordinator_refusals import whole
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import UnsupportedVersion
+from kafka_reassign_rpc.protocol.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+
+
+def handle(_node: Node, _request: ConsumerGroupHeartbeatRequest, _ctx: RequestContext) -> NoReturn:
+    raise UnsupportedVersion
+
+
+API = Api(
+    key=68,
+    name="ConsumerGroupHeartbeat",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.CLIENT,
+    acl=(),
+    handle=handle,
+    fail=whole(ConsumerGroupHeartbeatResponse),
+)

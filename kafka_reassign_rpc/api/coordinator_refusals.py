@@ -1,0 +1,58 @@
+"""Requests to the coordinator of a group or of a transaction, on a node that coordinates none.
+
+Each of these functions raises the error that a broker answers which is not the coordinator, in the order of KafkaApis,
+GroupCoordinator and TransactionCoordinator: first what the caller may not, then ids that nobody has, then
+NOT_COORDINATOR, which sends clients to FindCoordinator.
+"""
+
+from typing import Any, NoReturn
+
+from kafka_reassign_rpc.api.access import Access
+from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, ErrorAnswer
+from kafka_reassign_rpc.core.kafka_errors import (
+    GroupAuthorizationFailed,
+    InvalidGroupId,
+    InvalidRequest,
+    KafkaError,
+    NotCoordinator,
+    TransactionalIdAuthorizationFailed,
+)
+from kafka_reassign_rpc.protocol.messages import ApiMessage
+
+
+def check_group(access: Access, operation: AclOperation, group: str) -> None:
+    """Raises GroupAuthorizationFailed where the caller may not do this to the group."""
+    if not access.may(operation, AclResource.GROUP, group):
+        raise GroupAuthorizationFailed
+
+
+def check_transaction(access: Access, operation: AclOperation, transactional_id: str) -> None:
+    """Raises TransactionalIdAuthorizationFailed where the caller may not do this to the transactional id."""
+    if not access.may(operation, AclResource.TRANSACTIONAL_ID, transactional_id):
+        raise TransactionalIdAuthorizationFailed
+
+
+def group_error(group: str) -> KafkaError:
+    """The error of a group that needs a name (GroupCoordinator.validateGroupStatus)."""
+    return NotCoordinator() if group else InvalidGroupId()
+
+
+def transaction_error(transactional_id: str) -> KafkaError:
+    """The error of a transaction (TransactionCoordinator)."""
+    return NotCoordinator() if transactional_id else InvalidRequest()
+
+
+def refuse_member(access: Access, group: str) -> NoReturn:
+    """Of what members of a group ask: raises why this node does not do it."""
+    check_group(access, AclOperation.READ, group)
+    raise group_error(group)
+
+
+def whole(answer: Any) -> ErrorAnswer:
+    """Makes answers that hold an error and nothing else."""
+
+    def fail(_request: ApiMessage, version: int, error: KafkaError) -> ApiMessage:
+        message: ApiMessage = answer(version=version, error_code=error.code)
+        return message
+
+    return fail
