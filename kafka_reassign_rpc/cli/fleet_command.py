@@ -3,14 +3,22 @@
 import argparse
 import asyncio
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TypeVar
 
-from kafka_reassign_rpc.cli.long_running import add_log_arguments, announce, run_until_signalled, set_up_logging
+from kafka_reassign_rpc.cli.long_running import (
+    add_log_arguments,
+    announce,
+    ended_first,
+    run_until_signalled,
+    set_up_logging,
+)
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import byte_count, milliseconds, whole, zookeeper_connect
 from kafka_reassign_rpc.core.kafka_errors import InvalidTopic
 from kafka_reassign_rpc.core.topics.topic_changes import validate_name
+from kafka_reassign_rpc.fleet.broker_registration import BrokerIdTaken
 from kafka_reassign_rpc.fleet.fleet import Fleet
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig, SeedTopic, parse_bytes, parse_topic
 
@@ -27,6 +35,9 @@ one does.
 
 Prints `ready brokers=4,5` when the brokers are registered and can be used. SIGTERM or Ctrl-C ends them with a
 controlled shutdown.
+
+The id of a broker that runs, or of a kafka-reassign-rpc server, is refused with exit code 2. After a kill, the same
+brokers can be started at once: they wait until ZooKeeper has ended the sessions of their former lives.
 """
 
 
@@ -96,10 +107,18 @@ def run(arguments: argparse.Namespace) -> int:
     set_up_logging(arguments.log_level, arguments.log_format)
 
     async def main(stop: asyncio.Event) -> None:
-        async with Fleet(config) as fleet:
-            await fleet.ready()
-            announce(f"ready brokers={','.join(map(str, config.broker_ids))}")
-            await stop.wait()
+        async with AsyncExitStack() as stack:
+
+            async def start() -> None:
+                try:
+                    fleet = await stack.enter_async_context(Fleet(config))
+                    await fleet.ready()
+                except BrokerIdTaken as error:
+                    raise UsageError(f"--broker-ids: {error}") from None
+
+            if await ended_first(start(), stop):
+                announce(f"ready brokers={','.join(map(str, config.broker_ids))}")
+                await stop.wait()
 
     return run_until_signalled(main, arguments.log_format)
 

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.server.event_loop import LoopName
 from kafka_reassign_rpc.server.event_loop import run as run_loop
 from kafka_reassign_rpc.support.bounded_log import BoundedFormatter, JsonFormatter
 from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.tasks import end
 
 log = logging.getLogger(__name__)
 
@@ -60,16 +61,14 @@ def announce(line: str) -> None:
 
 
 async def ended_first(work: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
-    """Wait for the end of `work`, or until `stop` is set. Returns whether `work` has ended; else it is cancelled."""
+    """Wait for the end of `work`, or until `stop` is set. Returns whether `work` has ended; else it is cancelled, and
+    has cleaned up."""
     working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
     try:
         await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
         has_ended = working.done()
     finally:
-        stopping.cancel()
-        working.cancel()
-    if has_ended:
-        working.result()
+        await end(stopping, working)
     return has_ended
 
 

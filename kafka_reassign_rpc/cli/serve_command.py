@@ -87,19 +87,26 @@ def run(arguments: argparse.Namespace) -> int:
 
     async def main(stop: asyncio.Event) -> None:
         async with AsyncExitStack() as stack:
-            own = values["zookeeper.connect"] is None
-            if own:
-                zookeeper = EmbeddedZooKeeper(Path(values["data.dir"]) / "zookeeper")
-                values["zookeeper.connect"] = (await stack.enter_async_context(zookeeper)).address
-            server = await stack.enter_async_context(
-                ControllerProcess(msgspec.structs.replace(config, zookeeper_connect=values["zookeeper.connect"]))
-            )
-            if not await ended_first(server.ready(), stop):
+            server: ControllerProcess | None = None
+
+            async def start() -> None:
+                nonlocal server
+                own = values["zookeeper.connect"] is None
+                if own:
+                    zookeeper = EmbeddedZooKeeper(Path(values["data.dir"]) / "zookeeper")
+                    values["zookeeper.connect"] = (await stack.enter_async_context(zookeeper)).address
+                server = await stack.enter_async_context(
+                    ControllerProcess(msgspec.structs.replace(config, zookeeper_connect=values["zookeeper.connect"]))
+                )
+                await server.ready()
+                if own:
+                    # The brokers start after the server and stop before it: they find a controller when they come and
+                    # go.
+                    await stack.enter_async_context(fleet_process(_fleet_arguments(values)))
+                    await server.brokers_seen(DEMO_BROKERS)
+
+            if not await ended_first(start(), stop) or server is None:
                 return
-            if own:
-                # The brokers start after the server and stop before it: they find a controller when they come and go.
-                await stack.enter_async_context(fleet_process(_fleet_arguments(values)))
-                await server.brokers_seen(DEMO_BROKERS)
             announce(
                 f"ready bootstrap={server.bootstrap} zookeeper={values['zookeeper.connect']}"
                 f" brokers={','.join(map(str, server.live_brokers())) or 'none'}"

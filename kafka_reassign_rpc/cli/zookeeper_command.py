@@ -3,7 +3,13 @@
 import argparse
 import asyncio
 
-from kafka_reassign_rpc.cli.long_running import add_log_arguments, announce, run_until_signalled, set_up_logging
+from kafka_reassign_rpc.cli.long_running import (
+    add_log_arguments,
+    announce,
+    ended_first,
+    run_until_signalled,
+    set_up_logging,
+)
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 
@@ -36,8 +42,12 @@ def run(arguments: argparse.Namespace) -> int:
     set_up_logging(arguments.log_level, arguments.log_format)
 
     async def main(stop: asyncio.Event) -> None:
-        async with EmbeddedZooKeeper(arguments.data_dir, port=arguments.port, host=arguments.host) as zookeeper:
-            announce(f"ready zookeeper={zookeeper.address}")
-            await stop.wait()
+        zookeeper = EmbeddedZooKeeper(arguments.data_dir, port=arguments.port, host=arguments.host)
+        try:
+            if await ended_first(zookeeper.start(), stop):
+                announce(f"ready zookeeper={zookeeper.address}")
+                await stop.wait()
+        finally:
+            await zookeeper.stop()
 
     return run_until_signalled(main, arguments.log_format)

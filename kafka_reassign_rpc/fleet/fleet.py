@@ -8,7 +8,7 @@ from typing import Self
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.fleet.broker_apis import BROKER_APIS
-from kafka_reassign_rpc.fleet.broker_registration import cluster_id
+from kafka_reassign_rpc.fleet.broker_registration import check_free, cluster_id
 from kafka_reassign_rpc.fleet.dynamic_configs import DynamicConfigs
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
 from kafka_reassign_rpc.fleet.seed_topics import SeedSizes, TopicSeeder
@@ -17,6 +17,7 @@ from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits
+from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
@@ -36,7 +37,8 @@ class Fleet:
 
     Entering starts every broker (bound, connected, registering). `ready` waits until they can be used, and creates the
     topics of the configuration. Leaving stops each with a controlled shutdown. Entering raises OSError (ports, files),
-    LogSizeFileError (a data directory of another fleet), ZkError. `ready` raises SeedError, ZkError.
+    LogSizeFileError (a data directory of another fleet), BrokerIdTaken, ZkError. `ready` raises SeedError,
+    BrokerIdTaken, ZkError.
     """
 
     def __init__(self, config: FleetConfig) -> None:
@@ -76,7 +78,7 @@ class Fleet:
     async def ready(self) -> None:
         """Waits until all brokers are registered and have the cluster's metadata (if there is a controller); creates
         topics."""
-        waiting = asyncio.gather(*(broker.ready(self._has_controller) for broker in self.brokers.values()))
+        waiting = asyncio.create_task(self._brokers_ready())
         self._controller_exists = True
         try:
             while not waiting.done():
@@ -85,14 +87,17 @@ class Fleet:
                 except ZkError as error:
                     log.info("cannot see whether there is a controller: %s", error)
                 for broker in self.brokers.values():
+                    broker.check_registration()
                     await broker.look_again()
                 await asyncio.wait([waiting], timeout=LOOK_AGAIN_S)
-            await waiting
         finally:
-            waiting.cancel()
+            await end(waiting)
         if self.config.topics and self.brokers:
             first = next(iter(self.brokers.values()))
             await TopicSeeder(self._zk, first.link, first.knows_controller).create(self.config.topics, self._sizes)
+
+    async def _brokers_ready(self) -> None:
+        await asyncio.gather(*(broker.ready(self._has_controller) for broker in self.brokers.values()))
 
     def _has_controller(self) -> bool:
         return self._controller_exists
@@ -136,6 +141,7 @@ class Fleet:
         self._cluster_id = await cluster_id(self._zk)
         self._configs = DynamicConfigs(self._zk, self._throttles)
         await self._configs.ready()
+        await check_free(self._zk, self.config.broker_ids)
         for broker_id in self.config.broker_ids:
             await self.start_broker(broker_id)
 

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.state.cluster import Endpoint, Topic, TopicPartition
 from kafka_reassign_rpc.fleet.alter_partition_sender import AlterPartitionSender
-from kafka_reassign_rpc.fleet.broker_registration import Registration
+from kafka_reassign_rpc.fleet.broker_registration import SESSION_END_S, Registration
 from kafka_reassign_rpc.fleet.controlled_shutdown import controlled_shutdown
 from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
 from kafka_reassign_rpc.fleet.controller_requests import (
@@ -134,7 +134,8 @@ class SimulatedBroker:
         self._endpoint = endpoint
         self._throttles.on_change.append(self._throttles_changed)
         self._isr_sender = AlterPartitionSender(self._isr, self._link, self._epochs, self._lag_s, self._leading.late)
-        self._registration = Registration(self._zk, self.node_id, [endpoint], self._rack, self._registered)
+        wait = self._config.session_timeout_ms / 1000 + SESSION_END_S
+        self._registration = Registration(self._zk, self.node_id, [endpoint], self._rack, self._registered, wait)
 
     async def ready(self, has_controller: Callable[[], bool]) -> None:
         """Waits until it is registered and, while there is a controller, has received the cluster's metadata
@@ -143,6 +144,10 @@ class SimulatedBroker:
             await self._metadata_changed.wait_for(
                 lambda: self.broker_epoch >= 0 and (self._cache.received or not has_controller())
             )
+
+    def check_registration(self) -> None:
+        """Raises BrokerIdTaken where it cannot register, since another broker has its id."""
+        self._registration.check()
 
     async def look_again(self) -> None:
         """A condition that `ready` waits for may have changed."""

@@ -9,7 +9,7 @@ The znodes of users, clients and IPs: `quota_znodes`.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
@@ -18,7 +18,7 @@ from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData,
 from kafka_reassign_rpc.zookeeper.transactions import split_ops
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, TransactionFailed
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, NotEmpty, TransactionFailed
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,10 @@ RACES = 20
 
 Change = Callable[[Mapping[str, str]], Mapping[str, str]]
 """(current configs) -> (wanted configs). Pure: after a lost race it is called again."""
+
+
+Removal = Callable[[Stat | None], Awaitable[Sequence[Op] | None]]
+"""The operations that remove an entity's znode as it was read (None: there is none); None where it has to stay."""
 
 
 class Changes(NamedTuple):
@@ -77,8 +81,9 @@ class ConfigStore:
         )
         return {path.rpartition("/")[2]: config for path, config in found.items()}, bad
 
-    async def alter(self, entity_type: str, name: str, change: Change) -> None:
-        """Reads, changes, writes (compare-and-set) and announces. Passes on what `change` raises.
+    async def alter(self, entity_type: str, name: str, change: Change, removal: Removal | None = None) -> None:
+        """Reads, changes, writes (compare-and-set) and announces. Passes on what `change` raises. An entity that is
+        left without configs keeps its znode unless `removal` says how it goes, in the same transaction.
 
         Raises Unknown, NotSent as every write. Announces also where nothing changes, as Kafka does
         (AdminZkClient.changeEntityConfig): brokers keep the configs of a deleted topic, and the announcement makes them
@@ -89,15 +94,16 @@ class ConfigStore:
         for attempt in range(RACES):
             current, stat = await self._read(path)
             wanted = dict(change(current))
-            data = znode_contents.encode_config(wanted)
-            write: Op = Create(path, data) if stat is None else SetData(path, data, stat.version)
+            removed = await removal(stat) if removal is not None and not wanted else None
             try:
-                await self._zk.multi([write, announcement(entity)])
+                await self._zk.multi(
+                    [*(_write(path, wanted, stat) if removed is None else removed), announcement(entity)]
+                )
             except TransactionFailed as failure:
                 if isinstance(failure.error, NoNode) and stat is None:
                     await self._zk.ensure_path(path.rpartition("/")[0])
                     await self._zk.ensure_path(znode_paths.CONFIG_CHANGES)
-                elif not isinstance(failure.error, BadVersion | NodeExists | NoNode) or attempt + 1 == RACES:
+                elif not isinstance(failure.error, BadVersion | NodeExists | NoNode | NotEmpty) or attempt + 1 == RACES:
                     raise failure.error from failure
             else:
                 return
@@ -155,6 +161,11 @@ class ConfigStore:
         except NoNode:
             return {}, None
         return znode_contents.decode_config(data, path), stat
+
+
+def _write(path: str, configs: Mapping[str, str], stat: Stat | None) -> list[Op]:
+    data = znode_contents.encode_config(configs)
+    return [Create(path, data) if stat is None else SetData(path, data, stat.version)]
 
 
 def announcement(entity: str) -> Create:

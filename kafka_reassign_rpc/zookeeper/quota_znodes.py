@@ -9,12 +9,15 @@ announcements: `config_znodes`.
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from urllib.parse import quote, unquote
 
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, SHAPES, USER, QuotaEntity
 from kafka_reassign_rpc.support.slices import in_slices, pieces
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import Change, ConfigStore
+from kafka_reassign_rpc.zookeeper.operations import Delete, Op, Stat
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 log = logging.getLogger(__name__)
@@ -67,8 +70,31 @@ class QuotaStore:
         return await self._configs.get(*_split(entity))
 
     async def alter(self, entity: QuotaEntity, change: Change) -> None:
-        """As ConfigStore.alter."""
-        await self._configs.alter(*_split(entity), change)
+        """As ConfigStore.alter. An entity without configs keeps no znode, as in Kafka: there may be very many."""
+        await self._configs.alter(*_split(entity), change, partial(self._removal, entity))
+
+    async def _removal(self, entity: QuotaEntity, stat: Stat | None) -> list[Op] | None:
+        """How the znode of an entity without configs goes; None: it stays, since a user has clients with quotas.
+
+        With the last client of a user the parent of the clients goes, and with that a user without configs. Each
+        deletion needs the version that was read, and ZooKeeper deletes nothing that has got children since.
+        Source: AdminZkClient.tryCleanQuotaNodes.
+        """
+        if stat is None:
+            return []
+        if stat.num_children:
+            return None
+        path = znode_paths.config(quota_path(entity))
+        removed: list[Op] = [Delete(path, stat.version)]
+        if len(entity) > 1:
+            clients = path.rpartition("/")[0]
+            user = clients.rpartition("/")[0]
+            parents = await self._zk.multi_get([clients, user])
+            for parent, read in zip((clients, user), parents, strict=True):
+                if read is None or read[1].num_children != 1 or (parent == user and _has_configs(read[0], user)):
+                    break
+                removed.append(Delete(parent, read[1].version))
+        return removed
 
     async def get_all(
         self, shape: tuple[str, ...], exact: Mapping[str, str | None]
@@ -112,6 +138,14 @@ class QuotaStore:
                     if pause:
                         await asyncio.sleep(0)
         return found
+
+
+def _has_configs(data: bytes, path: str) -> bool:
+    """Whether a znode holds configs, or what cannot be read and may be some."""
+    try:
+        return bool(znode_contents.decode_config(data, path))
+    except BadZnode:
+        return True
 
 
 def _split(entity: QuotaEntity) -> tuple[str, str]:

@@ -9,6 +9,7 @@ server that serves none has no such field.
 `/admin/reassignment_server_ids/$id` stays when the server ends: the id is a server's until a broker registers with it.
 """
 
+import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, NamedTuple
@@ -26,6 +27,8 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, TransactionFai
 
 VERSION = 1
 
+PROBE_S = 2.0
+"""How long a connection to a registered process may take."""
 
 _PAGE = re.compile(r"https?://(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}/")
 """Others follow this address: it is one of a server, and nothing else."""
@@ -76,6 +79,17 @@ def endpoints_of(texts: Sequence[str]) -> tuple[Endpoint, ...]:
         if listener and host and port is not None:
             found.append(Endpoint(listener, protocol or listener, host, port))
     return tuple(found)
+
+
+async def accepts_connections(endpoint: Endpoint) -> bool:
+    """Whether somebody listens there: the znode of a process that was killed stays until its session ends."""
+    try:
+        async with asyncio.timeout(PROBE_S):
+            _, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
 
 
 async def give_to_brokers(zk: ZooKeeper, ids: Iterable[int]) -> None:

@@ -10,7 +10,6 @@ leaves a mark in `/admin/reassignment_server_ids`: no broker held replicas under
 later is no broker's, until a broker registers with the id: then the mark goes, and the server ends.
 """
 
-import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
 
@@ -21,6 +20,7 @@ from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import (
     RegisteredServer,
+    accepts_connections,
     decode_registered_server,
     encode_registered_server,
     give_to_brokers,
@@ -31,8 +31,6 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, No
 
 log = logging.getLogger(__name__)
 
-PROBE_S = 2.0
-"""How long a connection to the other server may take."""
 MOST_SERVERS = 100
 
 
@@ -91,7 +89,7 @@ class ServerRegistration:
         except NoNode:
             return
         other = _decoded(data, path).endpoints
-        if await _accepts_connections(other):
+        if other and await accepts_connections(other[0]):
             raise self._taken(other)
         log.warning("a server with broker.id %d has ended without a farewell: this one stands by until the end of its"
                     " ZooKeeper session", self._id)  # fmt: skip
@@ -153,16 +151,3 @@ def _decoded(data: bytes, path: str) -> RegisteredServer:
     except BadZnode as error:
         log.warning("%s", error)
         return RegisteredServer(())
-
-
-async def _accepts_connections(endpoints: tuple[Endpoint, ...]) -> bool:
-    """Whether somebody listens at the first endpoint."""
-    if not endpoints:
-        return False
-    try:
-        async with asyncio.timeout(PROBE_S):
-            _, writer = await asyncio.open_connection(endpoints[0].host, endpoints[0].port)
-    except (OSError, TimeoutError):
-        return False
-    writer.close()
-    return True
