@@ -38,7 +38,7 @@ async def alter_cluster_defaults(
     for _ in range(RACES):
         standing = dict(await node.configs.get(BROKERS, CLUSTER_DEFAULT))
         wanted, asked = wanted_defaults(standing, change, named)
-        if not all(map(is_ours, named)):
+        if not asked.steps or not all(map(is_ours, asked.steps)):
             await node.accept_defaults(asked)
         if validate_only:
             return

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.controller_channel.broker_client import ConfigsRefused, RpcClient, broker_configs
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks, BrokerRefuses
+from kafka_reassign_rpc.controller_channel.judge_defaults import NoAnswer, Refusal, judge_standing
+from kafka_reassign_rpc.core.configs.broker_config_rules import applied
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import StopReplicaRequest
@@ -37,6 +39,8 @@ class BrokerAnswer(NamedTuple):
     versions  of each API that it serves, by key
     configs   those of CONFIGS that are set or have a default
     obeys     whether it takes this server's principal as a controller; None: it did not say
+    defaults  why it cannot live with the cluster-wide configs that stand; None: it can, unless `defaults_unknown` says
+              why it did not tell
     """
 
     broker: Broker
@@ -45,20 +49,29 @@ class BrokerAnswer(NamedTuple):
     versions: Mapping[int, tuple[int, int]] = {}
     configs: Mapping[str, str] = {}
     obeys: bool | None = None
+    defaults: Refusal | None = None
+    defaults_unknown: str = ""
 
 
-async def ask_all(brokers: Iterable[Broker], links: BrokerLinks, client_id: str, seconds: float) -> list[BrokerAnswer]:
-    """Ask each broker, for so long at most."""
+async def ask_all(
+    brokers: Iterable[Broker], links: BrokerLinks, client_id: str, seconds: float, standing: Mapping[str, str]
+) -> list[BrokerAnswer]:
+    """Ask each broker, for so long at most.
+
+    standing   the cluster-wide configs
+    """
     room = asyncio.Semaphore(AT_ONCE)
 
     async def limited(broker: Broker) -> BrokerAnswer:
         async with room:
-            return await _ask(broker, links, client_id, seconds)
+            return await _ask(broker, links, client_id, seconds, standing)
 
     return list(await asyncio.gather(*(limited(broker) for broker in sorted(brokers, key=lambda one: one.id))))
 
 
-async def _ask(broker: Broker, links: BrokerLinks, client_id: str, seconds: float) -> BrokerAnswer:
+async def _ask(
+    broker: Broker, links: BrokerLinks, client_id: str, seconds: float, standing: Mapping[str, str]
+) -> BrokerAnswer:
     endpoint = links.endpoint(broker)
     try:
         async with asyncio.timeout(seconds):
@@ -70,6 +83,7 @@ async def _ask(broker: Broker, links: BrokerLinks, client_id: str, seconds: floa
                     entries = await broker_configs(client, broker.id, CONFIGS)
                 except ConfigsRefused as error:
                     return BrokerAnswer(broker, endpoint, str(error), versions, {}, obeys)
+                refusal, unknown = await _defaults(client, broker.id, standing)
             finally:
                 client.close()
     except BrokerRefuses as error:
@@ -79,7 +93,15 @@ async def _ask(broker: Broker, links: BrokerLinks, client_id: str, seconds: floa
     except (OSError, EOFError, ProtocolError) as error:
         return BrokerAnswer(broker, endpoint, str(error) or type(error).__name__)
     configs = {entry.name: entry.value for entry in entries if entry.value is not None}
-    return BrokerAnswer(broker, endpoint, "", versions, configs, obeys)
+    return BrokerAnswer(broker, endpoint, "", versions, configs, obeys, refusal, unknown)
+
+
+async def _defaults(client: RpcClient, broker: int, standing: Mapping[str, str]) -> tuple[Refusal | None, str]:
+    """Why the broker cannot live with these cluster-wide configs, and why it is not known."""
+    try:
+        return await judge_standing(client, broker, applied(standing)), ""
+    except (ConfigsRefused, NoAnswer) as error:
+        return None, str(error)
 
 
 async def _obeys(client: RpcClient) -> bool | None:

@@ -9,6 +9,7 @@ from kafka_reassign_rpc.preflight import (
     ask_brokers,
     authorizer_findings,
     broker_findings,
+    default_config_findings,
     read_state,
     znode_findings,
     znode_rights,
@@ -17,6 +18,7 @@ from kafka_reassign_rpc.preflight.findings import Finding, fine, unsafe
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
+from kafka_reassign_rpc.zookeeper.config_znodes import BROKERS, DEFAULT, ConfigStore
 from kafka_reassign_rpc.zookeeper.znode_acls import secured
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -50,6 +52,7 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Fi
                 return [unsafe("chroot", text, "give the zookeeper.connect of the brokers")]
             found += await _rights(zk, config)
             state = await read_state.read(zk)
+            standing = await ConfigStore(zk).get(BROKERS, DEFAULT)
             first = await read_state.first_decisions(state.cluster, config.server_id, config.settings)
     except NoAuth as error:
         return [*found, unsafe("zookeeper", f"it cannot be read: {error}", "see the finding about rights")]
@@ -58,7 +61,7 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Fi
         return [*found, unsafe("zookeeper", text, "look at ZooKeeper, or give a longer --timeout-ms")]
     found += znode_findings.findings(state, first, config.server_id, config.takeover)
     answers = await ask_brokers.ask_all(
-        state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds
+        state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds, standing
     )
     found += broker_findings.findings(
         answers,
@@ -69,6 +72,7 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Fi
         deletes=config.broker_settings.get("delete.topic.enable") is True,
         refuses=config.refuses_by_policy,
     )
+    found += default_config_findings.findings(standing, answers)
     found += authorizer_findings.findings(
         answers, config.advertised or config.listeners, await _authorizer(zk, config, seconds)
     )

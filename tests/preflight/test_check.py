@@ -23,6 +23,7 @@ from kafka_reassign_rpc.preflight.findings import Finding, Level
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller, encode_state
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -93,6 +94,34 @@ async def test_sv_4_a_cluster_that_can_be_controlled_is_safe_and_not_a_znode_of_
     assert any("broker 1, broker 2, broker 3 can be reached" in line for line in lines)
     after = await every_znode(simulated.zk)
     assert after == before
+
+
+async def test_hm_1_cluster_wide_configs_that_brokers_cannot_apply_or_start_with_are_named(simulated: Cluster) -> None:
+    store = ConfigStore(simulated.zk)
+
+    async def found_with(configs: dict[str, str]) -> tuple[Level, str]:
+        await store.alter("brokers", "<default>", lambda _now: configs)
+        found = [one for one in await checked(simulated.connect) if one.subject == "default-configs"]
+        return max(one.level for one in found), " ".join(one.text for one in found)
+
+    try:
+        assert await found_with({"log.roll.ms": "5"}) == (
+            Level.OK,
+            "every broker can live with the 1 cluster-wide configs",
+        )
+        level, text = await found_with({"log.local.retention.ms": "999999999999", "log.roll.ms": "5"})
+        assert level is Level.WARNING
+        assert "brokers 1, 2, 3 cannot apply the cluster-wide configs" in text
+        assert "also of throttles: log.local.retention.ms (broker 1: " in text
+        level, text = await found_with({"broker.id": "7", "log.roll.ms": "soon"})
+        assert level is Level.WARNING
+        assert "brokers leave out of the cluster-wide configs what they cannot use: broker.id, log.roll.ms" in text
+        lags = {"log.cleaner.min.compaction.lag.ms": "10", "log.cleaner.max.compaction.lag.ms": "5"}
+        level, text = await found_with(lags)
+        assert level is Level.WARNING
+        assert "it would not start again" in text
+    finally:
+        await store.alter("brokers", "<default>", lambda _now: {})
 
 
 async def test_sv_4_the_json_of_the_check_has_the_verdict_and_every_finding(simulated: Cluster) -> None:

