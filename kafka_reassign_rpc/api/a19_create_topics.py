@@ -31,10 +31,13 @@ from kafka_reassign_rpc.api.broker_policies import check_create_topic, check_kno
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
 from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, paced, replicas
 from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
-from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, CreatedTopic, NewTopic, Node, active_controller
+from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.broker_settings import CREATE_TOPIC_POLICY
-from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError, validate_topic_configs
+from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
+from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE, LiveBrokers
+from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidConfig,
     InvalidRequest,
@@ -78,7 +81,9 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
     if known is None:
         known = await node.topics(list(counts))
     outcomes: dict[str, Outcome] = {}
-    accepted = await in_turns(_accepted(node, request, counts, known, outcomes, ctx.access, unknown))
+    brokers = await node.live_brokers()
+    accepted = await in_turns(_accepted(node, request, counts, known, outcomes, ctx.access, unknown, brokers))
+    layers = await node.topic_layers() if ctx.api_version >= _FIRST_WITH_CONFIGS else ConfigLayers()
     validate_only = ctx.api_version >= 1 and request.validate_only
 
     async def create(names: Sequence[str]) -> Mapping[str, Outcome]:
@@ -94,12 +99,6 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
         node, ctx, 6, partitions, list(accepted), create, validate_only=validate_only
     )
     outcomes.update(created)
-    defaults: Mapping[str, str] = {}
-    own: Mapping[str, str] = {}
-    if ctx.api_version >= _FIRST_WITH_CONFIGS:
-        defaults = await node.configs.get(BROKERS, CLUSTER_DEFAULT)
-        own = await node.configs.get(BROKERS, str(node.node_id))
-
     same: list[list[_Config]] = []
 
     def configs(name: str) -> list[_Config] | None:
@@ -107,7 +106,7 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
             return None
         set_here = accepted[name].configs
         if set_here or not same:
-            found = _configs(ctx.api_version, topic_entries(set_here, own, defaults, node.static_configs))
+            found = _configs(ctx.api_version, topic_entries(set_here, layers))
             if set_here:
                 return found
             same.append(found)  # of all topics that set none
@@ -137,6 +136,7 @@ def _accepted(
     outcomes: dict[str, Outcome],
     access: Access,
     unknown: Collection[str],
+    brokers: LiveBrokers,
 ) -> Steps[dict[str, NewTopic]]:
     """The topics that the controller is asked to create. Puts the errors of the others into `outcomes`."""
     accepted: dict[str, NewTopic] = {}
@@ -154,7 +154,7 @@ def _accepted(
         try:
             if is_visible(known.get(topic.name)):
                 raise TopicAlreadyExists(f"Topic '{topic.name}' already exists.")
-            new = _new_topic(topic)
+            new = _new_topic(topic, brokers)
             check_known([name for name in _settings_of(topic) if name in unknown])
             check_create_topic(node)
             accepted[topic.name] = new
@@ -168,6 +168,8 @@ def _needed(request: CreateTopicsRequest) -> Steps[list[str]]:
     needed: dict[str, None] = {}
     for topic, pause in paced(request.topics):
         needed.update(dict.fromkeys(_settings_of(topic)))
+        if topic.configs:
+            needed[TIERED_STORAGE] = None
         if pause:
             yield
     return list(needed)
@@ -204,7 +206,7 @@ def _partitions(node: Node, new: NewTopic) -> int:
     return new.num_partitions if new.num_partitions > 0 else int(node.static_configs.get("num.partitions", 1))
 
 
-def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
+def _new_topic(topic: CreateTopicsRequest.CreatableTopic, brokers: LiveBrokers) -> NewTopic:
     """The requested topic. Makes the checks that need no cluster; raises KafkaError."""
     null = [config.name for config in topic.configs if config.value is None]
     if null:
@@ -216,7 +218,7 @@ def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
         )
     configs = {config.name: config.value for config in topic.configs if config.value is not None}
     try:
-        validate_topic_configs(configs)
+        configs = validate_topic_configs(configs, brokers)
     except ConfigValueError as error:
         raise InvalidConfig(str(error)) from None
     return NewTopic(

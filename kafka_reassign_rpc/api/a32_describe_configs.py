@@ -39,6 +39,7 @@ from kafka_reassign_rpc.api.config_entries import (
 from kafka_reassign_rpc.api.large_requests import SMALL, Steps, answer_with, map_bounded, paced
 from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
@@ -56,11 +57,10 @@ _Synonym = _Entry.DescribeConfigsSynonym
 
 
 class _Layers(NamedTuple):
-    """The configs of this broker, from its strongest layer to its weakest."""
+    """The configs of this broker, and those that topics have their values from."""
 
-    own: Mapping[str, str]
-    defaults: Mapping[str, str]
-    static: Mapping[str, str]
+    broker: ConfigLayers
+    topics: ConfigLayers
 
 
 _Wanted = tuple[ConfigResource, frozenset[str] | None]
@@ -76,13 +76,15 @@ class _RequestedResource(NamedTuple):
 
 
 async def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContext) -> Answer:
-    layers = _Layers(
+    of_broker = ConfigLayers(
         own=dict(await node.configs.get(BROKERS, str(node.node_id))),
         defaults=dict(await node.configs.get(BROKERS, CLUSTER_DEFAULT)),
         static=node.static_configs,
     )
     wanted = await in_turns(_wanted(request))
     allowed, denied = await in_turns(_divided(wanted, ctx.access))
+    asks_topics = any(resource.type == ConfigResourceType.TOPIC for resource, _ in allowed)
+    layers = _Layers(of_broker, await node.topic_layers() if asks_topics else ConfigLayers())
     asked = [*await map_bounded(partial(_ask, node), allowed), *denied]
     of_topics: dict[None, list[_Entry]] = {}
 
@@ -164,12 +166,12 @@ def _check_broker(node_id: int, name: str, hint: str) -> None:
 
 def _entries(asked: _RequestedResource, layers: _Layers) -> Sequence[ConfigEntry]:
     if asked.resource.type == ConfigResourceType.TOPIC:
-        return topic_entries(asked.configs, layers.own, layers.defaults, layers.static, asked.keys)
+        return topic_entries(asked.configs, layers.topics, asked.keys)
     if asked.resource.type == ConfigResourceType.BROKER_LOGGER:
         return ()
     if not asked.resource.name:
-        return cluster_entries(layers.defaults, asked.keys)
-    return broker_entries(layers.own, layers.defaults, layers.static, asked.keys)
+        return cluster_entries(layers.broker.defaults, asked.keys)
+    return broker_entries(layers.broker, asked.keys)
 
 
 def _result(

@@ -21,12 +21,13 @@ from kafka_reassign_rpc.api.config_changes import (
     AlterConfigOp,
     ConfigResource,
     OpType,
+    WantedConfigs,
     alter_resources,
     check_ops,
     refuse_all,
     replacing,
 )
-from kafka_reassign_rpc.api.ports import ConfigChange, Node
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import AlterConfigsRequest, AlterConfigsResponse
 
@@ -37,9 +38,9 @@ async def handle(node: Node, request: AlterConfigsRequest, ctx: RequestContext) 
     return await alter_resources(node, request, AlterConfigsResponse, ctx.api_version, _wanted, ctx.access)
 
 
-def _wanted(_resource: ConfigResource, configs: Sequence[_Config]) -> ConfigChange:
+def _wanted(_resource: ConfigResource, configs: Sequence[_Config]) -> WantedConfigs:
     check_ops([AlterConfigOp(c.name, OpType.SET, c.value) for c in configs])
-    return replacing({c.name: c.value for c in configs if c.value is not None})
+    return WantedConfigs(replacing({c.name: c.value for c in configs if c.value is not None}))
 
 
 def fail(request: AlterConfigsRequest, version: int, error: KafkaError) -> Handled:

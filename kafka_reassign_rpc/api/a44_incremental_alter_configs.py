@@ -21,13 +21,14 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.config_changes import (
     AlterConfigOp,
     ConfigResource,
+    WantedConfigs,
     alter_resources,
     check_ops,
     definitions_for,
     incremental,
     refuse_all,
 )
-from kafka_reassign_rpc.api.ports import ConfigChange, Node
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 
@@ -38,10 +39,10 @@ async def handle(node: Node, request: IncrementalAlterConfigsRequest, ctx: Reque
     return await alter_resources(node, request, IncrementalAlterConfigsResponse, ctx.api_version, _wanted, ctx.access)
 
 
-def _wanted(resource: ConfigResource, configs: Sequence[_Config]) -> ConfigChange:
+def _wanted(resource: ConfigResource, configs: Sequence[_Config]) -> WantedConfigs:
     ops = [AlterConfigOp(c.name, c.config_operation, c.value) for c in configs]
     check_ops(ops)
-    return incremental(ops, definitions_for(resource))
+    return WantedConfigs(incremental(ops, definitions_for(resource)), frozenset(op.name for op in ops))
 
 
 def fail(request: IncrementalAlterConfigsRequest, version: int, error: KafkaError) -> Handled:

@@ -26,8 +26,9 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     UnknownConfigError,
     refuse_mistyped,
     validate_broker_configs,
-    validate_topic_configs,
 )
+from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE, LiveBrokers
+from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     InvalidConfig,
@@ -171,26 +172,44 @@ def config_denial(resource: ConfigResource, operation: AclOperation, access: Acc
     return None
 
 
+class WantedConfigs(NamedTuple):
+    """What a request wants of one resource.
+
+    change    makes it from the resource's configs
+    touched   the configs that the request sets or deletes; None: those that come out otherwise than they are
+    """
+
+    change: ConfigChange
+    touched: frozenset[str] | None = None
+
+
 async def apply_change(
-    node: Node, resource: ConfigResource, change: ConfigChange, named: Collection[str], *, validate_only: bool
+    node: Node,
+    resource: ConfigResource,
+    wanted: WantedConfigs,
+    named: Collection[str],
+    brokers: LiveBrokers,
+    *,
+    validate_only: bool,
 ) -> None:
     """Changes a resource's configs; with `validate_only` only checks the change. Raises KafkaError.
 
-    named   the configs that the request names
+    named     the configs that the request names
+    brokers   what the brokers make of the configs of topics
     """
     if resource.type == ConfigResourceType.TOPIC:
         await _check_topic(node, resource.name)
         entity = (TOPICS, resource.name)
     elif resource.type == ConfigResourceType.BROKER:
         if not resource.name:
-            await alter_cluster_defaults(node, change, named, validate_only=validate_only)
+            await alter_cluster_defaults(node, wanted.change, named, validate_only=validate_only)
             return
         check_broker_name(node.node_id, resource.name)
         entity = (BROKERS, str(node.node_id))
     else:
         raise InvalidRequest(f"Unknown resource type {resource.type}")
     await check_alter_config(node)
-    checked = _checked(resource, change)
+    checked = _checked(resource, wanted, brokers)
     if validate_only:
         checked(await node.configs.get(*entity))
     else:
@@ -207,24 +226,26 @@ async def _check_topic(node: Node, name: str) -> None:
         raise UnknownTopicOrPartition(f"The topic '{name}' does not exist.")
 
 
-def _checked(resource: ConfigResource, change: ConfigChange) -> ConfigChange:
+def _checked(resource: ConfigResource, wanted: WantedConfigs, brokers: LiveBrokers) -> ConfigChange:
     """The same change, with checks of its result."""
 
     def checked(current: Mapping[str, str]) -> Mapping[str, str]:
-        wanted = change(current)
+        result = wanted.change(current)
         try:
             if resource.type == ConfigResourceType.TOPIC:
-                validate_topic_configs(wanted)
-            else:
-                validate_broker_configs(wanted, per_broker=True)
-                refuse_mistyped(wanted.keys() - current.keys())
+                touched = wanted.touched
+                if touched is None:
+                    touched = frozenset(name for name, _ in current.items() ^ result.items())
+                return validate_topic_configs(result, brokers, touched)
+            validate_broker_configs(result, per_broker=True)
+            refuse_mistyped(result.keys() - current.keys())
         except UnknownConfigError as error:
             raise InvalidConfig(str(error)) from None
         except ConfigValueError as error:
             if resource.type == ConfigResourceType.TOPIC:
                 raise InvalidConfig(f"Invalid config value for resource {resource}: {error}") from None
             raise InvalidRequest(str(error)) from None
-        return wanted
+        return result
 
     return checked
 
@@ -280,7 +301,7 @@ async def alter_resources(
     request: AlterRequest[Config_co],
     response: type[Response],
     version: int,
-    wanted: Callable[[ConfigResource, Sequence[Config_co]], ConfigChange],
+    wanted: Callable[[ConfigResource, Sequence[Config_co]], WantedConfigs],
     access: Access,
 ) -> Answer:
     """The answer to `request`, of class `response`: one result per resource. A resource that is named twice is refused
@@ -291,6 +312,10 @@ async def alter_resources(
     """
     resources = await in_turns(_resources(request))
     twice = await in_turns(duplicates(resources))
+    brokers = LiveBrokers()
+    if any(one.type == ConfigResourceType.TOPIC for one in resources):
+        await node.unknown_settings([TIERED_STORAGE])
+        brokers = await node.live_brokers()
 
     async def alter(asked: AlteredResource[Config_co]) -> KafkaError | None:
         resource = ConfigResource(asked.resource_type, asked.resource_name)
@@ -299,12 +324,12 @@ async def alter_resources(
         if len(asked.configs) > MOST_CONFIGS:
             return InvalidRequest(f"A resource has at most {MOST_CONFIGS} configs, not {len(asked.configs)}.")
         try:
-            change = wanted(resource, asked.configs)
+            what = wanted(resource, asked.configs)
             denied = config_denial(resource, AclOperation.ALTER_CONFIGS, access)
             if denied is not None:
                 return denied
             named = {config.name for config in asked.configs}
-            await apply_change(node, resource, change, named, validate_only=request.validate_only)
+            await apply_change(node, resource, what, named, brokers, validate_only=request.validate_only)
         except Exception as error:
             return as_kafka_error(error, resource)
         return None

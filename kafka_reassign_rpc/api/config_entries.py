@@ -4,7 +4,7 @@ Rules of Kafka 3.9's ConfigHelper, the strongest first: the topic's own value, t
 dynamic defaults of the cluster, the static configuration of this broker, the default. Pure functions.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.configs.config_definitions import (
@@ -16,6 +16,7 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     show,
     topic_default,
 )
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs
 
 TOPIC_CONFIG = 1
 DYNAMIC_BROKER_CONFIG = 2
@@ -34,8 +35,6 @@ TYPE_IDS = {
     "CLASS": 8,
     "PASSWORD": 9,
 }
-
-Configs = Mapping[str, str]
 
 
 class Synonym(NamedTuple):
@@ -58,24 +57,18 @@ class ConfigEntry(NamedTuple):
     type_id: int
 
 
-def topic_entries(
-    configs: Configs, own: Configs, defaults: Configs, static: Configs, keys: Collection[str] | None = None
-) -> list[ConfigEntry]:
+def topic_entries(configs: Configs, layers: ConfigLayers, keys: Collection[str] | None = None) -> list[ConfigEntry]:
     """A topic's configs: all of them, or those in `keys`.
 
     configs    configs that the topic sets itself
-    own        dynamic configs of this broker
-    defaults   dynamic configs of the cluster
-    static     static configuration of this broker
+    layers     those of a broker
     """
-    broker = {**static, **defaults, **own}
+    broker = layers.effective()
     names = sorted(TOPIC_CONFIGS.keys() | configs.keys())
-    return [
-        _topic_entry(name, configs, broker, (own, defaults, static)) for name in names if keys is None or name in keys
-    ]
+    return [_topic_entry(name, configs, broker, layers) for name in names if keys is None or name in keys]
 
 
-def _topic_entry(name: str, configs: Configs, broker: Configs, layers: tuple[Configs, Configs, Configs]) -> ConfigEntry:
+def _topic_entry(name: str, configs: Configs, broker: Configs, layers: ConfigLayers) -> ConfigEntry:
     definition = TOPIC_CONFIGS.get(name)
     if definition is None:  # left by hand or by another version: its type is not known, so it may be a secret
         return ConfigEntry(name, None, False, TOPIC_CONFIG, True, (Synonym(name, None, TOPIC_CONFIG),), 0)
@@ -89,14 +82,12 @@ def _topic_entry(name: str, configs: Configs, broker: Configs, layers: tuple[Con
     return ConfigEntry(name, value, False, source, False, synonyms, TYPE_IDS[definition.type])
 
 
-def broker_entries(
-    own: Configs, defaults: Configs, static: Configs, keys: Collection[str] | None = None
-) -> list[ConfigEntry]:
+def broker_entries(layers: ConfigLayers, keys: Collection[str] | None = None) -> list[ConfigEntry]:
     """This broker's configs: all of them, or those in `keys`."""
-    effective = {**static, **defaults, **own}
+    effective = layers.effective()
     listed = {name for name, definition in BROKER_CONFIGS.items() if definition.listed}
     return [
-        _broker_entry(name, effective, _synonyms(name, own, defaults, static))
+        _broker_entry(name, effective, _synonyms(name, *layers))
         for name in sorted(listed | effective.keys())
         if keys is None or name in keys
     ]

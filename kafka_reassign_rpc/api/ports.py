@@ -19,6 +19,8 @@ from kafka_reassign_rpc.api.api_definition import Api, RequestContext
 from kafka_reassign_rpc.core.acls.acl_binding import AccessControlEntry, AclBinding, ResourcePattern
 from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
 from kafka_reassign_rpc.core.announced_versions import Versions
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
+from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
@@ -394,6 +396,12 @@ class Node(Protocol):
     @property
     def static_configs(self) -> Mapping[str, str]:
         """The configuration with which this node was started, by Kafka's names."""
+
+    async def live_brokers(self) -> LiveBrokers:
+        """What the brokers make of the configs of topics. Waits for nothing but ZooKeeper."""
+
+    async def topic_layers(self) -> ConfigLayers:
+        """The broker configs that give the configs of topics which do not set them. Waits for nothing but ZooKeeper."""
 
     async def unknown_settings(self, names: Collection[str], timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
         """Those of these static configs that this node has to learn from brokers and does not know yet. Waits for them

@@ -8,11 +8,14 @@ from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
 from kafka_reassign_rpc.api.broker_policies import check_alter_config
-from kafka_reassign_rpc.api.ports import BROKERS, LONGEST_WAIT_MS, DefaultsChange, NodeEndpoint
+from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, LONGEST_WAIT_MS, DefaultsChange, NodeEndpoint
 from kafka_reassign_rpc.api.registry import advertised
 from kafka_reassign_rpc.core.announced_versions import Versions
+from kafka_reassign_rpc.core.config_values import flag
 from kafka_reassign_rpc.core.configs.broker_config_rules import judge_reconfiguration
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
+from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE, LiveBrokers
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
@@ -373,6 +376,16 @@ class SimulatedBroker:
             judge_reconfiguration(self.static_configs, change.before, own, change.after, LISTENER.lower())
         except ConfigValueError as error:
             raise InvalidRequest(str(error)) from None
+
+    async def topic_layers(self) -> ConfigLayers:
+        own = await self.configs.get(BROKERS, str(self.node_id))
+        return ConfigLayers(own, await self.configs.get(BROKERS, CLUSTER_DEFAULT), self.static_configs)
+
+    async def live_brokers(self) -> LiveBrokers:
+        """This broker alone, as a stock broker looks at nothing but its own configuration."""
+        layers = await self.topic_layers()
+        tiered = flag(layers.static.get(TIERED_STORAGE, "false"))
+        return LiveBrokers((layers.effective(),), tiered_storage=tiered is True)
 
     async def unknown_settings(self, names: Collection[str], timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
         return ()

@@ -10,6 +10,8 @@ import msgspec
 
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
 from kafka_reassign_rpc.api.ports import (
+    BROKERS,
+    CLUSTER_DEFAULT,
     AlterPartition,
     AlterReassignments,
     ConfigChange,
@@ -24,6 +26,8 @@ from kafka_reassign_rpc.api.ports import (
 )
 from kafka_reassign_rpc.api.registry import SERVER_APIS, advertised
 from kafka_reassign_rpc.core.announced_versions import Versions
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
+from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import (
     BrokerNotAvailable,
@@ -318,6 +322,7 @@ class ModelNode:
         self.topic_configs: dict[str, Mapping[str, str]] = {}
         self.broker_configs: dict[str, Mapping[str, str]] = {}
         self.static_configs: dict[str, str] = {"broker.id": "1000"}
+        self.brokers = LiveBrokers()
         self.controller: Any = ModelController(self)
         """None makes a node that is not the controller."""
         self.log_dirs: ModelLogDirs | None = None
@@ -336,6 +341,13 @@ class ModelNode:
         await asyncio.sleep(0)
         if self.brokers_refuse is not None:
             raise self.brokers_refuse
+
+    async def live_brokers(self) -> LiveBrokers:
+        return self.brokers
+
+    async def topic_layers(self) -> ConfigLayers:
+        own = await self.configs.get(BROKERS, str(self.node_id))
+        return ConfigLayers(own, await self.configs.get(BROKERS, CLUSTER_DEFAULT), self.static_configs)
 
     def announced_versions(self) -> Versions:
         return advertised(self.apis)

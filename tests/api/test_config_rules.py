@@ -12,8 +12,10 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     ConfigValueError,
     show,
     validate_broker_configs,
-    validate_topic_configs,
 )
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
+from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
+from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
 from kafka_reassign_rpc.core.kafka_errors import InvalidConfig
 from tests.api.config_names import OURS, RATE, THROTTLED, THROTTLED_TEXT
 
@@ -27,7 +29,7 @@ def test_sv_2_the_tables_have_all_of_kafka_3_9s_configs() -> None:
             assert show(definition, definition.default) is not None
     for definition in TOPIC_CONFIGS.values():
         assert definition.synonym is None or definition.synonym in BROKER_CONFIGS
-        validate_topic_configs({definition.name: definition.default or ""})
+        validate_topic_configs({definition.name: definition.default or ""}, LiveBrokers())
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_sv_2_the_tables_have_all_of_kafka_3_9s_configs() -> None:
 )
 def test_sv_2_a_bad_topic_config_is_refused_with_kafkas_text(configs: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigValueError) as caught:
-        validate_topic_configs(configs)
+        validate_topic_configs(configs, LiveBrokers())
     assert str(caught.value) == text
 
 
@@ -105,7 +107,7 @@ def test_sv_2_a_bad_topic_config_is_refused_with_kafkas_text(configs: dict[str, 
     ],
 )
 def test_sv_2_a_value_that_kafka_accepts_is_accepted(configs: dict[str, str]) -> None:
-    validate_topic_configs(configs)
+    validate_topic_configs(configs, LiveBrokers())
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,7 @@ def entry(entries: Any, name: str) -> Any:
 
 def test_sv_2_a_topics_value_comes_from_the_strongest_place() -> None:
     layers = ({"log.retention.ms": "3"}, {"log.retention.ms": "4"}, {"log.retention.hours": "5"})
-    found = entry(topic_entries({"retention.ms": " 2 "}, *layers), "retention.ms")
+    found = entry(topic_entries({"retention.ms": " 2 "}, ConfigLayers(*layers)), "retention.ms")
     assert (found.value, found.source) == ("2", 1)
     assert [(s.name, s.value, s.source) for s in found.synonyms] == [
         ("retention.ms", "2", 1),
@@ -208,22 +210,22 @@ def test_sv_2_a_topics_value_comes_from_the_strongest_place() -> None:
         ("log.retention.hours", "5", 4),
         ("log.retention.hours", "168", 5),
     ]
-    inherited = entry(topic_entries({}, {}, *layers[1:]), "retention.ms")
+    inherited = entry(topic_entries({}, ConfigLayers({}, *layers[1:])), "retention.ms")
     assert (inherited.value, inherited.source) == ("4", 3)
-    static = entry(topic_entries({}, {}, {}, layers[2]), "retention.ms")
+    static = entry(topic_entries({}, ConfigLayers({}, {}, layers[2])), "retention.ms")
     assert (static.value, static.source, static.synonyms) == (str(5 * 3_600_000), 5, ())
-    default = entry(topic_entries({}, {}, {}, {}), "min.insync.replicas")
+    default = entry(topic_entries({}, ConfigLayers()), "min.insync.replicas")
     assert (default.value, default.source) == ("1", 5)
     assert [(s.name, s.value, s.source) for s in default.synonyms] == [("min.insync.replicas", "1", 5)]
 
 
 def test_sv_2_a_config_of_unknown_type_is_not_shown() -> None:
-    found = entry(topic_entries({"mystery": "secret"}, {}, {}, {}), "mystery")
+    found = entry(topic_entries({"mystery": "secret"}, ConfigLayers()), "mystery")
     assert (found.value, found.sensitive) == (None, True)
 
 
 def test_sv_2_a_brokers_passwords_are_not_shown_and_its_throttles_are() -> None:
-    entries = broker_entries({RATE: "7", "ssl.key.password": "x"}, {}, {"broker.id": "5"})
+    entries = broker_entries(ConfigLayers({RATE: "7", "ssl.key.password": "x"}, {}, {"broker.id": "5"}))
     assert (entry(entries, "ssl.key.password").value, entry(entries, "ssl.key.password").sensitive) == (None, True)
     rate = entry(entries, RATE)
     assert (rate.value, rate.sensitive, rate.source, rate.read_only) == ("7", False, 2, True)

@@ -11,11 +11,13 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from kafka_reassign_rpc.controller_channel.broker_client import ConfigEntry, ConfigsRefused, RpcClient, broker_configs
+from kafka_reassign_rpc.controller_channel.broker_client import ConfigEntry, ConfigsRefused, broker_configs
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core import broker_settings
 from kafka_reassign_rpc.core.announced_versions import Versions
-from kafka_reassign_rpc.core.broker_settings import AT_FIRST, POLICIES, Value
+from kafka_reassign_rpc.core.broker_settings import AT_FIRST, POLICIES, PROTOCOL_VERSION, Value
+from kafka_reassign_rpc.core.configs import live_brokers
+from kafka_reassign_rpc.core.configs.live_brokers import BrokerAnswer
 from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.versions import OF_NEWEST_BROKER, OF_OLDEST_BROKER, SUPPORTED
@@ -39,6 +41,7 @@ class _Registration:
     """One registration of a broker, and what the broker has answered.
 
     settings    those of `broker_settings.ASKED` that it has answered
+    of_topics   what it has answered about the configs of topics; None before
     tried       whether the first attempt to ask it is over, successful or not
     refuses     whether it has refused to tell its settings
     """
@@ -47,6 +50,7 @@ class _Registration:
         self.broker = broker
         self.task = task
         self.settings: Mapping[str, Value] = {}
+        self.of_topics: BrokerAnswer | None = None
         self.tried = self.refuses = False
 
 
@@ -92,6 +96,11 @@ class BrokerSurvey:
     def brokers(self) -> Iterable[int]:
         """The ids of the registered brokers."""
         return self._registered.keys()
+
+    @property
+    def of_topics(self) -> Mapping[int, BrokerAnswer | None]:
+        """What each registered broker has answered about the configs of topics."""
+        return {id_: one.of_topics for id_, one in self._registered.items()}
 
     @property
     def has_asked_all(self) -> bool:
@@ -199,7 +208,9 @@ class BrokerSurvey:
             client = await self._links.open(broker, self._client_id, ANSWER_TIMEOUT_S)
             try:
                 self._versions_learnt(broker, await client.versions())
-                self._registered[broker.id].settings = await _settings(client, broker.id)
+                entries = await broker_configs(client, broker.id, _ASKED)
+                one = self._registered[broker.id]
+                one.settings, one.of_topics = _settings(entries), _of_topics(entries)
             finally:
                 client.close()
         except ConfigsRefused as error:
@@ -247,15 +258,30 @@ class BrokerSurvey:
         self.revision += 1
 
 
-async def _settings(client: RpcClient, broker: int) -> Mapping[str, Value]:
-    """What the broker was started with. Raises ConfigsRefused, and as every request."""
+_ASKED = tuple(dict.fromkeys((*broker_settings.ASKED, *live_brokers.ASKED)))
+
+
+def _settings(entries: Iterable[ConfigEntry]) -> Mapping[str, Value]:
+    """What the broker was started with."""
     found: dict[str, Value] = {}
-    for entry in await broker_configs(client, broker, broker_settings.ASKED):
-        text = _at_start(entry)
+    for entry in entries:
+        text = _at_start(entry) if entry.name in broker_settings.ASKED else None
         value = None if text is None else broker_settings.parse(entry.name, text)
         if value is not None:
             found[entry.name] = value
     return found
+
+
+def _of_topics(entries: Sequence[ConfigEntry]) -> BrokerAnswer:
+    asked = [entry for entry in entries if entry.name in live_brokers.ASKED]
+    static = {
+        place.name: place.value
+        for entry in asked
+        for place in entry.synonyms or ()
+        if place.name == entry.name and place.source == STATIC_BROKER_CONFIG and place.value is not None
+    }
+    protocol = next((_at_start(entry) for entry in asked if entry.name == PROTOCOL_VERSION), None)
+    return BrokerAnswer(frozenset(entry.name for entry in asked), static, protocol or "")
 
 
 def _at_start(entry: ConfigEntry) -> str | None:

@@ -3,11 +3,14 @@
 The controller answers from memory. A standby reads from ZooKeeper what clients ask, and names the controller to them.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
 from kafka_reassign_rpc.api.ports import (
+    BROKERS,
+    CLUSTER_DEFAULT,
     LONGEST_WAIT_MS,
     AclPort,
     ConfigPort,
@@ -25,7 +28,9 @@ from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.core.announced_versions import Versions, announced_versions
 from kafka_reassign_rpc.core.broker_settings import as_configs
-from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs
+from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers, common_layers, live_brokers
+from kafka_reassign_rpc.core.kafka_errors import InvalidConfig, KafkaStorageError
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint, Topic, endpoint_for
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
@@ -93,7 +98,33 @@ class ServerNode:
     @property
     def static_configs(self) -> Mapping[str, str]:
         """As if this server had been started with what brokers were started with, where nothing else is set for it."""
-        return {**as_configs(self._survey.settings), **self._survey.policies, **self._static_configs}
+        learnt = common_layers(self._survey.of_topics, {}, {}).static
+        return {**learnt, **as_configs(self._survey.settings), **self._survey.policies, **self._static_configs}
+
+    async def live_brokers(self) -> LiveBrokers:
+        return live_brokers(self._survey.of_topics, *await self._dynamic_configs())
+
+    async def topic_layers(self) -> ConfigLayers:
+        """Those that most brokers have. What is set for this server goes before them."""
+        own, defaults, _ = common_layers(self._survey.of_topics, *await self._dynamic_configs())
+        of_this = await self.configs.get(BROKERS, str(self.node_id))
+        return ConfigLayers({**own, **of_this}, defaults, self.static_configs)
+
+    async def _dynamic_configs(self) -> tuple[Configs, Mapping[int, Configs]]:
+        """The dynamic configs of the cluster, and those of each registered broker."""
+        brokers = list(self._survey.brokers)
+        cluster = self.controller.cluster
+        if cluster is not None:
+            return cluster.default_configs, {id_: cluster.broker_configs.get(str(id_), {}) for id_ in brokers}
+        found = await asyncio.gather(*map(self._read_configs, (CLUSTER_DEFAULT, *map(str, brokers))))
+        return found[0], dict(zip(brokers, found[1:], strict=True))
+
+    async def _read_configs(self, broker: str) -> Configs:
+        """No configs where they cannot be read: the broker cannot read them either."""
+        try:
+            return await self.configs.get(BROKERS, broker)
+        except InvalidConfig:
+            return {}
 
     async def unknown_settings(self, names: Collection[str], timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
         return await self._survey.unknown(names, min(max(timeout_ms, 0), LONGEST_WAIT_MS) / 1000)

@@ -13,15 +13,16 @@ from typing import Literal
 
 import msgspec
 
+from kafka_reassign_rpc.core.broker_settings import PROTOCOL_VERSION
+from kafka_reassign_rpc.core.configs import java_values
 from kafka_reassign_rpc.core.healing.healing_throttle import EXPECTED, HealingThrottle
 from kafka_reassign_rpc.support.bounded_text import shortened, whole_number
 
 ConfigType = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
 
 _INTEGERS = {"SHORT": 1 << 15, "INT": 1 << 31, "LONG": 1 << 63}
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
 _LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
+_LATEST_PRODUCTION = "3.9-IV0"
 _THROTTLED_REPLICA = re.compile(r"[0-9]+:[0-9]+")
 
 Value = bool | int | float | str | list[str]
@@ -88,6 +89,7 @@ def _load() -> _Tables:
 
 _tables = _load()
 TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _tables.topic}
+"""In the order in which LogConfig defines them: of several wrong values it names the first."""
 BROKER_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _tables.broker}
 _OUR_NAMES = tuple(name for name in BROKER_CONFIGS if name.startswith(_OUR_PREFIXES))
 _DYNAMIC_PASSWORDS = tuple(d.name for d in _tables.broker if d.sensitive and (d.dynamic or d.listener_only))
@@ -114,23 +116,48 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
 
 
 def topic_default(definition: ConfigDefinition, broker: Mapping[str, str]) -> str | None:
-    """The value of a topic that does not set the config itself, from the broker configs
+    """The value of a topic that does not set the config itself, from the broker configs in force
     (KafkaConfig.extractLogConfigMap)."""
     if definition.synonym is None:
         return definition.default
     for name in broker_synonyms(definition.synonym):
         value = broker.get(name)
         if value is not None:
-            scale = _MILLISECONDS.get(name)
-            return value if scale is None else _scaled(value, scale)
-    return definition.default
+            return _as_topic_has_it(definition, name, value, broker)
+    instead = _INSTEAD.get(definition.name)
+    return definition.default if instead is None else broker.get(instead, definition.default)
+
+
+_INSTEAD = dict.fromkeys(
+    ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms"), "log.message.timestamp.difference.max.ms"
+)
+"""Broker configs that give a topic's default where the config's own synonym is not set."""
+_IGNORED_FROM = "3.0-IV1"
+"""Brokers that speak at least this version to one another have one message format, whatever they were given."""
+
+
+def _as_topic_has_it(definition: ConfigDefinition, name: str, value: str, broker: Mapping[str, str]) -> str | None:
+    """A broker's value in a topic's unit."""
+    scale = _MILLISECONDS.get(name)
+    if scale is not None or definition.name == "retention.ms":
+        return _scaled(value, scale or 1)
+    instead = _INSTEAD.get(definition.name)
+    if instead is not None and value.strip() == definition.default:
+        return broker.get(instead, value)
+    if definition.versions is not None:
+        spoken = format_version(definition, broker.get(PROTOCOL_VERSION, _IGNORED_FROM))
+        found = format_version(definition, value.strip())
+        if spoken is None or spoken >= definition.versions.index(_IGNORED_FROM):
+            return definition.default
+        return value if found is None else definition.versions[found]
+    return value
 
 
 def _scaled(value: str, scale: int) -> str:
     amount = whole_number(value.strip(), -(2**63), 2**63 - 1)
     if amount is None:  # anybody may have written it into a znode: it is shown as it is
         return value
-    return str(amount * scale if amount >= 0 else amount)
+    return str(amount * scale if amount >= 0 else -1)
 
 
 # ---------------------------------------------------------------------------------------------------- values
@@ -138,7 +165,7 @@ def _scaled(value: str, scale: int) -> str:
 
 def parse(definition: ConfigDefinition, text: str) -> Value:
     """The value as its type says, checked; raises ConfigValueError with ConfigDef's text."""
-    value = _parse_type(definition, text.strip())
+    value = _parse_type(definition, text)
     _check(definition, value)
     return value
 
@@ -148,60 +175,73 @@ def show(definition: ConfigDefinition | None, text: str) -> str:
     if definition is None:
         return text
     try:
-        value = _parse_type(definition, text.strip())
+        value = _parse_type(definition, text)
     except ConfigValueError:
         return text
+    return shown(value)
+
+
+def shown(value: Value) -> str:
+    """A parsed value as Kafka shows it (ConfigDef.convertToString)."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float):
+        return java_values.double_text(value)
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
 def _parse_type(definition: ConfigDefinition, text: str) -> Value:
-    kind = definition.type
-    if kind == "BOOLEAN":
-        lowered = text.lower()
-        if lowered not in {"true", "false"}:
-            raise _invalid(definition, text, "Expected value to be either true or false")
-        return lowered == "true"
+    kind, trimmed = definition.type, java_values.trim(text)
     if kind == "LIST":
-        return re.split(r"\s*,\s*", text) if text else []
-    if kind == "DOUBLE":
-        if not _DOUBLE.fullmatch(text):
-            raise _invalid(definition, text, "Not a number of type DOUBLE")
-        return float(text.rstrip("fFdD") if not text.endswith("Infinity") else text)
-    bound = _INTEGERS.get(kind)
-    if bound is None:
-        return text
-    if not _INTEGER.fullmatch(text) or len(text) > 25 or not -bound <= int(text) < bound:
-        raise _invalid(definition, text, f"Not a number of type {kind}")
-    return int(text)
+        return java_values.items(trimmed)
+    value: Value | None = trimmed
+    if kind == "BOOLEAN":
+        value = java_values.boolean(trimmed)
+    elif kind == "DOUBLE":
+        value = java_values.double(trimmed)
+    elif kind in _INTEGERS:
+        value = java_values.integer(trimmed, _INTEGERS[kind])
+    if value is None:
+        expected = "Expected value to be either true or false" if kind == "BOOLEAN" else f"Not a number of type {kind}"
+        raise invalid(definition, text, expected)
+    return value
 
 
 def _check(definition: ConfigDefinition, value: Value) -> None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         _check_number(definition, value)
     elif definition.throttled_replicas and isinstance(value, list):
-        if value not in ([], ["*"], [""]) and not all(_THROTTLED_REPLICA.fullmatch(item) for item in value):
-            raise _invalid(
-                definition,
-                f"[{', '.join(value)}]",
-                f"{definition.name} must be the literal '*' or a list of replicas in the following format: "
-                "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
-            )
+        _check_throttled_replicas(definition, value)
     elif definition.one_of is not None:
         for item in value if isinstance(value, list) else [str(value)]:
             _check_one_of(definition, item)
     elif definition.versions is not None:
-        text = str(value)
-        if text not in definition.versions and not any(v.startswith(f"{text}-") for v in definition.versions):
-            raise _invalid(definition, text, f"Version {text} is not a valid version")
+        if format_version(definition, str(value)) is None:
+            raise invalid(definition, value, f"Version {value} is not a valid version")
     elif definition.rate_or_share:
         try:
             HealingThrottle.parse(value)
         except ValueError:
-            raise _invalid(definition, value, f"Expected {EXPECTED}") from None
+            raise invalid(definition, value, f"Expected {EXPECTED}") from None
     elif definition.non_empty and not value:
-        raise _invalid(definition, "", "String must be non-empty")
+        raise invalid(definition, "", "String must be non-empty")
+
+
+def _check_throttled_replicas(definition: ConfigDefinition, value: list[str]) -> None:
+    """ThrottledReplicaListValidator."""
+    items = [java_values.trim(item) for item in value]
+    if not all(not item or _THROTTLED_REPLICA.fullmatch(item) for item in items) and "".join(items) != "*":
+        raise invalid(
+            definition,
+            value,
+            f"{definition.name} must be the literal '*' or a list of replicas in the following format: "
+            "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
+        )
+
+
+def format_version(definition: ConfigDefinition, text: str) -> int | None:
+    """The place in `definition.versions` of the version that a trimmed text names; None where it names none."""
+    return java_values.metadata_version(text, definition.versions or (), _LATEST_PRODUCTION)
 
 
 def _check_number(definition: ConfigDefinition, value: int | float) -> None:
@@ -210,11 +250,11 @@ def _check_number(definition: ConfigDefinition, value: int | float) -> None:
     if definition.besides is not None:
         if (too_low or too_high) and value != definition.besides:
             text = f"Value must be between {definition.min} and {definition.max} or equal to {definition.besides}"
-            raise _invalid(definition, value, text)
+            raise invalid(definition, value, text)
     elif too_low:
-        raise _invalid(definition, value, f"Value must be at least {definition.min}")
+        raise invalid(definition, value, f"Value must be at least {definition.min}")
     elif too_high:
-        raise _invalid(definition, value, f"Value must be no more than {definition.max}")
+        raise invalid(definition, value, f"Value must be no more than {definition.max}")
 
 
 def _check_one_of(definition: ConfigDefinition, item: str) -> None:
@@ -222,33 +262,17 @@ def _check_one_of(definition: ConfigDefinition, item: str) -> None:
     if item in allowed or (definition.ignore_case and item.lower() in {a.lower() for a in allowed}):
         return
     hint = "String must be one of (case insensitive): " if definition.ignore_case else "String must be one of: "
-    raise _invalid(definition, item, hint + ", ".join(allowed))
+    raise invalid(definition, item, hint + ", ".join(allowed))
 
 
-def _invalid(definition: ConfigDefinition, value: object, reason: str) -> ConfigValueError:
-    return ConfigValueError(f"Invalid value {value} for configuration {definition.name}: {reason}")
+def invalid(definition: ConfigDefinition, value: object, reason: str) -> ConfigValueError:
+    """The error of a value, with ConfigException's text."""
+    text = f"[{', '.join(value)}]" if isinstance(value, list) else value
+    text = java_values.double_text(value) if isinstance(value, float) else text
+    return ConfigValueError(f"Invalid value {text} for configuration {definition.name}: {reason}")
 
 
 # ---------------------------------------------------------------------------------------------------- sets of configs
-
-
-def validate_topic_configs(configs: Mapping[str, str]) -> None:
-    """All of a topic's own configs together (LogConfig.validate)."""
-    for name in configs:
-        if name not in TOPIC_CONFIGS:
-            raise UnknownConfigError(f"Unknown topic config name: {name}")
-    values = {name: parse(TOPIC_CONFIGS[name], text) for name, text in configs.items()}
-    shortest = _effective(values, "min.compaction.lag.ms")
-    longest = _effective(values, "max.compaction.lag.ms")
-    if shortest > longest:
-        raise UnknownConfigError(
-            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})"
-        )
-
-
-def _effective(values: Mapping[str, Value], name: str) -> int:
-    value = values.get(name)
-    return value if isinstance(value, int) else int(TOPIC_CONFIGS[name].default or 0)
 
 
 def validate_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> None:

@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
 
 import pytest
 
 from kafka_reassign_rpc.controller.duties import broker_survey
-from kafka_reassign_rpc.controller_channel.broker_client import ConfigsRefused, RpcClient
-from kafka_reassign_rpc.core.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY, Value
+from kafka_reassign_rpc.controller_channel.broker_client import ConfigEntry, ConfigsRefused, RpcClient, broker_configs
+from kafka_reassign_rpc.core.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY
 from kafka_reassign_rpc.core.kafka_errors import NotController, PolicyViolation, RequestTimedOut
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, IncrementalAlterConfigsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -49,15 +49,15 @@ class Survey:
         self.asked = asyncio.Event()
         self.open = asyncio.Event()
         self.refuses = False
-        self._answer = broker_survey._settings
-        patch.setattr(broker_survey, "_settings", self._settings)
+        self._answer = broker_configs
+        patch.setattr(broker_survey, "broker_configs", self._configs)
 
-    async def _settings(self, client: RpcClient, broker: int) -> Mapping[str, Value]:
+    async def _configs(self, client: RpcClient, broker: int, names: Collection[str]) -> Sequence[ConfigEntry]:
         self.asked.set()
         if self.refuses:
             raise ConfigsRefused("DescribeConfigs: error 31, denied")
         await self.open.wait()
-        return await self._answer(client, broker)
+        return await self._answer(client, broker, names)
 
 
 @pytest.fixture

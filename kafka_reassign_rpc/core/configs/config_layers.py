@@ -1,0 +1,43 @@
+"""The places where a broker finds the value of a config, and what they give together."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core.configs.config_definitions import broker_synonyms
+
+Configs = Mapping[str, str]
+
+
+_NONE: Configs = MappingProxyType({})
+
+
+class ConfigLayers(NamedTuple):
+    """The configs of one broker, from the strongest layer to the weakest.
+
+    own        its dynamic configs
+    defaults   the dynamic configs of the cluster
+    static     what it was started with
+    """
+
+    own: Configs = _NONE
+    defaults: Configs = _NONE
+    static: Configs = _NONE
+
+    def effective(self) -> dict[str, str]:
+        """The values in force. A value takes the place of all its synonyms in weaker layers
+        (DynamicBrokerConfig.overrideProps)."""
+        found = dict(self.static)
+        for layer in (self.defaults, self.own):
+            for name in layer:
+                for synonym in broker_synonyms(name):
+                    found.pop(synonym, None)
+            found.update(layer)
+        return found
+
+
+def common(of_brokers: Collection[Configs]) -> dict[str, str]:
+    """The values that more than half of the brokers have."""
+    counts = Counter(pair for configs in of_brokers for pair in configs.items())
+    return {name: value for (name, value), count in counts.items() if 2 * count > len(of_brokers)}

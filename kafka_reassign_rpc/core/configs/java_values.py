@@ -1,0 +1,97 @@
+"""Values of configs as Java reads and prints them: what Kafka's brokers parse, and nothing else.
+
+Python's `int`, `float`, `str.strip` and `\\s` take other texts than Long.parseLong, Double.parseDouble, String.trim and
+`\\s` of Java do. Each function costs a time that grows with the length of the text alone.
+"""
+
+import re
+from collections.abc import Sequence
+from unicodedata import category, decimal
+
+_TRIMMED = "".join(map(chr, range(0x21)))
+"""What String.trim takes away."""
+_WHITESPACE = " \t\n\x0b\f\r"
+"""What `\\s` of a java.util.regex.Pattern stands for."""
+_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
+_HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
+_DIGITS_OF_INT64 = 19
+
+
+def trim(text: str) -> str:
+    """String.trim."""
+    return text.strip(_TRIMMED)
+
+
+def boolean(text: str) -> bool | None:
+    """ConfigDef's BOOLEAN; None where it is none."""
+    upper = text.upper()  # not lower: Java takes a long s for an s
+    if len(upper) != len(text) or upper not in ("TRUE", "FALSE"):
+        return None
+    return upper == "TRUE"
+
+
+def integer(text: str, bound: int) -> int | None:
+    """Integer.parseInt and its like: a number from -`bound` to `bound` - 1 in digits of any script, else None."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not digits or not all(one <= "\uffff" and category(one) == "Nd" for one in digits):
+        return None
+    plain = "".join([str(decimal(one)) for one in digits]).lstrip("0")
+    if len(plain) > _DIGITS_OF_INT64:
+        return None
+    value = int(plain or "0")
+    value = -value if text[0] == "-" else value
+    return value if -bound <= value < bound else None
+
+
+def double(text: str) -> float | None:
+    """Double.parseDouble; None where it is none."""
+    if _HEXADECIMAL.fullmatch(text):
+        try:
+            return float.fromhex(text.rstrip("fFdD") if text[-1] in "fFdD" else text)
+        except OverflowError:
+            return float("-inf" if text[0] == "-" else "inf")
+    if not _DOUBLE.fullmatch(text):
+        return None
+    return float(text if text.endswith(("NaN", "Infinity")) else text.rstrip("fFdD"))
+
+
+def double_text(value: float) -> str:
+    """Double.toString."""
+    if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 (NaN)
+        return str(value).replace("nan", "NaN").replace("inf", "Infinity")
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return str(value)
+    mantissa, _, exponent = f"{value!r}".partition("e")
+    if not exponent:  # Python prints 1e7 to 1e16 without one
+        sign, digits = ("-", mantissa[1:]) if value < 0 else ("", mantissa)
+        whole, _, fraction = digits.partition(".")
+        rest = (whole[1:] + fraction).rstrip("0") or "0"
+        return f"{sign}{whole[0]}.{rest}E{len(whole) - 1}"
+    return f"{mantissa if '.' in mantissa else f'{mantissa}.0'}E{int(exponent)}"
+
+
+def items(text: str) -> list[str]:
+    """ConfigDef's LIST: what stands between commas, without the white space at both ends. An empty text has none."""
+    return [item.strip(_WHITESPACE) for item in text.split(",")] if text else []
+
+
+def metadata_version(text: str, versions: Sequence[str], in_production: str) -> int | None:
+    """MetadataVersion.fromVersionString: which of `versions` the text names, else None.
+
+    `3.0` is the last of 3.0, and `3.0.1` is the same.
+
+    versions        all that a release of Kafka knows, in order
+    in_production   the last of them that is no work in progress: those after it have no short name
+    """
+    parts = text.split(".")
+    while len(parts) > 1 and not parts[-1]:  # as String.split leaves out empty ones at the end
+        parts.pop()
+    count = 3 if text.startswith("0.") else 2
+    key = text if len(parts) <= count else ".".join(parts[:count])
+    if key in versions:
+        return versions.index(key)
+    for place in range(versions.index(in_production), -1, -1):
+        release, _, revision = versions[place].partition("-")
+        if revision and release == key:
+            return place
+    return None

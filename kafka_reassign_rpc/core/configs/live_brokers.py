@@ -1,0 +1,119 @@
+"""What the registered brokers make of the configs of topics, from what they have told of themselves.
+
+A topic's config is accepted where each of these brokers can live with it, so a single one decides: unlike the
+settings of `core.broker_settings`, none of this is what most brokers have. A broker that has not told counts as one of
+the oldest release that is supported where its release matters, and whether it has tiered storage is not known.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from kafka_reassign_rpc.core.broker_settings import PROTOCOL_VERSION
+from kafka_reassign_rpc.core.config_values import flag
+from kafka_reassign_rpc.core.configs.config_definitions import TOPIC_CONFIGS, broker_synonyms, format_version
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs, common
+
+TIERED_STORAGE = "remote.log.storage.system.enable"
+MESSAGE_FORMAT = "message.format.version"
+
+_SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    name: broker_synonyms(definition.synonym)
+    for name, definition in TOPIC_CONFIGS.items()
+    if definition.synonym is not None
+}
+_NEW_IN_3_9 = "controller.quorum.bootstrap.servers"
+"""A broker that has this config knows every version of the message format that 3.9 knows."""
+_OLDEST_RELEASE = "2.8-IV1"
+
+ASKED: tuple[str, ...] = (
+    *dict.fromkeys(synonym for synonyms in _SYNONYMS.values() for synonym in synonyms),
+    TIERED_STORAGE,
+    PROTOCOL_VERSION,
+    _NEW_IN_3_9,
+)
+"""The configs that brokers are asked for."""
+
+
+class BrokerAnswer(msgspec.Struct, frozen=True):
+    """What one broker has answered about `ASKED`.
+
+    known      those that it has
+    static     what it was started with, where that is not the default
+    protocol   its inter.broker.protocol.version
+    """
+
+    known: frozenset[str] = frozenset()
+    static: Configs = {}
+    protocol: str = ""
+
+
+class LiveBrokers(msgspec.Struct, frozen=True):
+    """What the registered brokers make of the configs of topics.
+
+    configs          the broker configs in force, of each broker; brokers that have the same are one
+    tiered_storage   whether all of them have tiered storage; None while that is not known
+    lacking          topic configs that some broker does not know, and such a broker
+    newest_format    the place of the newest message format version that all of them know; None where all know all
+    """
+
+    configs: tuple[Configs, ...] = ()
+    tiered_storage: bool | None = None
+    lacking: Mapping[str, int] = {}
+    newest_format: int | None = None
+
+
+def live_brokers(
+    answers: Mapping[int, BrokerAnswer | None], defaults: Configs, own: Mapping[int, Configs]
+) -> LiveBrokers:
+    """What these brokers make of them.
+
+    answers    every registered broker, with what it has answered, or None
+    defaults   the dynamic configs of the cluster
+    own        the dynamic configs of each broker that has some
+    """
+    configs: dict[tuple[tuple[str, str], ...], Configs] = {}
+    lacking: dict[str, int] = {}
+    for broker, answer in answers.items():
+        static = {} if answer is None else {**answer.static, PROTOCOL_VERSION: answer.protocol}
+        found = ConfigLayers(own.get(broker, {}), defaults, static).effective()
+        relevant = {name: found[name] for name in ASKED if name in found}
+        configs[tuple(relevant.items())] = relevant
+        if answer is not None:
+            lacking.update((name, broker) for name in _lacking(answer))
+    return LiveBrokers(
+        configs=tuple(configs.values()),
+        tiered_storage=_tiered_storage(answers.values()),
+        lacking=lacking,
+        newest_format=_newest_format(answers.values()),
+    )
+
+
+def common_layers(
+    answers: Mapping[int, BrokerAnswer | None], defaults: Configs, own: Mapping[int, Configs]
+) -> ConfigLayers:
+    """The layers of a broker such as most of these are: see `live_brokers` for the arguments."""
+    told = [{} if answer is None else answer.static for answer in answers.values()]
+    return ConfigLayers(common([own.get(broker, {}) for broker in answers]), defaults, common(told))
+
+
+def _lacking(answer: BrokerAnswer) -> Iterable[str]:
+    return (name for name, synonyms in _SYNONYMS.items() if not answer.known.intersection(synonyms))
+
+
+def _tiered_storage(answers: Iterable[BrokerAnswer | None]) -> bool | None:
+    found = [None if one is None else flag(one.static.get(TIERED_STORAGE, "false")) is True for one in answers]
+    if False in found:
+        return False
+    return None if None in found or not found else True
+
+
+def _newest_format(answers: Iterable[BrokerAnswer | None]) -> int | None:
+    definition = TOPIC_CONFIGS[MESSAGE_FORMAT]
+    oldest = format_version(definition, _OLDEST_RELEASE)
+    known: list[int] = []
+    for one in answers:
+        if one is None or _NEW_IN_3_9 not in one.known:
+            spoken = None if one is None else format_version(definition, one.protocol)
+            known.append(max(place for place in (oldest, spoken, 0) if place is not None))
+    return min(known, default=None)
