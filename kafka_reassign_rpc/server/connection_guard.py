@@ -94,6 +94,10 @@ class ConnectionGuard:
         if not authenticator.authenticated:
             stream.one_by_one(authenticator.max_receive_size)
 
+    @property
+    def authenticated(self) -> bool:
+        return self._authenticator.authenticated
+
     def serves(self, frame: bytes) -> bool:
         """Whether a frame is a request to be served. If not, `step` takes it."""
         self._admission = self._authenticator.admission(frame)

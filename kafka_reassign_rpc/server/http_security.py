@@ -15,7 +15,9 @@ from kafka_reassign_rpc.server.tls_handshakes import Handshake
 class Passwords(Protocol):
     """Knows users by their passwords."""
 
-    async def verify(self, user: str, password: str) -> bool: ...
+    async def verify(self, user: str, password: str, address: str) -> bool:
+        """Raises SaslAuthenticationError where that cannot be found out now."""
+        ...
 
 
 class HttpSecurity(msgspec.Struct, frozen=True):

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, cast
 
 from aiohttp import web
 
+from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
 from kafka_reassign_rpc.server.http_security import HandshakeDoor, HttpSecurity, credentials
 from kafka_reassign_rpc.server.listener import Listening, listen
 
@@ -124,7 +125,7 @@ class HttpServer:
     async def start(self) -> None:
         silent = logging.getLogger(f"{__name__}.aiohttp")
         silent.setLevel(logging.CRITICAL)  # malformed requests are not this server's errors
-        self._web = web.Server(self._answer)
+        self._web = web.Server(self._answer, handler_cancellation=True)  # who has gone needs no check of a password
         options: dict[str, Any] = {
             "loop": asyncio.get_running_loop(),
             "access_log": None,
@@ -155,7 +156,11 @@ class HttpServer:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         cast(_Connection, request.protocol).asks()
-        if not await self._may_read(request):
+        try:
+            may_read = await self._may_read(request)
+        except SaslAuthenticationError:
+            return _refusal(request, 503, "too many passwords wait for their check", {"Retry-After": "10", **SERVER})
+        if not may_read:
             head = {"WWW-Authenticate": 'Basic realm="kafka-reassign-rpc", charset="UTF-8"', **SERVER}
             return _refusal(request, 401, "user name and password are needed", head)
         page = self._pages.get(request.path)
@@ -177,7 +182,7 @@ class HttpServer:
         if self._security.users is None:
             return True
         given = credentials(request.headers.get("Authorization", ""))
-        return given is not None and await self._security.users.verify(*given)
+        return given is not None and await self._security.users.verify(*given, request.remote or "")
 
 
 class _Connection(web.RequestHandler):

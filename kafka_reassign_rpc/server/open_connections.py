@@ -330,11 +330,12 @@ class OpenConnections:
         self.stats.requests_in_work_now += 1
         self.aside(waits)
 
-    def aside(self, waits: Coroutine[Any, Any, None]) -> None:
+    def aside(self, waits: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs in a task what takes no place among queued.max.requests: strangers must not fill that."""
         task = self.loop.create_task(waits)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     @asynccontextmanager
     async def large_place(self, size: int, host: str) -> AsyncIterator[None]:

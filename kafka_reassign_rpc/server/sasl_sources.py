@@ -209,8 +209,10 @@ class SaslSources:
             return partial(PlainSaslServer, known if file is None else UsersOf(known, file))
         if mechanism == OAUTHBEARER:
             assert config.jwks is not None
-            return partial(OAuthBearerSaslServer, self._jwks[config.jwks].keys, config.token_rules)
+            keys = self._jwks[config.jwks].keys
+            return lambda _: OAuthBearerSaslServer(keys, config.token_rules)
         if mechanism == GSSAPI:
             assert config.kerberos is not None
             return partial(GssapiSaslServer, self._kerberos[config.kerberos])
-        return partial(scram.ScramSaslServer, mechanism, self.credentials.of(mechanism))
+        credentials = self.credentials.of(mechanism)
+        return lambda _: scram.ScramSaslServer(mechanism, credentials)

@@ -80,6 +80,8 @@ class ServerConnection(asyncio.Protocol):
         self._peer = Peer("", listener.name)
         self._guard: ConnectionGuard | None = None
         """Where the authenticator wants to see frames."""
+        self._step: asyncio.Task[None] | None = None
+        """A step of the authenticator that takes time. Nobody waits for it once the client has gone."""
         self._charged = 0
         """Bytes of the shared budget that this connection holds."""
         self._busy = False
@@ -126,9 +128,14 @@ class ServerConnection(asyncio.Protocol):
         self._full = False
         self._charge(0)
         self._shared.forget(self)
+        if self._step is not None:
+            self._step.cancel()
 
     def eof_received(self) -> bool:
-        """The peer has sent all its requests; it still gets its answers."""
+        """The peer has sent all its requests; it still gets its answers. One that has not authenticated can get none
+        that is of use."""
+        if self._guard is not None and not self._guard.authenticated:
+            self._shared.close_soon(self.abort)
         self._end()
         return self._transport is not None and self._transport.get_extra_info("sslcontext") is None
 
@@ -299,7 +306,7 @@ class ServerConnection(asyncio.Protocol):
         else:
             waits = guard.step(frame, out)
             if waits is not None:
-                self._shared.aside(waits)
+                self._step = self._shared.aside(waits)
         return waits is None
 
     def _answer(self, frame: bytes, out: list[bytes]) -> Coroutine[Any, Any, None] | None:

@@ -21,8 +21,8 @@ async def test_sv_5_a_line_of_hash_lets_its_user_in(
     line = capsys.readouterr().out
     assert "päss" not in line
     users = HashedUsers(parse_users(line.encode(), "file"))
-    assert await users.verify(user, "päss word")
-    assert not await users.verify(user, "päss")
+    assert await users.verify(user, "päss word", "127.0.0.1")
+    assert not await users.verify(user, "päss", "127.0.0.1")
 
 
 @pytest.mark.parametrize(

@@ -52,13 +52,13 @@ CREDENTIALS = {
 
 def scram_servers(credentials: Mapping[str, Mapping[str, ScramCredential]] = CREDENTIALS) -> dict[str, MakeSaslServer]:
     def maker(name: str) -> MakeSaslServer:
-        return lambda: ScramSaslServer(name, credentials[name].get)
+        return lambda _: ScramSaslServer(name, credentials[name].get)
 
     return {name: maker(name) for name in credentials}
 
 
 def mechanisms() -> dict[str, MakeSaslServer]:
-    return {"PLAIN": lambda: PlainSaslServer(PlainPasswords(USERS)), **scram_servers()}
+    return {"PLAIN": lambda address: PlainSaslServer(PlainPasswords(USERS), address), **scram_servers()}
 
 
 class Clocks:

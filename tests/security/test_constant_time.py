@@ -74,7 +74,7 @@ async def test_sv_5_a_hashed_password_costs_the_same_for_nobody(compared: Compar
     known = {user: one for user, one in CREDENTIALS["SCRAM-SHA-512"].items() if user == "alice"}
     with closing(HashedUsers(known)) as users:
         for user, password in (("alice", "wrong"), ("nobody", "wrong"), ("alice", "alice-secret")):
-            assert await users.verify(user, password) is (password == "alice-secret")
+            assert await users.verify(user, password, "127.0.0.1") is (password == "alice-secret")
     assert hashed == [("sha512", 4096)] * 3
     assert compared == [(64, 64)] * 3
 
@@ -84,7 +84,7 @@ async def test_sv_5_nobody_costs_what_some_user_does_where_users_cost_differentl
     bob = CREDENTIALS["SCRAM-SHA-256"]["bob"]._replace(iterations=5000)
     with closing(HashedUsers({"alice": CREDENTIALS["SCRAM-SHA-512"]["alice"], "bob": bob})) as users:
         for number in range(40):
-            assert not await users.verify(f"nobody {number // 2}", "wrong")
+            assert not await users.verify(f"nobody {number // 2}", "wrong", "127.0.0.1")
     assert set(hashed) == {("sha512", 4096), ("sha256", 5000)}
     assert hashed[::2] == hashed[1::2]
 

@@ -17,7 +17,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.protocol.frame_codec import decode_response
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateResponse, SaslHandshakeRequest
-from kafka_reassign_rpc.security.sasl.mechanism import SaslServer
+from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
 from kafka_reassign_rpc.server.server import Server
 from tests.longest_turn import LongestTurn, longest_turn
@@ -113,7 +113,7 @@ async def send(client: Client, case: Case, turn: LongestTurn) -> float:
 
 @pytest_asyncio.fixture
 async def server(start_server: StartServer) -> AsyncIterator[Server]:
-    made: dict[str, Callable[[], SaslServer]] = all_mechanisms()
+    made: dict[str, MakeSaslServer] = all_mechanisms()
     settings = SaslSettings(mechanisms=made, max_receive_size=LARGEST, max_reauth_ms=dict.fromkeys(made, 3_600_000))
     limits: dict[str, Any] = {"connection_failed_authentication_delay_ms": 0}
     yield await start_server(None, partial(SaslAuthenticator, settings), **limits)

@@ -158,7 +158,7 @@ def test_sv_5_the_session_ends_with_the_token_whatever_connections_max_reauth_ms
 
     def log_in(reauth: dict[str, int]) -> Any:
         exchange = Exchange(
-            mechanisms={"OAUTHBEARER": lambda: OAuthBearerSaslServer(held, TokenRules(), lambda: float(seconds))},
+            mechanisms={"OAUTHBEARER": lambda _: OAuthBearerSaslServer(held, TokenRules(), lambda: float(seconds))},
             max_reauth_ms=reauth,
         )
         exchange.handshake("OAUTHBEARER")

@@ -393,7 +393,9 @@ def test_hm_5_other_names_fail_as_wrong_credentials_and_are_never_those_of_a_use
     ],
 )
 def test_hm_5_plain_takes_no_name_or_password_that_nobody_can_have(token: bytes) -> None:
-    exchange = Exchange(mechanisms={"PLAIN": lambda: PlainSaslServer(PlainPasswords({LONGEST + "n": "alice-secret"}))})
+    exchange = Exchange(
+        mechanisms={"PLAIN": lambda address: PlainSaslServer(PlainPasswords({LONGEST + "n": "alice-secret"}), address)}
+    )
     exchange.handshake("PLAIN")
     answer, _ = exchange.token(token)
     assert (answer.error_code, answer.error_message) == (58, "Authentication failed: Invalid username or password")

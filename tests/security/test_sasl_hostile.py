@@ -29,7 +29,7 @@ __all__ = ["start_server"]
 def all_mechanisms() -> dict[str, MakeSaslServer]:
     keys = TokenKeys()
     keys.keys = JWKS
-    return {**mechanisms(), "OAUTHBEARER": partial(OAuthBearerSaslServer, keys, TokenRules())}
+    return {**mechanisms(), "OAUTHBEARER": lambda _: OAuthBearerSaslServer(keys, TokenRules())}
 
 
 NAMES = [*all_mechanisms(), "CRAM-MD5", ""]

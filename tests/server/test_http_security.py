@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from kafka_reassign_rpc.security.sasl import checks_in_turns
 from kafka_reassign_rpc.security.sasl.hashed_users import HashedUsers, hashed_line, parse_users
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.server import http_server
@@ -16,6 +17,7 @@ from kafka_reassign_rpc.server.http_security import HttpSecurity, credentials
 from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer
 from kafka_reassign_rpc.server.listener_security import tls_context
 from tests.certificates import Authority
+from tests.waiting import eventually
 
 
 class Site:
@@ -88,3 +90,23 @@ def test_sv_5_credentials_of_a_header_are_read_as_rfc_7617_says() -> None:
     assert credentials(basic("", "")) == ("", "")
     for wrong in ("", "Basic", "Basic =", "Basic " + base64.b64encode(b"\xff:x").decode(), "Digest a"):
         assert credentials(wrong) is None
+
+
+async def test_hm_5_wrong_passwords_of_readers_that_hung_up_are_not_checked(site: Site) -> None:
+    """Nor is a reader kept waiting for ever: who cannot be checked in time gets 503."""
+    site.users.replace(parse_users(f'prometheus = "{hashed_line("a: päss", 100_000)}"'.encode(), "users"))
+    gone = [asyncio.create_task(site.get(basic(f"nobody {number}", "x"))) for number in range(30)]
+    await eventually(lambda: site.users._checks._count > 20)
+    for one in gone:
+        one.cancel()
+    await eventually(lambda: site.users._checks._count == 0)
+    assert (await site.get(basic("prometheus", "a: päss")))[0] == 200
+
+
+async def test_hm_5_a_reader_whose_password_cannot_be_checked_in_time_gets_503(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks_in_turns, "LONGEST_WAIT_S", 0.0)
+    found = await asyncio.gather(*(site.get(basic(f"nobody {number}", "x")) for number in range(5)))
+    assert {status for status, _ in found} <= {401, 503}
+    assert 503 in {status for status, _ in found}

@@ -6,6 +6,7 @@ plain.py, scram.py, oauthbearer.py, kerberos.py   the mechanisms
 scram_messages.py        what clients of SCRAM send, by Kafka's grammar
 sasl_config.py           which mechanisms a listener has, by Kafka's settings
 credential_cache.py      SCRAM credentials of all users, in memory
+checks_in_turns.py       checks that take long, by turns of the addresses that ask
 hashed_users.py          users of PLAIN by hashes of their passwords
 kerberos_names.py        from a Kerberos principal to the name of a user
 """

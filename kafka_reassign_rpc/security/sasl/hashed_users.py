@@ -7,19 +7,18 @@ tells which. So a line is what `kafka-configs.sh --describe --entity-type users`
 `hashed_line` makes.
 """
 
-import asyncio
 import hashlib
 import hmac
 import os
 import secrets
 import tomllib
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS, credential_text, stored_key_of
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.sasl.checks_in_turns import ChecksInTurns, TooBusy
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
 from kafka_reassign_rpc.security.sasl.scram import ScramCredential, parse_credential
 from kafka_reassign_rpc.support.bounded_text import shortened
@@ -30,8 +29,6 @@ MOST_ITERATIONS = 2_000_000
 """A password takes about a second then."""
 ITERATIONS = 210_000
 """For new lines, with SHA-512."""
-MOST_WAITING = 1_000
-"""Passwords that may wait for their check."""
 MOST_BYTES = 1 << 24
 UNAVAILABLE = "Authentication failed: credentials for user could not be verified"
 """As Kafka where its callback handler fails."""
@@ -73,15 +70,15 @@ class _Proven(NamedTuple):
 class HashedUsers:
     """Verifies passwords against hashes (`plain.Passwords`).
 
-    A hash takes long, on purpose: one thread counts them, off the event loop. A password that was right once is known
-    again at once, by a digest that only this process can make; so clients that come back do not wait behind others.
+    A hash takes long, on purpose: it is counted off the event loop, by turns of the clients' addresses. A password that
+    was right once is known again at once, by a digest that only this process can make; so clients that come back do not
+    wait behind others.
     """
 
     def __init__(self, users: Mapping[str, ScramCredential]) -> None:
-        self._thread = ThreadPoolExecutor(1, "passwords")
+        self._checks = ChecksInTurns("passwords")
         self._key = secrets.token_bytes(32)
         self._proven: dict[str, _Proven] = {}
-        self._waiting = 0
         self.replace(users)
 
     def __repr__(self) -> str:
@@ -99,22 +96,20 @@ class HashedUsers:
         return self._nobodies[place % len(self._nobodies)]
 
     def close(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._checks.close()
 
-    async def verify(self, user: str, password: str) -> bool:
+    async def verify(self, user: str, password: str, address: str) -> bool:
+        """Raises SaslAuthenticationError where too many passwords wait for their check."""
         known = self._users.get(user)
         digest = hmac.digest(self._key, password.encode("utf-8", "surrogatepass"), "sha256")
         proven = self._proven.get(user)
         if proven is not None and proven.credential == known and hmac.compare_digest(proven.digest, digest):
             return True
-        if self._waiting >= MOST_WAITING:
-            raise SaslAuthenticationError(UNAVAILABLE)
-        self._waiting += 1
+        against = known or self._nobody(user)
         try:
-            loop = asyncio.get_running_loop()
-            right = await loop.run_in_executor(self._thread, _is_password, known or self._nobody(user), password)
-        finally:
-            self._waiting -= 1
+            right = await self._checks.run(address, lambda: _is_password(against, password))
+        except TooBusy:
+            raise SaslAuthenticationError(UNAVAILABLE) from None
         if not right or known is None or self._users.get(user) != known:
             return False
         self._proven[user] = _Proven(known, digest)  # at most one for each user of the file

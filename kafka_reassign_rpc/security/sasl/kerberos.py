@@ -7,20 +7,18 @@
     the layer, wrapped         nothing: the client is known
 
 The client's authorization id is left out: the name is that of its ticket, by the rules of `kerberos_names`. A keytab is
-read, and a ticket checked, by one thread, off the event loop.
+read, and a ticket checked, by one thread, off the event loop, by turns of the clients' addresses.
 
 Source: GssKrb5Server of the JDK; SaslServerCallbackHandler, KerberosError (Kafka 3.9).
 """
 
-import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.sasl.checks_in_turns import ChecksInTurns, TooBusy
 from kafka_reassign_rpc.security.sasl.kerberos_names import KerberosRule, NoShortName, short_name
 from kafka_reassign_rpc.security.sasl.mechanism import SaslError, SaslRetry
 
@@ -37,8 +35,6 @@ KRB5_ERRORS = -1765328384
 RETRIABLE = frozenset({21, 33, 34})
 """CLIENT_NOT_YET_VALID, TICKET_NOT_YET_VALID, REQUEST_IS_A_REPLAY."""
 
-T = TypeVar("T")
-
 
 class KerberosConfig(msgspec.Struct, frozen=True):
     """The server's identity. `setting` names where it stands."""
@@ -54,16 +50,16 @@ class KerberosIdentity:
 
     def __init__(self, config: KerberosConfig) -> None:
         self._config = config
-        self._thread = ThreadPoolExecutor(1, "kerberos")
+        self._checks = ChecksInTurns("kerberos")
         self._credentials: Any = None
         self._default_realm = ""
 
     async def load(self) -> None:
         """Raises BadSetting."""
-        await self._off_the_loop(self._load)
+        await self._checks.run("", self._load)
 
     def close(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._checks.close()
 
     def _load(self) -> None:
         config = self._config
@@ -85,11 +81,12 @@ class KerberosIdentity:
             raise BadSetting(text) from None
         self._default_realm = str(local).rpartition("@")[2]
 
-    async def _off_the_loop(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
-    async def step(self, exchange: "_Exchange", token: bytes) -> bytes:
-        return await self._off_the_loop(lambda: exchange.step(token))
+    async def step(self, exchange: "_Exchange", token: bytes, address: str) -> bytes:
+        """The answer to a token of a client at `address`. Raises SaslError."""
+        try:
+            return await self._checks.run(address, lambda: exchange.step(token))
+        except TooBusy:
+            raise SaslRetry("Kerberos: too many tickets wait for their check") from None
 
     def exchange(self) -> "_Exchange":
         return _Exchange(self._credentials)
@@ -151,8 +148,9 @@ class GssapiSaslServer:
 
     expires_at = None
 
-    def __init__(self, identity: KerberosIdentity) -> None:
+    def __init__(self, identity: KerberosIdentity, address: str) -> None:
         self._identity = identity
+        self._address = address
         self._exchange = identity.exchange()
         self.complete = False
         self.authorization_id = ""
@@ -160,7 +158,7 @@ class GssapiSaslServer:
     async def evaluate(self, token: bytes) -> bytes:
         if len(token) > LONGEST_TOKEN:
             raise SaslError("Kerberos: a token that is longer than any")
-        answer = await self._identity.step(self._exchange, token)
+        answer = await self._identity.step(self._exchange, token, self._address)
         if self._exchange.principal:
             try:
                 self.authorization_id = self._identity.short_name(self._exchange.principal)

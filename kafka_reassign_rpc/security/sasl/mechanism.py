@@ -41,4 +41,5 @@ class SaslServer(Protocol):
         """
 
 
-MakeSaslServer = Callable[[], SaslServer]
+MakeSaslServer = Callable[[str], SaslServer]
+"""Makes the server's side of a new exchange with a client at this address."""

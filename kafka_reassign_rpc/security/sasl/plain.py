@@ -26,8 +26,9 @@ WRONG = "Authentication failed: Invalid username or password"
 class Passwords(Protocol):
     """Knows users by their passwords."""
 
-    def verify(self, user: str, password: str) -> bool | Awaitable[bool]:
-        """Whether it is the user's password. The time it takes does not tell how much of it is right.
+    def verify(self, user: str, password: str, address: str) -> bool | Awaitable[bool]:
+        """Whether it is the user's password. The time it takes does not tell how much of it is right. `address`: the
+        client's.
 
         Raises SaslAuthenticationError where that cannot be found out.
         """
@@ -38,8 +39,9 @@ class PlainSaslServer:
 
     expires_at = None
 
-    def __init__(self, passwords: Passwords) -> None:
+    def __init__(self, passwords: Passwords, address: str) -> None:
         self._passwords = passwords
+        self._address = address
         self.complete = False
         self.authorization_id = ""
 
@@ -56,7 +58,7 @@ class PlainSaslServer:
             raise SaslAuthenticationError("Authentication failed: password not specified")
         if max(len(user), len(authzid)) > LONGEST_NAME or len(password) > LONGEST_PASSWORD:
             raise SaslAuthenticationError(WRONG)
-        right = self._passwords.verify(user, password)
+        right = self._passwords.verify(user, password, self._address)
         return self._decide_later(authzid, user, right) if isawaitable(right) else self._decide(authzid, user, right)
 
     async def _decide_later(self, authzid: str, user: str, waits: Awaitable[bool]) -> bytes:
@@ -83,7 +85,7 @@ class PlainPasswords:
     def __repr__(self) -> str:
         return f"PlainPasswords of {len(self._digests)} users"
 
-    def verify(self, user: str, password: str) -> bool:
+    def verify(self, user: str, password: str, _address: str = "") -> bool:
         known = self._digests.get(user)
         same = hmac.compare_digest(_digest(password), self._nobody if known is None else known)
         return same and known is not None
@@ -96,8 +98,8 @@ class UsersOf:
         self._known = known
         self._file = file
 
-    def verify(self, user: str, password: str) -> bool | Awaitable[bool]:
-        return self._known.verify(user, password) or self._file.verify(user, password)
+    def verify(self, user: str, password: str, address: str) -> bool | Awaitable[bool]:
+        return self._known.verify(user, password) or self._file.verify(user, password, address)
 
 
 def _digest(password: str) -> bytes:

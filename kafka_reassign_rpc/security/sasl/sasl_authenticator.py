@@ -134,6 +134,7 @@ class SaslAuthenticator:
     def __init__(self, settings: SaslSettings, context: AuthenticationContext) -> None:
         self._settings = settings
         self._requests = context.requests
+        self._address = context.client_address
         self._state = State.INITIAL
         self._server: SaslServer | None = None
         self._headers = False
@@ -258,7 +259,7 @@ class SaslAuthenticator:
 
     def _begin(self, mechanism: str) -> None:
         self.mechanism = mechanism
-        self._server = self._settings.mechanisms[mechanism]()
+        self._server = self._settings.mechanisms[mechanism](self._address)
         self._state = State.AUTHENTICATE
 
     # ------------------------------------------------------------------------------------------------ tokens
