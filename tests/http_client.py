@@ -29,7 +29,7 @@ async def sent(address: str, data: bytes) -> bytes:
 
 async def get(address: str, path: str, method: str = "GET") -> Answer:
     head, _, body = (
-        await sent(address, f"{method} {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n".encode())
+        await sent(address, f"{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode())
     ).partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = dict(line.lower().split(": ", 1) for line in lines)

@@ -8,7 +8,7 @@ from typing import Any
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.cli.value_parsers import host_and_port, one_of, text
+from kafka_reassign_rpc.cli.value_parsers import host_and_port, host_names, one_of, text
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.security.tls import TlsConfig
@@ -20,6 +20,7 @@ PROCESS = "files, logs and metrics"
 STATUS_PAGE = "status.page"
 PROTOCOL = "metrics.security.protocol"
 USERS_FILE = "metrics.users.file"
+HOST_NAMES = "metrics.host.names"
 LISTENER = "METRICS"
 """The name of the listener of these pages: its settings of TLS begin with `listener.name.metrics.`"""
 
@@ -55,6 +56,18 @@ HTTP_SETTINGS: tuple[Setting, ...] = (
         default_words="everybody who can connect",
     ),
     Setting(
+        HOST_NAMES,
+        host_names,
+        frozenset(),
+        "Names by which /metrics, the status page and its API may be asked for where nobody logs in, beside IP"
+        " addresses, localhost, and the hosts of metrics.listener, listeners and advertised.listeners. Others get"
+        " 421: a web page from elsewhere could read them through a browser (DNS rebinding). /health and /ready answer"
+        " to any.",
+        group=PROCESS,
+        metavar="NAME,…",
+        default_words="no other",
+    ),
+    Setting(
         STATUS_PAGE,
         one_of("off", "counts", "full"),
         None,
@@ -73,18 +86,25 @@ def http_security(values: Mapping[str, Any]) -> HttpSecurity:
     if values[PROTOCOL] == "PLAINTEXT":
         if users_file is not None:
             raise UsageError(f"{USERS_FILE}: passwords need {PROTOCOL}=SSL")
-        return HttpSecurity()
+        return HttpSecurity(host_names=_host_names(values))
     try:
         config = TlsConfig.of(security_properties(values), (prefix_of(LISTENER), ""))
         tls = tls_context(LISTENER, config)
         certificates = config.client_auth is ssl.CERT_REQUIRED
         if users_file is None:
-            return HttpSecurity(tls, certificates=certificates)
+            return HttpSecurity(tls, certificates=certificates, host_names=_host_names(values))
         file = UsersFile(USERS_FILE, Path(users_file))
         file.read()
         return HttpSecurity(tls, file.users, file, certificates)
     except BadSetting as error:
         raise UsageError(str(error)) from None
+
+
+def _host_names(values: Mapping[str, Any]) -> frozenset[str]:
+    """The names by which the operator knows this server."""
+    endpoints = [*values["listeners"], *(values["advertised.listeners"] or ())]
+    hosts = [values["metrics.listener"][0], *(endpoint.host for endpoint in endpoints)]
+    return values[HOST_NAMES] | {host.lower() for host in hosts if host}  # type: ignore[no-any-return]
 
 
 def status_page(values: Mapping[str, Any], security: HttpSecurity) -> str:

@@ -3,6 +3,7 @@
 A value is the text of a flag, or what a TOML file holds: text, a number or a boolean.
 """
 
+import re
 from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
@@ -14,6 +15,7 @@ from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
 from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
 
+LONGEST_HOST_NAME = 253
 NO_PROTOCOL = ""
 """The security protocol of a parsed listener: listener.security.protocol.map says it (see `listener_settings`)."""
 
@@ -167,6 +169,18 @@ def host_and_port(value: Any) -> tuple[str, int]:
     if not colon or not port.isdigit() or int(port) > 65535:
         raise ValueError(f"expected HOST:PORT, got {value!r}")
     return host.strip("[]"), int(port)
+
+
+_HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
+
+
+def host_names(value: Any) -> frozenset[str]:
+    """`NAME,…`, in small letters: names alone, without a scheme or port."""
+    names = [part.strip().lower() for part in listed(value).split(",") if part.strip()]
+    for name in names:
+        if len(name) > LONGEST_HOST_NAME or not _HOST_NAME.fullmatch(name):
+            raise ValueError(f"expected names of hosts, without scheme, port or wildcard, got {name!r}")
+    return frozenset(names)
 
 
 def counts_by_address(value: Any) -> dict[str, int]:

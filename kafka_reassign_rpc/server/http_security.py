@@ -1,7 +1,14 @@
-"""Who may read pages over HTTP: TLS, and users with passwords (HTTP Basic, RFC 7617)."""
+"""Who may read pages over HTTP: TLS, users with passwords (HTTP Basic, RFC 7617), and the names of this server.
+
+A web page from elsewhere can make the name of its own server lead to this one (DNS rebinding), and then read in the
+browser of whoever looks at it what this server answers. Its requests name that other server in `Host`. So where nobody
+logs in, requests are answered only by an IP address, by localhost, or by a name that the operator has given.
+"""
 
 import base64
 import binascii
+from collections.abc import Iterable
+from ipaddress import ip_address
 from typing import Protocol
 
 import msgspec
@@ -10,6 +17,8 @@ from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.server.listener import OpenDoor
 from kafka_reassign_rpc.server.sasl_sources import UsersFile
 from kafka_reassign_rpc.server.tls_handshakes import Handshake
+
+LOCALHOST = "localhost"
 
 
 class Passwords(Protocol):
@@ -22,17 +31,39 @@ class Passwords(Protocol):
 
 class HttpSecurity(msgspec.Struct, frozen=True):
     """`tls` None: plain HTTP. `users` None: everybody who can connect may read. `users_file`: where they come from.
-    `certificates`: only clients with one can connect."""
+    `certificates`: only clients with one can connect. `host_names`: of this server, in small letters."""
 
     tls: ReloadedContext | None = None
     users: Passwords | None = None
     users_file: UsersFile | None = None
     certificates: bool = False
+    host_names: frozenset[str] = frozenset()
 
     @property
     def authenticates(self) -> bool:
         """Whether it is known who reads."""
         return self.users is not None or self.certificates
+
+    def answers_for(self, hosts: Iterable[str]) -> bool:
+        """Whether all `Host` headers of a request name this server. Without any no browser has sent it."""
+        return self.authenticates or all(
+            _is_address(name) or name == LOCALHOST or name in self.host_names for name in map(_name_of, hosts)
+        )
+
+
+def _name_of(host: str) -> str:
+    """The name or address of a `Host` header, which may have a port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].removesuffix(".").lower()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def credentials(header: str) -> tuple[str, str] | None:

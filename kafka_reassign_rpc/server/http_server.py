@@ -14,7 +14,7 @@ kept of a connection that is over. No answer tells versions, or what the parser 
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Container, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -38,6 +38,10 @@ BUFFERED = 65_536
 """Bytes of a stream that wait for a client, beside those that the system keeps."""
 MAX_LINE = 4096
 """The most bytes of the request line, and of each header."""
+MISDIRECTED = (
+    "this server is not known by the name in the Host header: ask for an IP address or localhost, or name it in"
+    " metrics.host.names"
+)
 API = "/api/"
 """Below it every answer is JSON, also where there is no page."""
 SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
@@ -106,7 +110,8 @@ async def _written(response: web.StreamResponse, part: bytes) -> None:
 
 
 class HttpServer:
-    """Serves `pages`, by path. `start` binds (OSError where that fails); then `address` has host and port."""
+    """Serves `pages`, by path. `start` binds (OSError where that fails); then `address` has host and port.
+    `for_anybody`: paths that are answered whatever name of this server a request has."""
 
     def __init__(
         self,
@@ -114,9 +119,11 @@ class HttpServer:
         port: int,
         pages: Mapping[str, Page],
         security: HttpSecurity = HttpSecurity(),  # noqa: B008 (a constant)
+        for_anybody: Container[str] = (),
     ) -> None:
         self.address = (host, port)
         self._security = security
+        self._for_anybody = for_anybody
         self._pages = pages
         self._web: web.Server
         self._connect: Callable[[], _Connection]
@@ -156,6 +163,8 @@ class HttpServer:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         cast(_Connection, request.protocol).asks()
+        if request.path not in self._for_anybody and not self._security.answers_for(request.headers.getall("Host", [])):
+            return _refusal(request, 421, MISDIRECTED, SERVER)
         try:
             may_read = await self._may_read(request)
         except SaslAuthenticationError:

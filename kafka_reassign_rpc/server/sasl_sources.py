@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
 from kafka_reassign_rpc.security.sasl.hashed_users import MOST_BYTES, HashedUsers, parse_users
 from kafka_reassign_rpc.security.sasl.kerberos import GssapiSaslServer, KerberosIdentity
 from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
-from kafka_reassign_rpc.security.sasl.oauthbearer import OAuthBearerSaslServer, TokenKeys
+from kafka_reassign_rpc.security.sasl.oauthbearer import LEAST_RSA_BITS, OAuthBearerSaslServer, TokenKeys, is_weak
 from kafka_reassign_rpc.security.sasl.plain import PlainPasswords, PlainSaslServer, UsersOf
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
 from kafka_reassign_rpc.security.sasl.sasl_config import GSSAPI, OAUTHBEARER, PLAIN, JwksConfig, SaslConfig
@@ -97,6 +98,9 @@ class Jwks:
             keys = await asyncio.to_thread(KeySet.import_key_set, _json(data))
         except (*_NOT_FETCHED, *_NO_KEYS) as error:
             raise BadSetting(f"{self._config.setting}: no keys: {_reason(error)}") from None
+        weak = [key.kid for key in keys.keys if is_weak(key)]
+        if weak:
+            log.warning("tokens of these keys of the JWKS are refused, RSA needs %d bits: %s", LEAST_RSA_BITS, weak)
         self.keys.keys = keys
 
     async def _read(self) -> bytes:
@@ -117,28 +121,34 @@ class Jwks:
         return data
 
     async def follow(self) -> None:
-        """Fetches the keys again and again; where that fails, they stay as they are."""
+        """Fetches the keys again and again; where that fails, they stay as they are.
+
+        Unknown key ids, whoever sends them and however many, bring no fetch sooner than a failed fetch would be tried
+        again: the wait grows until a fetch brings a new key.
+        """
         config = self._config
         backoff = Backoff(config.first_wait_s, config.longest_wait_s)
         failed = False
         while True:
+            early = False
             if not failed:
-                try:
+                with suppress(TimeoutError):
                     async with asyncio.timeout(config.refresh_s):
-                        await self._wanted.wait()
-                except TimeoutError:
-                    pass
+                        early = await self._wanted.wait()
             self._wanted.clear()
+            before = self.keys.ids
             try:
                 await self.fetch()
             except BadSetting as error:
                 if not failed:
                     log.warning("the keys of tokens stay as they were: %s", error)
                 failed = True
-                await backoff.sleep()
             else:
+                if failed or not early or self.keys.ids != before:
+                    backoff.reset()
                 failed = False
-                backoff.reset()
+            if failed or early:
+                await backoff.sleep()
 
 
 def _reason(error: Exception) -> str:

@@ -217,6 +217,18 @@ def test_sv_5_pages_for_monitoring_need_tls_where_they_need_passwords(
     assert config.status_page == "full", "it is known who reads"
 
 
+def test_hm_7_the_pages_answer_to_the_names_that_the_operator_knows(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = (
+        *(*ZK, "--metrics-listener", "Pages.example:0", "--metrics-host-names", "kafka, Monitoring.example"),
+        *("--advertised-listeners", "PLAINTEXT://server-1:9092"),
+    )
+    names = server_config(read(*asked)).metrics_security.host_names
+    assert {"pages.example", "kafka", "monitoring.example", "server-1"} <= names
+    for wrong in ("http://a", "a:80", "*.example", "a/b", "-a", "a" * 254):
+        given = ("--metrics-listener", "127.0.0.1:0", f"--metrics-host-names={wrong}")
+        assert "expected names of hosts" in refusal(capsys, "serve", *ZK, *given)
+
+
 def test_sv_11_the_status_page_tells_names_only_to_known_readers_unless_an_operator_says_so(
     tmp_path: Path, stores: dict[str, str]
 ) -> None:

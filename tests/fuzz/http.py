@@ -31,6 +31,7 @@ def request(rng: Random) -> bytes:
     """Any request; half of them well-formed but for what their headers say."""
     head = " ".join((rng.choice(_METHODS), rng.choice(_PATHS), rng.choice(_VERSIONS)))
     headers = rng.sample(_HEADERS, rng.choice((0, 1, 2, 3))) * rng.choice((1, 1, 1, 1, 200))
+    headers += ["Host: localhost"] * rng.choice((0, 1, 1))
     data = "\r\n".join((head, *headers, "", "")).encode() + rng.randbytes(rng.choice((0, 0, 5, 100)))
     data *= rng.choice((1, 1, 1, 20))
     return damaged(rng, data) if rng.random() < 0.5 else data

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
 
@@ -98,6 +100,18 @@ def test_sv_5_any_other_token_is_answered_with_its_status_and_then_fails(rules: 
     assert not one.complete
     with pytest.raises(SaslAuthenticationError, match="invalid_token"):
         one.evaluate(b"\x01")
+
+
+@pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
+@pytest.mark.parametrize(("bits", "kid"), [(1024, "weak"), (2047, "weak"), (1024, None)])
+def test_sv_5_a_token_that_is_signed_with_a_short_rsa_key_is_refused(bits: int, kid: str | None) -> None:
+    made = rsa.generate_private_key(65537, bits)
+    pem = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    weak = RSAKey.import_key(pem, {"kid": "weak"})
+    token = signed(weak, kid=kid)
+    one = server(keys=KeySet([weak]))
+    assert one.evaluate(first(token)) == INVALID
+    assert server(keys=KeySet([RSA])).evaluate(first(signed(kid=kid and "rsa"))) == b""
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class Site:
         context = TlsConfig.of({**self.trust, **(self.own if certificate else {})}).client_context()
         reader, writer = await asyncio.open_connection(*self.server.address, ssl=context, server_hostname="localhost")
         given = "" if authorization is None else f"Authorization: {authorization}\r\n"
-        writer.write(f"GET /page HTTP/1.1\r\nHost: here\r\n{given}Connection: close\r\n\r\n".encode())
+        writer.write(f"GET /page HTTP/1.1\r\nHost: localhost\r\n{given}Connection: close\r\n\r\n".encode())
         try:
             head = (await asyncio.wait_for(reader.read(), 20)).decode()
         finally:

@@ -4,13 +4,14 @@ import asyncio
 import gc
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 
 import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.server import http_server
+from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer
 from tests.http_client import get, sent
 from tests.waiting import eventually
@@ -37,6 +38,47 @@ async def test_sv_7_pages_are_served_and_nothing_else(address: str) -> None:
     assert (await get(address, "/")).status == 404
     assert (await get(address, "/../../etc/passwd")).status == 404
     assert (await get(address, "/page", "POST")).status == 405
+
+
+ELSEWHERE = (
+    *("evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "kafka", "[evil]", ""),
+    *("evil.example\r\nHost: localhost", "localhost\r\nHost: evil.example", "1.2.3", "0x7f000001", "a.b@localhost"),
+)
+HERE = ("127.0.0.1", "127.0.0.1:80", "10.1.2.3:1", "[::1]:9404", "[::1]", "localhost", "LOCALHOST:1", "localhost.:1")
+NAMED = ("kafka.example", "Kafka.Example:9404", "kafka.example.")
+
+
+async def statuses(address: str, hosts: Iterable[str], path: str = "/page") -> dict[str, str]:
+    found = {}
+    for host in hosts:
+        answer = await sent(address, f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        found[host] = answer.decode().split()[1]
+    return found
+
+
+async def test_hm_7_without_a_login_pages_answer_to_the_names_of_this_server_alone() -> None:
+    """DNS rebinding: the browser of somebody here reads for a web page from elsewhere, under the name of that."""
+    pages = {path: lambda: HttpPage(b"{}") for path in ("/page", "/api/v1/page", "/health")}
+    security = HttpSecurity(host_names=frozenset({"kafka.example"}))
+    server = HttpServer("127.0.0.1", 0, pages, security, for_anybody=("/health",))
+    await server.start()
+    address = "{}:{}".format(*server.address)
+    for path in ("/page", "/api/v1/page", "/nothing"):
+        assert set((await statuses(address, ELSEWHERE, path)).values()) <= {"421", "400"}
+    assert set((await statuses(address, (*HERE, *NAMED))).values()) == {"200"}
+    assert set((await statuses(address, ("evil.example", "here", "127.0.0.1"), "/health")).values()) == {"200"}
+    refused = await sent(address, b"GET /page HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
+    assert b"metrics.host.names" in refused
+    assert (await sent(address, b"GET /page HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1.0 200"), "no browser sends this"
+    await server.close()
+
+
+async def test_hm_7_with_a_login_pages_answer_to_any_name() -> None:
+    """A browser keeps the password, or the certificate, of one name from all others."""
+    server = HttpServer("127.0.0.1", 0, {"/page": lambda: HttpPage(b"{}")}, HttpSecurity(certificates=True))
+    await server.start()
+    assert await statuses("{}:{}".format(*server.address), ["any.example"]) == {"any.example": "200"}
+    await server.close()
 
 
 async def test_sv_11_below_api_a_path_or_method_that_there_is_not_is_answered_with_a_problem_in_json(
@@ -67,10 +109,10 @@ async def test_sv_7_a_page_that_fails_is_logged_and_the_next_one_is_served(
         b"GET\r\n\r\n",
         b"GET /page HTTP/9.9\r\n\r\n",
         b"GET " + b"/" * 100_000 + b" HTTP/1.1\r\n\r\n",
-        b"GET /page HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
-        b"GET /page HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-        b"POST /page HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 99999999999\r\n\r\nx",
-        b"GET /page HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\nzz\r\n",
+        b"GET /page HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
+        b"GET /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"POST /page HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 99999999999\r\n\r\nx",
+        b"GET /page HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\nzz\r\n",
     ],
 )
 async def test_sv_7_malformed_requests_disturb_no_client_and_fill_no_log(
@@ -94,13 +136,13 @@ async def test_sv_7_beyond_the_limit_the_oldest_connection_makes_room_for_a_newc
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: errors.append(context))
     for _ in range(2):
         reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n")
+        writer.write(b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert await reader.readuntil(b"{}")
         served.append((reader, writer))
 
     for oldest, _ in list(served):
         reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n")
+        writer.write(b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert await reader.readuntil(b"{}")
         with suppress(ConnectionError):
             assert await oldest.read() == b""
@@ -125,9 +167,13 @@ async def test_sv_7_slow_clients_keep_no_scraper_out(address: str, monkeypatch: 
 @pytest.mark.parametrize(
     "data",
     [
-        *(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /no HTTP/1.1\r\nHost: x\r\n\r\n", b"nonsense\r\n\r\n"),
-        *(b"POST /page HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /broken HTTP/1.1\r\nHost: x\r\n\r\n"),
-        b"GET /page HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
+        *(
+            b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"GET /no HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"nonsense\r\n\r\n",
+        ),
+        *(b"POST /page HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /broken HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+        b"GET /page HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
     ],
 )
 async def test_sv_7_no_answer_tells_versions_or_what_the_parser_says(address: str, data: bytes) -> None:
@@ -150,17 +196,17 @@ async def test_sv_7_nobody_keeps_a_connection_for_ever(address: str, monkeypatch
 async def test_sv_7_who_sends_no_whole_request_has_a_few_seconds(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     host, _, port = address.rpartition(":")
     asked_reader, asked = await asyncio.open_connection(host, int(port))
-    asked.write(b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n")
+    asked.write(b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert await asked_reader.readuntil(b"{}")
     monkeypatch.setattr(http_server, "FIRST_REQUEST_S", 0.3)
     assert await sent(address, b"GET /page HT") == b""
-    asked.write(b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n")
+    asked.write(b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert await asked_reader.readuntil(b"{}"), "it keeps its connection"
     asked.close()
 
 
 async def test_sv_7_nothing_is_kept_of_a_connection_that_is_over(address: str) -> None:
-    for data in (b"", b"GET /page HT", b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n", b"nonsense\r\n\r\n"):
+    for data in (b"", b"GET /page HT", b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n", b"nonsense\r\n\r\n"):
         _, writer = await asyncio.open_connection(*address.rsplit(":", 1))
         writer.write(data)
         await writer.drain()

@@ -13,11 +13,12 @@ from joserfc.jwk import KeySet
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.sasl.hashed_users import HashedUsers, hashed_line, parse_users
+from kafka_reassign_rpc.security.sasl.oauthbearer import OAuthBearerSaslServer, TokenRules
 from kafka_reassign_rpc.security.sasl.sasl_config import JwksConfig, SaslConfig
 from kafka_reassign_rpc.server import sasl_sources
 from kafka_reassign_rpc.server.sasl_sources import Jwks, SaslSources, UsersFile
 from tests.security.sasl_steps import CREDENTIALS, USERS, as_config
-from tests.security.test_oauthbearer import EC, RSA
+from tests.security.test_oauthbearer import EC, RSA, first, signed
 from tests.waiting import eventually
 
 ODD = "a,b=c%25ü"
@@ -177,5 +178,29 @@ async def test_sv_5_an_unknown_key_is_fetched_at_once_and_failures_are_tried_aga
     await eventually(lambda: issuer.asked >= 4)
     issuer.status = 200
     await eventually(lambda: kids(jwks) == {"rsa", "ec"})
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_hm_5_unknown_keys_are_fetched_no_more_often_than_the_retry_backoff_allows_for_all_together(
+    issuer: Issuer,
+) -> None:
+    """Kafka remembers sixteen of them: whoever sends more makes it fetch all the time."""
+    config = JwksConfig("jwks", issuer.url, refresh_s=3600.0, first_wait_s=0.1, longest_wait_s=0.4)
+    jwks = Jwks(config)
+    await jwks.fetch()
+    server = OAuthBearerSaslServer(jwks.keys, TokenRules())
+    task = asyncio.create_task(jwks.follow())
+    loop = asyncio.get_running_loop()
+    begun, number = loop.time(), 0
+    while loop.time() < begun + 1.5:
+        server.evaluate(first(signed(kid=f"unknown {number}")))
+        number += 1
+        await asyncio.sleep(0.002)
+    assert number > 100
+    assert 2 <= issuer.asked <= 8, "at the start, at once, and after 0.1, 0.2, 0.4, 0.4 s ..."
+    issuer.body = keys(RSA, EC)
+    server.evaluate(first(signed(EC, "ES256", "ec")))
+    await eventually(lambda: kids(jwks) == {"rsa", "ec"}, within=5)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -119,7 +119,7 @@ async def test_sv_11_a_fault_of_one_look_ends_no_stream(caplog: pytest.LogCaptur
     await stream.close()
 
 
-REQUEST = b"GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"
+REQUEST = b"GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @asynccontextmanager

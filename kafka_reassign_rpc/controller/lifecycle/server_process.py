@@ -337,7 +337,7 @@ class ControllerProcess:
             **({} if self._page is None else self._page.pages),
         }
         security = self._config.metrics_security
-        self._http = HttpServer(host, port, pages, security)
+        self._http = HttpServer(host, port, pages, security, for_anybody=("/health", "/ready"))  # they tell a word
         with _listening("metrics.listener", f"{host}:{port}"):
             await self._http.start()
         if security.tls is not None:

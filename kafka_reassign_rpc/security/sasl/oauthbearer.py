@@ -1,6 +1,7 @@
 """SASL OAUTHBEARER (RFC 7628) with signed tokens (JWT), as the validator of KIP-768 checks them.
 
-A token needs a signature by a key of the JWKS, `exp`, `iat` and a subject. A token with `aud` is refused where no
+A token needs a signature by a key of the JWKS (one of RSA has at least 2,048 bits, as in jose4j), `exp`, `iat` and a
+subject. A token with `aud` is refused where no
 audience is expected. Unsigned tokens, and tokens signed with a shared secret, are refused always: Kafka's default
 handler takes unsigned ones, and its validator takes shared secrets of the JWKS.
 
@@ -18,7 +19,7 @@ from typing import Any
 import msgspec
 from joserfc import jws, jwt
 from joserfc.errors import JoseError
-from joserfc.jwk import KeySet
+from joserfc.jwk import Key, KeySet, RSAKey, guess_key
 
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError, SaslError, SaslRetry
 
@@ -27,6 +28,7 @@ INVALID_TOKEN = '{"status":"invalid_token"}'  # noqa: S105
 CONTROL_A = b"\x01"
 LONGEST_MESSAGE = 65_536
 """Bytes of a client's message. Kafka takes any; issuers keep tokens below what HTTP headers may have, 8 to 32 KiB."""
+LEAST_RSA_BITS = 2048
 LONGEST_KID = 1000
 KIDS_REMEMBERED = 16
 KID_S = 60.0
@@ -60,6 +62,10 @@ class TokenKeys:
         self.wanted = wanted
         self._clock = clock
         self._asked: OrderedDict[str, float] = OrderedDict()
+
+    @property
+    def ids(self) -> frozenset[str | None]:
+        return frozenset() if self.keys is None else frozenset(key.kid for key in self.keys.keys)
 
     def for_token(self, kid: object) -> KeySet:
         """The keys, one of which has the id. Raises BadToken, and SaslRetry before the keys are there."""
@@ -117,10 +123,23 @@ class OAuthBearerSaslServer:
         try:
             header = jws.extract_compact(text.encode()).headers()
             keys = self._keys.for_token(header.get("kid"))
-            claims = jwt.decode(text, keys, algorithms=ALGORITHMS).claims
+            claims = jwt.decode(text, lambda token: _strong_key(keys, token), algorithms=ALGORITHMS).claims
         except (JoseError, ValueError, TypeError, KeyError, RecursionError) as error:
             raise BadToken(type(error).__name__) from None
         return validate_claims(claims, self._rules, self._wall_clock())
+
+
+def is_weak(key: Key) -> bool:
+    """Whether no token may be signed with it (jose4j, RsaKeyUtil)."""
+    return isinstance(key, RSAKey) and key.raw_value.key_size < LEAST_RSA_BITS
+
+
+def _strong_key(keys: KeySet, token: Any) -> Key:
+    """The key that a token names. Raises BadToken."""
+    key = guess_key(keys, token, use="sig")
+    if is_weak(key):
+        raise BadToken("its RSA key is too short")
+    return key
 
 
 def _parts(token: bytes) -> tuple[str, str]:
