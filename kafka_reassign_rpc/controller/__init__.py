@@ -1,6 +1,7 @@
 """The Kafka controller: elected in ZooKeeper, it decides, makes its decisions durable, and propagates them.
 
 controller_election   Kafka's election: who is the controller, and under which epoch
+odd_znodes            what stands in the znodes of an election that no election has written, and what to do
 controller_loop       the loop that all changes go through: decide, commit, replay, propagate, answer
 lifecycle/            the server process, standby, one term as the controller, and the service that APIs call
 commands/             what the loop works on, one module for each kind of command

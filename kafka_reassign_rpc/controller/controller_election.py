@@ -66,7 +66,10 @@ class Leadership(NamedTuple):
 class ControllerOwner(NamedTuple):
     """The owner of `/controller`: its broker id or `UNKNOWN`, its endpoints if it is a server of ours, its session.
 
+    session   0 where the znode is persistent: it goes with no session
     since_ms  when it was elected, by its own clock; -1: it does not say
+    problem   why its content cannot be read; empty: it can
+    kraft_epoch   of the KRaft controller that controls the brokers during a migration, which it is; -1: it is none
     """
 
     id: int
@@ -74,23 +77,22 @@ class ControllerOwner(NamedTuple):
     session: int
     version: int
     since_ms: int = -1
-
-
-MIGRATING = (
-    f"{znode_paths.MIGRATION} exists in ZooKeeper: the cluster is in migration to KRaft, or was. This server controls"
-    " clusters in ZooKeeper mode alone, and would change what the KRaft controller has taken over. If the migration was"
-    " reverted, delete that znode"
-)
-"""Why this server does not take the cluster over."""
+    problem: str = ""
+    kraft_epoch: int = -1
 
 
 class MigrationToKRaft(RuntimeError):
     """The cluster is in migration to KRaft."""
 
 
-async def is_migrating(zk: ZooKeeper, *, watch: bool = False) -> bool:
-    """Whether the cluster is in migration to KRaft. `watch`: a watch reports the next change of this."""
-    return await zk.exists(znode_paths.MIGRATION, watch=watch) is not None
+async def read_migration(zk: ZooKeeper, *, watch: bool = False) -> bytes | None:
+    """What `/migration` holds; None where it does not exist. `watch`: a watch reports the next change of this."""
+    while True:
+        try:
+            return (await zk.get(znode_paths.MIGRATION, watch=watch))[0]
+        except NoNode:
+            if not watch or await zk.exists(znode_paths.MIGRATION, watch=True) is None:
+                return None
 
 
 async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None:
@@ -104,8 +106,7 @@ async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None
     try:
         found = znode_contents.decode_controller(data)
     except BadZnode as error:
-        log.error("there is a controller, but its znode cannot be read: %s", error)
-        return ControllerOwner(UNKNOWN, (), stat.ephemeral_owner, stat.version)
+        return ControllerOwner(UNKNOWN, (), stat.ephemeral_owner, stat.version, problem=error.reason)
     since = whole_number(found.timestamp, 0, znode_contents.LAST_MS)
     return ControllerOwner(
         found.brokerid,
@@ -113,6 +114,7 @@ async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None
         stat.ephemeral_owner,
         stat.version,
         UNKNOWN if since is None else since,
+        kraft_epoch=found.kraft_epoch,
     )
 
 

@@ -77,6 +77,8 @@ def lines(status: ClusterStatus) -> list[str]:
 def _controller_line(controller: ControllerStatus | None) -> str:
     if controller is None:
         return "controller: none"
+    if controller.id < 0:
+        return "controller: unknown, since /controller cannot be understood; `kafka-reassign-rpc check` says what to do"
     place = f" at {', '.join(controller.at)}" if controller.at else ""
     kind = "" if controller.kind == UNKNOWN_KIND else f"{controller.kind} "
     epoch = "" if controller.epoch is None else f", epoch {controller.epoch}"

@@ -3,11 +3,12 @@
 from contextlib import suppress
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller import controller_election
+from kafka_reassign_rpc.controller import controller_election, odd_znodes
 from kafka_reassign_rpc.controller.commands.cluster_commands import ControllerFailover
 from kafka_reassign_rpc.controller.commands.command import Round
 from kafka_reassign_rpc.controller.controller_election import ControllerOwner
 from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller.odd_znodes import Migration
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
@@ -23,15 +24,13 @@ class ControllerNow(NamedTuple):
 
     epoch       of the controller elected last; -1: there was none
     since_ms    when the owner was elected, ms since 1970
-    kraft       the epoch of a KRaft controller that controls the brokers; -1: none
-    problem     why the epoch cannot be read; empty: it can
+    problem     why the epoch cannot be read; None: it can
     """
 
     owner: ControllerOwner | None
     epoch: int
     since_ms: int
-    kraft: int
-    problem: str
+    problem: BadZnode | None
 
 
 class FoundState(NamedTuple):
@@ -40,7 +39,7 @@ class FoundState(NamedTuple):
     registered  names under `/brokers/ids`
     servers     names under `/admin/reassignment_servers`: ids of servers that run
     taken_ids   names under `/admin/reassignment_server_ids`: ids that servers have taken
-    migrates    a migration to KRaft has begun
+    migration   what `/migration` says
     marks       topics marked for deletion
     election    a request of Kafka 2's tool for preferred leaders stands
     missing     znodes that a server would create
@@ -53,7 +52,7 @@ class FoundState(NamedTuple):
     registered: list[str]
     servers: list[str]
     taken_ids: list[str]
-    migrates: bool
+    migration: Migration
     marks: list[str]
     election: bool
     missing: list[str]
@@ -77,20 +76,18 @@ async def children(zk: ZooKeeper, path: str) -> list[str]:
 
 async def read_controller(zk: ZooKeeper) -> ControllerNow:
     """Raises ZkError."""
-    epoch, since, kraft, problem = -1, -1, -1, ""
+    epoch, since, problem = -1, -1, None
     try:
         epoch = znode_contents.decode_controller_epoch((await zk.get(znode_paths.CONTROLLER_EPOCH))[0])
     except NoNode:
         pass
     except BadZnode as error:
-        problem = str(error)
+        problem = error
     owner = await controller_election.owner(zk)
     if owner is not None:
-        with suppress(NoNode, BadZnode):
-            data, stat = await zk.get(znode_paths.CONTROLLER)
-            since = stat.ctime
-            kraft = znode_contents.decode_controller(data).kraft_epoch
-    return ControllerNow(owner, epoch, since, kraft, problem)
+        with suppress(NoNode):
+            since = (await zk.get(znode_paths.CONTROLLER))[1].ctime
+    return ControllerNow(owner, epoch, since, problem)
 
 
 async def read(zk: ZooKeeper) -> FoundState:
@@ -107,7 +104,7 @@ async def read(zk: ZooKeeper) -> FoundState:
         registered=await children(zk, znode_paths.BROKER_IDS),
         servers=await children(zk, znode_paths.REASSIGNMENT_SERVERS),
         taken_ids=await children(zk, znode_paths.REASSIGNMENT_SERVER_IDS),
-        migrates=await zk.exists(znode_paths.MIGRATION) is not None,
+        migration=odd_znodes.migration(await controller_election.read_migration(zk)),
         marks=await children(zk, znode_paths.DELETE_TOPICS),
         election=await zk.exists(znode_paths.PREFERRED_REPLICA_ELECTION) is not None,
         missing=[path for path in wanted if await zk.exists(path) is None],

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from kafka_reassign_rpc.controller.controller_election import UNKNOWN, Takeover
+from kafka_reassign_rpc.controller import odd_znodes
+from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_registration import held_text
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.topics.own_replicas import held_by_brokers
@@ -77,7 +78,7 @@ def _own_id(state: FoundState, own_id: int) -> Finding:
     owner = state.controller.owner
     if str(own_id) in state.registered:
         return unsafe("broker-id", f"{own_id} is the id of a registered broker", advice)
-    if owner is not None and owner.id == own_id:
+    if owner is not None and owner.session and owner.id == own_id:
         return unsafe("broker-id", f"{own_id} is the id of the present controller, another server", advice)
     if str(own_id) in state.servers:
         stopped = "stop that server; after a kill its session has to end"
@@ -89,19 +90,21 @@ def _own_id(state: FoundState, own_id: int) -> Finding:
 
 
 def _migration(state: FoundState) -> Finding:
-    if state.migrates or state.controller.kraft >= 0:
-        return unsafe(
-            "migration",
-            "a migration to KRaft has begun: "
-            + (f"{znode_paths.MIGRATION} exists" if state.migrates else "a KRaft controller owns /controller"),
-            "end the migration, or go back to ZooKeeper mode and delete the znode as Kafka's documentation says",
-        )
+    odd, owner = state.migration.odd, state.controller.owner
+    if odd is not None and state.migration.stops:
+        return unsafe("migration", *odd)
+    kraft = odd_znodes.controller(owner) if owner is not None and owner.kraft_epoch >= 0 else None
+    if kraft is not None:
+        return unsafe("migration", *kraft)
+    if odd is not None:
+        return warning("migration", *odd)
     return fine("migration", "no migration to KRaft has begun")
 
 
 def _controller(now: ControllerNow, cluster: Cluster, own_id: int, takeover: Takeover) -> Finding:
-    if now.problem:
-        return unsafe("controller", now.problem, "repair this znode: no election is possible")
+    if now.problem is not None:
+        epochs = (one.controller_epoch for topic in cluster.topics.values() for one in topic.partitions.values())
+        return unsafe("controller", *odd_znodes.controller_epoch(now.problem, max(epochs, default=0)))
     owner = now.owner
     if owner is None:
         if takeover is Takeover.NEVER:
@@ -109,6 +112,9 @@ def _controller(now: ControllerNow, cluster: Cluster, own_id: int, takeover: Tak
                 "controller", "there is none, and this server never takes over", "start a broker, or take over"
             )
         return fine("controller", "there is none: a server is elected as soon as it starts")
+    odd = odd_znodes.controller(owner)
+    if odd is not None:
+        return (unsafe if owner.kraft_epoch < 0 else warning)("controller", *odd)
     since = f"of epoch {now.epoch}, since {utc(now.since_ms)}"
     if owner.id in cluster.brokers:
         what = {
@@ -120,12 +126,6 @@ def _controller(now: ControllerNow, cluster: Cluster, own_id: int, takeover: Tak
     if owner.endpoints and owner.id != own_id:
         places = some(f"{one.host}:{one.port}" for one in owner.endpoints)
         return fine("controller", f"server {owner.id} at {places}, {since}: another server stands by")
-    if owner.id == UNKNOWN:
-        return unsafe(
-            "controller",
-            f"the content of {znode_paths.CONTROLLER} cannot be understood",
-            "find out who wrote it; it goes with the session of its owner",
-        )
     return warning(
         "controller",
         f"{owner.id} {since}, is no registered broker",

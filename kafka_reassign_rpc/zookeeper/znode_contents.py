@@ -321,6 +321,11 @@ def encode_broker(endpoints: Sequence[Endpoint], now_ms: int, rack: str | None =
 # -------------------------------------------------------------------------------------------------- controller
 
 
+MIGRATION_VERSION = 0
+NO_DATA = "it has no data"
+"""An empty znode: zookeeper-security-migration.sh makes some where they do not exist."""
+
+
 class Controller(msgspec.Struct, frozen=True):
     """`/controller`. `listeners`: the addresses for clients, where it is a server of this product (Kafka ignores that
     field). `kraft_epoch`: of the KRaft controller that controls the brokers during a migration, or -1."""
@@ -338,6 +343,8 @@ _controller = msgspec.json.Decoder(Controller)
 
 
 def decode_controller(data: bytes, path: str = znode_paths.CONTROLLER) -> Controller:
+    if not data:
+        raise BadZnode(path, NO_DATA)
     found = decode_json(_controller, data, path)
     if found.version not in CONTROLLER_VERSIONS:
         raise BadZnode(path, f"unknown version {shown(found.version)}")
@@ -358,7 +365,27 @@ def encode_controller(broker_id: int, now_ms: int, listeners: Sequence[str] = ()
 
 def decode_controller_epoch(data: bytes, path: str = znode_paths.CONTROLLER_EPOCH) -> int:
     """The epoch of the controller that was elected last."""
+    if not data:
+        raise BadZnode(path, NO_DATA)
     return decode_number(data, 0, MAX_EPOCH, path)
+
+
+class _Migration(msgspec.Struct):
+    version: int
+    kraft_controller_id: int
+    kraft_controller_epoch: int
+    kraft_metadata_offset: int
+    kraft_metadata_epoch: int
+
+
+_migration = msgspec.json.Decoder(_Migration)
+
+
+def check_migration(data: bytes, path: str = znode_paths.MIGRATION) -> None:
+    """Raises BadZnode where this is no state of a migration to KRaft."""
+    version = decode_json(_migration, data, path).version
+    if version != MIGRATION_VERSION:
+        raise BadZnode(path, f"unknown version {shown(version)}")
 
 
 def encode_controller_epoch(epoch: int) -> bytes:

@@ -381,6 +381,37 @@ async def test_sv_4_a_controller_znode_that_cannot_be_understood_is_unsafe(apart
         assert subjects(await checked(apart.connect), Level.UNSAFE) == {"migration", "cluster"}
 
 
+@pytest.mark.parametrize(
+    ("path", "data", "level", "what"),
+    [
+        (znode_paths.MIGRATION, b"", Level.WARNING, "/migration has no data, so it is no migration to KRaft"),
+        (znode_paths.MIGRATION, b"?", Level.UNSAFE, "that this server does not know"),
+        (znode_paths.CONTROLLER, b"", Level.UNSAFE, "/controller is persistent (it has no data)"),
+        (znode_paths.CONTROLLER, encode_controller(7, 0), Level.UNSAFE, "/controller is persistent (it names 7)"),
+        (znode_paths.CONTROLLER_EPOCH, b"", Level.UNSAFE, "/controller_epoch cannot be understood (it has no data)"),
+    ],
+)
+async def test_hm_4_the_check_says_what_stands_in_the_znodes_of_the_election(
+    apart: ZooKeeper, path: str, data: bytes, level: Level, what: str
+) -> None:
+    await apart.ensure_path(znode_paths.BROKER_IDS)
+    await apart.ensure_path("/cluster")
+    await apart.create(znode_paths.CLUSTER_ID, b'{"version":"1","id":"abc"}')
+    await apart.create(path, data)
+    found = await checked(apart.connect)
+    subject = "migration" if path == znode_paths.MIGRATION else "controller"
+    assert subject in subjects(found, level)
+    assert what in text_of(found, subject)
+    assert "session of its owner" not in text_of(found, subject)
+
+
+async def test_hm_4_the_check_tells_the_least_epoch_that_can_be_written(apart: ZooKeeper) -> None:
+    await put_topic(apart, "t", {0: (1, 2)})
+    await apart.create(znode_paths.CONTROLLER_EPOCH, b"x")
+    (found,) = [one for one in await checked(apart.connect) if one.subject == "controller"]
+    assert "it was 1 or more" in found.advice
+
+
 async def test_sv_4_a_cluster_without_a_registered_broker_is_unsafe_since_nobody_could_be_asked(
     apart: ZooKeeper,
 ) -> None:

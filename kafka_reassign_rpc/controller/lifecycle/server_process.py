@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.api.registry import SERVER_APIS
-from kafka_reassign_rpc.controller import controller_election
+from kafka_reassign_rpc.controller import controller_election, odd_znodes
 from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.defaults_judge import DefaultsJudge
@@ -220,8 +220,9 @@ class ControllerProcess:
         if config.metrics_listener is not None and self._metrics is not None:
             await self._serve_http(self._metrics, *config.metrics_listener)
         await self._zk.start(config.connection_timeout_ms / 1000)
-        if await controller_election.is_migrating(self._zk):
-            raise controller_election.MigrationToKRaft(controller_election.MIGRATING)
+        found = odd_znodes.migration(await controller_election.read_migration(self._zk))
+        if found.stops:
+            raise controller_election.MigrationToKRaft(str(found.odd))
         if not config.new_cluster:
             await look_for_cluster(self._zk, config.takeover)
         for path in (*znode_paths.PERSISTENT, *znode_paths.OWN):

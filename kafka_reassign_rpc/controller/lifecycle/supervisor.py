@@ -26,7 +26,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from kafka_reassign_rpc.controller import controller_election
+from kafka_reassign_rpc.controller import controller_election, odd_znodes
 from kafka_reassign_rpc.controller.commit.durable_store import DurableStore
 from kafka_reassign_rpc.controller.controller_election import Leadership, Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
@@ -98,7 +98,8 @@ class Supervisor:
         self._changed = asyncio.Event()
         self._term: Term | None = None
         self._controller_known = asyncio.Event()
-        self._migration_told = self._taken_told = False
+        self._told: dict[str, odd_znodes.Odd | None] = {}
+        self._taken_told = False
         self._is_cut_off = False
         zk.on_watch(self._watch_fired)
         zk.on_session_over(self._session_over)
@@ -127,7 +128,7 @@ class Supervisor:
                         await self._changed.wait()
                 continue
             except BadZnode as error:
-                log.error("standing by: %s", error)
+                self._tell(error.path, odd_znodes.controller_epoch(error))
                 may_wait = False
             except Exception:
                 # A defect must not leave a process that looks alive and never controls again.
@@ -150,6 +151,15 @@ class Supervisor:
         if not self._taken_told:
             log.error("standing by: %s", error)
         self._taken_told = True
+
+    def _tell(self, path: str, odd: odd_znodes.Odd | None, *, stands_by: bool = True) -> None:
+        """Once for as long as the znode stays so (None: nothing is odd): this server looks again and again."""
+        if odd is not None and odd != self._told.get(path):
+            if stands_by:
+                log.error("standing by: %s", odd)
+            else:
+                log.warning("%s", odd)
+        self._told[path] = odd
 
     async def resign(self, running: asyncio.Task[None]) -> None:
         """End `running`, the task of `run`, and give the controllership back: another server is elected at once.
@@ -189,18 +199,21 @@ class Supervisor:
                 if owner is None:
                     log.info("standing by: there is no controller, and this server never takes over")
                 else:
-                    log.info("standing by: %d is the controller", owner.id)
+                    odd = odd_znodes.controller(owner)
+                    if odd is None:
+                        log.info("standing by: %d is the controller", owner.id)
+                    self._tell(znode_paths.CONTROLLER, odd)
                     self._controller_known.set()
                 return True
-            if not self._owns(owner) and await controller_election.is_migrating(self._zk, watch=True):
-                if not self._migration_told:
-                    log.error("standing by: %s", controller_election.MIGRATING)
-                self._may_seize, self._migration_told = False, True
+            found = odd_znodes.migration(await controller_election.read_migration(self._zk, watch=True))
+            self._tell(znode_paths.MIGRATION, found.odd, stands_by=found.stops)
+            if found.stops and not self._owns(owner):
+                self._may_seize = False
                 return True
-            self._migration_told = False
             leadership = await controller_election.campaign(
                 self._zk, self._id, self._endpoints, self._now_ms, seize=owner
             )
+            self._tell(znode_paths.CONTROLLER_EPOCH, None)
             if leadership is None:
                 return False
             self._may_seize = False
@@ -213,7 +226,7 @@ class Supervisor:
             return False
         if owner is None or self._owns(owner):
             return True
-        return self._may_seize and owner.id in self._standby.brokers
+        return self._may_seize and owner.kraft_epoch < 0 and owner.id in self._standby.brokers
 
     def _owns(self, owner: controller_election.ControllerOwner | None) -> bool:
         """Whether `/controller` is of this session, from before a lost connection."""

@@ -1,0 +1,98 @@
+"""What may stand in the znodes of an election that no controller's election has written, and what an operator does.
+
+    /controller         without data or with garbage; persistent, so that it goes with no session; of a KRaft controller
+    /controller_epoch   without data or with garbage: the epoch that brokers obey is not known
+    /migration          without data: `zookeeper-security-migration.sh` leaves it so (KAFKA-19480), and it is no
+                        migration; with garbage: it may be one of a version that this server does not know
+
+The stock tool for rights creates `/controller_epoch` and `/migration` as well if they do not exist. Pure.
+"""
+
+from typing import NamedTuple
+
+from kafka_reassign_rpc.controller.controller_election import ControllerOwner
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+
+SECURITY_TOOL = "zookeeper-security-migration.sh leaves it so"
+
+
+class Odd(NamedTuple):
+    """What stands there, and what to do about it."""
+
+    what: str
+    to_do: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.to_do}"
+
+
+class Migration(NamedTuple):
+    """What `/migration` says.
+
+    stops  no server may control the cluster
+    odd    what an operator has to know; None: there is no such znode
+    """
+
+    stops: bool
+    odd: Odd | None
+
+
+MIGRATING = Odd(
+    f"{znode_paths.MIGRATION} exists in ZooKeeper: the cluster is in migration to KRaft, or was. This server controls"
+    " clusters in ZooKeeper mode alone, and would change what the KRaft controller has taken over",
+    "end the migration; if it was reverted, delete that znode",
+)
+_NO_MIGRATION = Odd(
+    f"{znode_paths.MIGRATION} has no data, so it is no migration to KRaft ({SECURITY_TOOL}, KAFKA-19480)",
+    "delete it before a migration begins, since a KRaft controller cannot read it",
+)
+
+
+def migration(data: bytes | None) -> Migration:
+    """What the content of `/migration` says; None: it does not exist."""
+    if data is None:
+        return Migration(stops=False, odd=None)
+    if not data:
+        return Migration(stops=False, odd=_NO_MIGRATION)
+    try:
+        znode_contents.check_migration(data)
+    except BadZnode as error:
+        text = f"{error}: this may be a migration to KRaft of a version that this server does not know"
+        return Migration(stops=True, odd=Odd(text, "if no migration has begun, or it was reverted, delete that znode"))
+    return Migration(stops=True, odd=MIGRATING)
+
+
+def controller(owner: ControllerOwner) -> Odd | None:
+    """Why the present controller is none that was elected; None: it was."""
+    path = znode_paths.CONTROLLER
+    if owner.kraft_epoch >= 0:
+        return Odd(
+            f"{path} is of the KRaft controller {owner.id}, epoch {owner.kraft_epoch}, to which a migration has given"
+            " the brokers; it stays when that controller ends",
+            f"end the migration; if it was reverted, stop the KRaft controllers, then delete {path} and"
+            f" {znode_paths.MIGRATION}",
+        )
+    holds = owner.problem or f"it names {owner.id}"
+    if owner.session:
+        if not owner.problem:
+            return None
+        return Odd(
+            f"{path} cannot be understood ({holds}), and nobody is elected while it stands",
+            f"find out who wrote it; it goes with the session of its owner, {owner.session:#x}",
+        )
+    return Odd(
+        f"{path} is persistent ({holds}): no session owns it, it does not go when a process ends, and nobody is elected"
+        " while it stands",
+        "if no broker and no server controls the cluster, delete it",
+    )
+
+
+def controller_epoch(error: BadZnode, least: int | None = None) -> Odd:
+    """`least`: the highest epoch that is known otherwise; None: nobody has looked."""
+    known = "the highest controller_epoch in the states of partitions" if least is None else str(least)
+    return Odd(
+        f"{error.path} cannot be understood ({error.reason}), and nobody is elected while it is so",
+        f"write the epoch of the last controller into it, or any higher number; it was {known} or more."
+        " Brokers ignore a controller with a lower one",
+    )
