@@ -101,6 +101,7 @@ HERE = {
     "InvalidRequiredAcks": "Set the producer's `acks` to -1, 0 or 1",
     "InconsistentGroupProtocol": "A defect of the client: it does not name the protocol of its group",
     "InvalidGroupId": "Give the client a `group.id`",
+    "InvalidTransactionTimeout": "Set the producer's `transaction.timeout.ms` above 0",
     "FetchSessionIdNotFound": "The client asked this server for records. It begins again on its own",
     "DelegationTokenAuthDisabled": "This server makes no delegation tokens. Ask a broker that has"
     " `delegation.token.secret.key`",

@@ -1,9 +1,10 @@
 """FindCoordinator (key 10), versions 0-6: the broker that coordinates a group or a transaction.
 
 Behaviour   The answer is the leader of the key's partition of `__consumer_offsets` or `__transaction_state`
-            (KafkaApis.getCoordinator, GroupMetadataManager.partitionFor). The server itself coordinates nothing.
+            (KafkaApis.getCoordinator, GroupMetadataManager.partitionFor). The server itself coordinates nothing. Share
+            groups, from version 6 on, have no coordinator; any other type of key is INVALID_REQUEST.
 Difference  A broker would create a topic that does not exist yet; this API does not. It answers
-            COORDINATOR_NOT_AVAILABLE then, and for share groups. Clients try again, also with other brokers.
+            COORDINATOR_NOT_AVAILABLE then. Clients try again, also with other brokers.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ from kafka_reassign_rpc.api.visible_topics import CONSUMER_OFFSETS, TRANSACTION_
 from kafka_reassign_rpc.core.kafka_errors import (
     CoordinatorNotAvailable,
     GroupAuthorizationFailed,
+    InvalidRequest,
     KafkaError,
     TransactionalIdAuthorizationFailed,
 )
@@ -35,6 +37,7 @@ from kafka_reassign_rpc.protocol.sliced_messages import in_order
 
 _Coordinator = FindCoordinatorResponse.Coordinator
 _FIRST_WITH_KEYS = 4
+_SHARE, _FIRST_WITH_SHARE = 2, 6
 _NOBODY = NodeEndpoint(-1, "", -1)
 _RESOURCES: dict[int, tuple[AclResource, KafkaError]] = {
     0: (AclResource.GROUP, GroupAuthorizationFailed()),
@@ -50,8 +53,16 @@ CHARACTERS_PER_ITEM = 20
 def handle(node: Node, request: FindCoordinatorRequest, ctx: RequestContext) -> Handled:
     topic = _TOPICS.get(request.key_type)
     if topic is None:
+        _check_share(request, ctx)
         raise CoordinatorNotAvailable
     return with_topics(node, [topic], lambda known: _answer(node, known.get(topic), request, ctx))
+
+
+def _check_share(request: FindCoordinatorRequest, ctx: RequestContext) -> None:
+    """Raises the error of a key type that is neither a group nor a transaction (KafkaApis.getCoordinator)."""
+    if request.key_type != _SHARE or ctx.api_version < _FIRST_WITH_SHARE:
+        raise InvalidRequest
+    ctx.access.check_cluster(AclOperation.CLUSTER_ACTION)
 
 
 def _answer(node: Node, topic: Topic | None, request: FindCoordinatorRequest, ctx: RequestContext) -> Handled:
@@ -132,6 +143,7 @@ API = Api(
     acl=(
         Acl(AclOperation.DESCRIBE, AclResource.GROUP, "key type 0"),
         Acl(AclOperation.DESCRIBE, AclResource.TRANSACTIONAL_ID, "key type 1"),
+        Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, "key type 2"),
     ),
     handle=handle,
     fail=fail,

@@ -1,9 +1,9 @@
 """CreateTopics (key 19), versions 0-7: create topics, with counts or with an assignment.
 
 Behaviour   One result per topic. Order of checks as in ZkAdminManager.createTopics: duplicate name, existing topic,
-            null config values, counts together with assignments, config names and values; then the controller's
-            checks (name, broker ids, counts). Counts of -1, and whether a policy would have to check a topic, are
-            learnt from the brokers. While most of them have not told, which takes a moment after the start of a server,
+            null config values, counts together with assignments; then the controller's checks (counts, name, broker
+            ids); then config names and values, and whether a policy would have to check the topic. Counts of -1, and
+            policies, are learnt from the brokers. While most have not told, a moment after the start of a server,
             the request waits, for as long as its timeout says and at most 5 s; then a topic with counts of -1 fails
             with REQUEST_TIMED_OUT, and any topic where brokers refuse to tell. `validate_only` from version 1. From
             version 5 the answer has the counts and every config of the topic, from version 7 its id. From version 6 a
@@ -13,6 +13,8 @@ Behaviour   One result per topic. Order of checks as in ZkAdminManager.createTop
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
 
 from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
@@ -154,10 +156,9 @@ def _accepted(
         try:
             if is_visible(known.get(topic.name)):
                 raise TopicAlreadyExists(f"Topic '{topic.name}' already exists.")
-            new = _new_topic(topic, brokers)
+            new = _new_topic(topic)
             check_known([name for name in _settings_of(topic) if name in unknown])
-            check_create_topic(node)
-            accepted[topic.name] = new
+            accepted[topic.name] = _checked(node, new, brokers)
         except KafkaError as error:
             outcomes[topic.name] = error.as_answer()
     return accepted
@@ -206,7 +207,7 @@ def _partitions(node: Node, new: NewTopic) -> int:
     return new.num_partitions if new.num_partitions > 0 else int(node.static_configs.get("num.partitions", 1))
 
 
-def _new_topic(topic: CreateTopicsRequest.CreatableTopic, brokers: LiveBrokers) -> NewTopic:
+def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
     """The requested topic. Makes the checks that need no cluster; raises KafkaError."""
     null = [config.name for config in topic.configs if config.value is None]
     if null:
@@ -217,10 +218,6 @@ def _new_topic(topic: CreateTopicsRequest.CreatableTopic, brokers: LiveBrokers) 
             " time."
         )
     configs = {config.name: config.value for config in topic.configs if config.value is not None}
-    try:
-        configs = validate_topic_configs(configs, brokers)
-    except ConfigValueError as error:
-        raise InvalidConfig(str(error)) from None
     return NewTopic(
         name=topic.name,
         num_partitions=topic.num_partitions,
@@ -228,6 +225,19 @@ def _new_topic(topic: CreateTopicsRequest.CreatableTopic, brokers: LiveBrokers) 
         assignments={a.partition_index: replicas(a.broker_ids) for a in topic.assignments},
         configs=configs,
     )
+
+
+def _checked(node: Node, topic: NewTopic, brokers: LiveBrokers) -> NewTopic:
+    """The topic with its configs as they are set, or with what is wrong with them, or else with a policy that only
+    brokers can look at. The controller tells that where nothing else is wrong with the topic."""
+    try:
+        configs = validate_topic_configs(topic.configs, brokers)
+        check_create_topic(node)
+    except ConfigValueError as error:
+        return msgspec.structs.replace(topic, refusal=InvalidConfig(str(error)))
+    except KafkaError as error:
+        return msgspec.structs.replace(topic, refusal=error.as_answer())
+    return msgspec.structs.replace(topic, configs=configs)
 
 
 def _result(

@@ -1,6 +1,6 @@
 """DeleteTopics (key 20), versions 0-6: delete topics, by name or (from version 6) by id.
 
-Behaviour   One result per topic; UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID for a topic that does not exist. The
+Behaviour   One result per entry; UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID for a topic that does not exist. The
             request fails with INVALID_REQUEST where it has both name and id of a topic. With
             `delete.topic.enable=false` all topics are refused, before anything else is looked at and without a
             message: TOPIC_DELETION_DISABLED, INVALID_REQUEST before version 3. While the brokers' setting is not known,
@@ -54,13 +54,13 @@ Outcome = tuple[str | None, UUID, KafkaError | None]
 
 
 def _asked(request: DeleteTopicsRequest, version: int) -> Steps[list[NameOrId]]:
-    """The topics of the request, each once."""
-    asked: dict[NameOrId, None] = {}
+    """The topics of the request. A topic that is named twice is answered twice, and deleted once."""
+    asked: list[NameOrId] = []
     for one, pause in paced(_named(request, version)):
-        asked[one] = None
+        asked.append(one)
         if pause:
             yield
-    return list(asked)
+    return asked
 
 
 def _named(request: DeleteTopicsRequest, version: int) -> Iterator[NameOrId]:

@@ -2,20 +2,26 @@
 
 Behaviour   The controller gives ids from a block of its own: librdkafka sends this request to the broker that it is
             connected to, and never tries another one. Any other node answers COORDINATOR_LOAD_IN_PROGRESS. A
-            transactional producer gets NOT_COORDINATOR and looks for its coordinator.
+            transactional producer gets NOT_COORDINATOR and looks for its coordinator. First, as in Kafka, comes
+            INVALID_REQUEST for a producer id without epoch, or an epoch without id, and for an empty transactional id;
+            INVALID_TRANSACTION_TIMEOUT for a timeout of 0 or less.
 """
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.coordinator_refusals import transaction_error
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     CoordinatorLoadInProgress,
+    InvalidRequest,
+    InvalidTransactionTimeout,
     KafkaError,
     NotController,
-    NotCoordinator,
     TransactionalIdAuthorizationFailed,
 )
 from kafka_reassign_rpc.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
+
+_FIRST_WITH_PRODUCER, _NONE = 3, -1
 
 
 async def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext) -> InitProducerIdResponse:
@@ -23,10 +29,13 @@ async def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext
     if request.transactional_id is not None:
         if not access.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, request.transactional_id):
             raise TransactionalIdAuthorizationFailed
-        raise NotCoordinator
+        _check_producer(request, ctx.api_version)
+        error = transaction_error(request.transactional_id)
+        raise InvalidTransactionTimeout if request.transactional_id and request.transaction_timeout_ms <= 0 else error
     may = access.may_on_cluster(AclOperation.IDEMPOTENT_WRITE, told=False)
     if not may and not access.may_on_any(AclOperation.WRITE, AclResource.TOPIC):
         raise ClusterAuthorizationFailed
+    _check_producer(request, ctx.api_version)
     controller = active_controller(node)
     if controller is None:
         raise CoordinatorLoadInProgress
@@ -37,6 +46,12 @@ async def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext
     return InitProducerIdResponse(
         version=ctx.api_version, throttle_time_ms=0, error_code=0, producer_id=producer_id, producer_epoch=0
     )
+
+
+def _check_producer(request: InitProducerIdRequest, version: int) -> None:
+    """Raises InvalidRequest where the request has only one of a producer's id and its epoch."""
+    if version >= _FIRST_WITH_PRODUCER and (request.producer_id == _NONE) != (request.producer_epoch == _NONE):
+        raise InvalidRequest
 
 
 def fail(_request: InitProducerIdRequest, version: int, error: KafkaError) -> InitProducerIdResponse:

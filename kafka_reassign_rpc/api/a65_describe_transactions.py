@@ -1,7 +1,7 @@
 """DescribeTransactions (key 65), version 0: this node coordinates no transaction.
 
 Behaviour   Each transactional id gets NOT_COORDINATOR, which sends the client to FindCoordinator, or
-            TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+            TRANSACTIONAL_ID_AUTHORIZATION_FAILED. An empty one is INVALID_REQUEST.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,10 @@ from kafka_reassign_rpc.api.api_definition import (
     Handled,
     RequestContext,
 )
+from kafka_reassign_rpc.api.coordinator_refusals import transaction_error
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotCoordinator, TransactionalIdAuthorizationFailed
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, TransactionalIdAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import DescribeTransactionsRequest, DescribeTransactionsResponse
 
 _State = DescribeTransactionsResponse.TransactionState
@@ -27,7 +28,7 @@ _State = DescribeTransactionsResponse.TransactionState
 def handle(_node: Node, request: DescribeTransactionsRequest, ctx: RequestContext) -> Handled:
     def code(transactional_id: str) -> int:
         may = ctx.access.may(AclOperation.DESCRIBE, AclResource.TRANSACTIONAL_ID, transactional_id)
-        return NotCoordinator.code if may else TransactionalIdAuthorizationFailed.code
+        return transaction_error(transactional_id).code if may else TransactionalIdAuthorizationFailed.code
 
     return _answer(request, ctx.api_version, code)
 

@@ -1,6 +1,7 @@
 """ListTransactions (key 66), versions 0-1: this node coordinates no transaction.
 
-Behaviour   An empty list. Clients ask every node and merge the answers.
+Behaviour   An empty list. Clients ask every node and merge the answers. Filters that name no state of transactions are
+            told, each once.
 """
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
@@ -8,10 +9,25 @@ from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ListTransactionsRequest, ListTransactionsResponse
 
+STATES = frozenset(
+    {
+        "Empty",
+        "Ongoing",
+        "PrepareCommit",
+        "PrepareAbort",
+        "CompleteCommit",
+        "CompleteAbort",
+        "Dead",
+        "PrepareEpochFence",
+    }
+)
+"""Kafka's TransactionState."""
 
-def handle(_node: Node, _request: ListTransactionsRequest, ctx: RequestContext) -> ListTransactionsResponse:
+
+def handle(_node: Node, request: ListTransactionsRequest, ctx: RequestContext) -> ListTransactionsResponse:
+    unknown = [name for name in dict.fromkeys(request.state_filters) if name not in STATES]
     return ListTransactionsResponse(
-        version=ctx.api_version, throttle_time_ms=0, error_code=0, unknown_state_filters=[], transaction_states=[]
+        version=ctx.api_version, throttle_time_ms=0, error_code=0, unknown_state_filters=unknown, transaction_states=[]
     )
 
 

@@ -198,6 +198,9 @@ async def apply_change(
     brokers   what the brokers make of the configs of topics
     """
     if resource.type == ConfigResourceType.TOPIC:
+        if not resource.name:
+            raise InvalidRequest("Default topic resources are not allowed.")
+        wanted.change({})  # what is wrong in itself is told before a topic is looked for (ZkAdminManager)
         await _check_topic(node, resource.name)
         entity = (TOPICS, resource.name)
     elif resource.type == ConfigResourceType.BROKER:
@@ -217,8 +220,6 @@ async def apply_change(
 
 
 async def _check_topic(node: Node, name: str) -> None:
-    if not name:
-        raise InvalidRequest("Default topic resources are not allowed.")
     known = node.topics_now()
     if known is None:
         known = await node.topics([name])

@@ -93,6 +93,8 @@ class NewTopic(msgspec.Struct, frozen=True):
     replication_factor: int = -1
     assignments: Mapping[int, tuple[int, ...]] = {}
     configs: Mapping[str, str] = {}
+    refusal: KafkaError | None = None
+    """Why the topic is refused where its counts, its name and its assignment are right: its configs, or a policy."""
 
 
 class CreatedTopic(msgspec.Struct, frozen=True):

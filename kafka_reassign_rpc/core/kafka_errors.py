@@ -191,6 +191,12 @@ InconsistentGroupProtocol = _error(
     " to join with empty protocol type or empty protocol list.",
 )
 InvalidGroupId = _error("InvalidGroupId", 24, "The configured groupId is invalid.")
+InvalidTransactionTimeout = _error(
+    "InvalidTransactionTimeout",
+    50,
+    "The transaction timeout is larger than the maximum value allowed by the broker (as configured by"
+    " transaction.max.timeout.ms).",
+)
 FetchSessionIdNotFound = _error("FetchSessionIdNotFound", 70, "The fetch session ID was not found.", retriable=True)
 DelegationTokenAuthDisabled = _error("DelegationTokenAuthDisabled", 61, "Delegation Token feature is not enabled.")
 DelegationTokenRequestNotAllowed = _error(

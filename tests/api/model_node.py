@@ -219,7 +219,8 @@ class ModelController:
             return {t.name: InvalidReplicationFactor() for t in topics}
         ids = map(UUID, map("{:032x}".format, range(1, len(topics) + 1)))
         return {
-            t.name: CreatedTopic(i, t.num_partitions, t.replication_factor) for t, i in zip(topics, ids, strict=True)
+            t.name: t.refusal or CreatedTopic(i, t.num_partitions, t.replication_factor)
+            for t, i in zip(topics, ids, strict=True)
         }
 
     async def delete_topics(

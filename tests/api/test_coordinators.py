@@ -6,13 +6,14 @@ import pytest
 
 from kafka_reassign_rpc.api.a10_find_coordinator import CHARACTERS_PER_ITEM, partition_for
 from kafka_reassign_rpc.api.large_requests import SMALL
+from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.state.cluster import Partition
 from kafka_reassign_rpc.protocol.messages import FindCoordinatorRequest
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, topic
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
-UNAVAILABLE = (15, -1, "", -1)
+UNAVAILABLE, INVALID = (15, -1, "", -1), (42, -1, "", -1)
 LED = {index: Partition(replicas=(leader,), leader=leader, isr=(leader,)) for index, leader in enumerate((1, 2, 9, -1))}
 """By partition: by somebody who lives twice, by one who is gone, by nobody."""
 IN_PARTITION = ("d", "e", "f", "g")
@@ -42,13 +43,21 @@ async def test_sv_2_the_leader_of_its_partition_keeps_a_group(version: int, *, k
     assert await found(node, version, GROUP, *IN_PARTITION) == keepers
     if version >= 1:
         assert await found(node, version, TRANSACTION, "d") == [UNAVAILABLE], "its topic is not there"
-        assert await found(node, version, SHARE, "d") == [UNAVAILABLE]
+        assert await found(node, version, SHARE, "d") == [UNAVAILABLE if version >= 6 else INVALID]
+        for unknown in (3, -1, 127):
+            assert await found(node, version, unknown, "d", "e") == [INVALID] * 2
 
 
 async def test_sv_2_the_leader_of_its_partition_keeps_a_transaction() -> None:
     node = ModelNode(topic("__transaction_state", LED))
     assert await found(node, 5, TRANSACTION, "e") == [(0, 2, "b2", 9092)]
     assert await found(node, 5, GROUP, "e") == [UNAVAILABLE]
+
+
+async def test_hm_4_who_may_not_act_as_a_broker_finds_no_coordinator_of_share_groups() -> None:
+    request = FindCoordinatorRequest(version=6, key_type=SHARE, coordinator_keys=["d"])
+    answer = await ask(ModelNode(), request, 6, AclAuthorizer())
+    assert [one.error_code for one in answer.coordinators] == [31]
 
 
 @pytest.mark.parametrize("changes", [{"partitions": {}}, {"partitions": LED, "deleting": True}])

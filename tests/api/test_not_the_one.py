@@ -322,3 +322,46 @@ def test_hm_4_the_server_serves_what_a_broker_of_3_9_announces() -> None:
         if key not in OF_CONTROLLERS:
             assert served[key][0] <= low
             assert served[key][1] >= high
+
+
+async def test_hm_4_transactions_are_described_by_id_and_listed_by_states_that_exist() -> None:
+    request = m.DescribeTransactionsRequest(version=0, transactional_ids=["x", ""])
+    answer = await ask(node(), request, 0)
+    assert [one.error_code for one in answer.transaction_states] == [NOT_COORDINATOR, INVALID]
+    for version in range(2):
+        listing = m.ListTransactionsRequest(
+            version=version, state_filters=["Ongoing", "nope", "ongoing", "nope"], producer_id_filters=[]
+        )
+        listed = await ask(node(), listing, version)
+        assert (listed.error_code, listed.transaction_states) == (0, [])
+        assert listed.unknown_state_filters == ["nope", "ongoing"]
+
+
+@pytest.mark.parametrize("version", range(6))
+async def test_hm_4_a_producer_that_makes_no_sense_is_told_so(version: int) -> None:
+    def request(transaction: str | None, timeout: int = 1000, producer: int = -1, epoch: int = -1) -> Any:
+        return m.InitProducerIdRequest(
+            version=version,
+            transactional_id=transaction,
+            transaction_timeout_ms=timeout,
+            producer_id=producer,
+            producer_epoch=epoch,
+        )
+
+    wrong = [request("")]
+    if version >= 3:
+        wrong += [request(None, producer=5), request("x", epoch=5), request(None, epoch=5)]
+    for one in wrong:
+        assert (await ask(node(), one, version)).error_code == INVALID
+    assert (await ask(node(), request("x", 0), version)).error_code == 50
+    assert (await ask(node(), request("x"), version)).error_code == NOT_COORDINATOR
+    assert (await ask(node(), request("x", producer=5, epoch=5), version)).error_code == NOT_COORDINATOR
+
+
+@pytest.mark.parametrize(("name", "code"), [("t", 40), ("nope", 40)])
+async def test_hm_4_what_is_no_list_is_not_appended_to_whether_the_topic_exists_or_not(name: str, code: int) -> None:
+    resource = m.IncrementalAlterConfigsRequest.AlterConfigsResource
+    config = resource.AlterableConfig(version=1, name="retention.ms", config_operation=2, value="1")
+    wanted = resource(version=1, resource_type=2, resource_name=name, configs=[config])
+    answer = await ask(node(), m.IncrementalAlterConfigsRequest(version=1, resources=[wanted]), 1)
+    assert [one.error_code for one in answer.responses] == [code]

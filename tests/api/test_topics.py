@@ -81,12 +81,6 @@ async def test_sv_2_create_topics_in_every_version(version: int) -> None:
     ("given", "code", "text"),
     [
         ({"configs": {"retention.ms": None}}, 40, "Null value not supported for topic configs: retention.ms"),
-        ({"configs": {"nope": "1"}}, 40, "Unknown topic config name: nope"),
-        (
-            {"configs": {"retention.ms": "x"}},
-            40,
-            "Invalid value x for configuration retention.ms: Not a number of type LONG",
-        ),
         (
             {"num_partitions": 1, "assignments": {0: [1]}},
             42,
@@ -102,6 +96,33 @@ async def test_sv_2_a_topic_that_cannot_be_made_is_refused_before_the_controller
     [result] = (await ask(node, create(7, {"name": "t", **given}), 7)).topics
     assert (result.error_code, result.error_message) == (code, text)
     assert node.controller.calls == []
+
+
+@pytest.mark.parametrize(
+    ("configs", "text"),
+    [
+        ({"nope": "1"}, "Unknown topic config name: nope"),
+        ({"retention.ms": "x"}, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
+    ],
+)
+async def test_hm_4_what_is_wrong_with_configs_is_told_after_what_the_controller_finds(
+    configs: dict[str, str], text: str
+) -> None:
+    node = ModelNode()
+    [result] = (await ask(node, create(7, {"name": "t", "configs": configs}), 7)).topics
+    assert (result.error_code, result.error_message) == (40, text)
+    node.controller.refuses_topics = True
+    [result] = (await ask(node, create(7, {"name": "t", "configs": configs}), 7)).topics
+    assert result.error_code == 38
+
+
+@pytest.mark.parametrize("version", range(6))
+async def test_hm_4_each_entry_of_a_topic_that_is_to_be_deleted_is_answered(version: int) -> None:
+    node = ModelNode(topic("t"))
+    request = DeleteTopicsRequest(version=version, topic_names=["t", "nope", "t", "nope"], timeout_ms=1)
+    answer = await ask(node, request, version)
+    assert [(one.name, one.error_code) for one in answer.responses] == [("t", 0), ("nope", 3), ("t", 0), ("nope", 3)]
+    assert [call[1] for call in node.controller.calls] == [["t"]], "and it is deleted once"
 
 
 async def test_sv_2_a_topic_that_is_named_twice_is_made_not_at_all() -> None:

@@ -102,6 +102,8 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
                 default_replication_factor=defaults.default_replication_factor,
                 most=room,
             )
+            if topic.refusal is not None:
+                raise topic.refusal
         except KafkaError as error:
             return error.as_answer()
         if self._validate_only:
