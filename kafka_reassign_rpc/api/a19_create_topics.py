@@ -85,8 +85,12 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
     outcomes: dict[str, Outcome] = {}
     brokers = await node.live_brokers()
     accepted = await in_turns(_accepted(node, request, counts, known, outcomes, ctx.access, unknown, brokers))
+    # Before anything is created: once it is, nothing may fail any more.
     layers = await node.topic_layers() if ctx.api_version >= _FIRST_WITH_CONFIGS else ConfigLayers()
     validate_only = ctx.api_version >= 1 and request.validate_only
+    controller = active_controller(node)
+    if controller is None:  # since it has waited
+        raise NotController
 
     async def create(names: Sequence[str]) -> Mapping[str, Outcome]:
         wanted = [accepted[name] for name in names]

@@ -26,7 +26,6 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     NodeExists,
     NoNode,
     NotSent,
-    SessionOver,
     TransactionFailed,
     Unknown,
 )
@@ -204,13 +203,20 @@ async def _controller_epoch(zk: ZooKeeper) -> tuple[int, int]:
 
 
 async def _resolve_lost_answer(zk: ZooKeeper, session: int, epoch: int) -> Leadership | None:
-    """After a lost answer: this server was elected exactly if its session owns `/controller`."""
-    found = await owner(zk)
-    if found is None or found.session != session:
-        return None
-    if zk.session_id != session:
-        raise SessionOver(session)
-    data, stat = await zk.get(znode_paths.CONTROLLER_EPOCH)
-    if znode_contents.decode_controller_epoch(data) != epoch:
-        return None
-    return Leadership(epoch, stat.version, session, stat.mzxid)
+    """After a lost answer: this server was elected exactly if its session owns `/controller`.
+
+    A transaction of the former connection that is still on its way comes before the answer to a `sync`, or not at all:
+    ZooKeeper refuses requests of a session over the server that it has left.
+    """
+
+    async def resolve() -> Leadership | None:
+        await zk.sync(znode_paths.CONTROLLER)
+        found = await owner(zk)
+        if found is None or found.session != session:
+            return None
+        data, stat = await zk.get(znode_paths.CONTROLLER_EPOCH)
+        if znode_contents.decode_controller_epoch(data) != epoch:
+            return None
+        return Leadership(epoch, stat.version, session, stat.mzxid)
+
+    return await zk.reading(resolve, session)

@@ -7,8 +7,9 @@ server a command costs one round trip to ZooKeeper; under load it shares one.
 How a commit can fail, and what the loop does then:
 
     fenced, session over    another server is the controller, or may be: every command answers NOT_CONTROLLER
+    connection lost         the commit waits for it, as long as the session lives; finds out what was carried out, and
+                            writes the rest (`durable_store`). Here it only takes longer
     other version           a znode was changed by somebody else: read the cluster again, decide again
-    outcome unknown         the connection broke: the same, as soon as it is back
     too large               a topic znode exceeds ZooKeeper's packet limit: refuse its partitions, decide again without
                             the writes of this znode that nobody asked for
     fails every time        ZooKeeper refuses what one of the commands wants: each command gets a round of its own; one

@@ -17,7 +17,7 @@ of another class becomes a Kafka error where it is caught (under `kafka_reassign
     BadZnode of producer ids            COORDINATOR_LOAD_IN_PROGRESS              controller/duties/producer_ids.py
     BadZnode of a config                INVALID_CONFIG, to that resource          zookeeper/served_configs.py
     NotSent, SessionOver, Unknown, at   BROKER_NOT_AVAILABLE, to that resource    zookeeper/served_configs.py
-    a config
+    a config: there is no session
     another ZkError or a defect, at a   UNKNOWN_SERVER_ERROR, to that resource    api/config_changes.py
     config
     any other in a handler              UNKNOWN_SERVER_ERROR                      api/dispatch.py

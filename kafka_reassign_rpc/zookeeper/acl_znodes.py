@@ -230,12 +230,12 @@ class AclStore:
         """Reads, changes, writes (compare-and-set) and announces; returns the ACLs before and after.
 
         Writes nothing where nothing changes. Raises BadZnode, TooManyAcls, BadVersion after too many lost races, and
-        Unknown, NotSent as every write.
+        a lost session as `ZooKeeper.transact`.
         """
         path = acl_path(pattern)
         for attempt in range(RACES + 1):
             try:
-                data, stat = await self._zk.get(path)
+                data, stat = await self._zk.reading(lambda: self._zk.get(path))
             except NoNode:
                 before, version = NO_ENTRIES, None
             else:
@@ -244,10 +244,10 @@ class AclStore:
             if wanted == before:
                 return before, wanted
             try:
-                await self._zk.multi([_write(path, wanted, version), announcement(pattern)])
+                await self._zk.transact([_write(path, wanted, version), announcement(pattern)])
             except TransactionFailed as failure:
                 if isinstance(failure.error, NoNode) and version is None:
-                    await self.create_paths()
+                    await self._zk.reading(self.create_paths)
                 elif not isinstance(failure.error, BadVersion | NodeExists | NoNode) or attempt == RACES:
                     raise failure.error from failure
             else:

@@ -10,6 +10,7 @@ The znodes of users, clients and IPs: `quota_znodes`.
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
@@ -85,24 +86,27 @@ class ConfigStore:
         """Reads, changes, writes (compare-and-set) and announces. Passes on what `change` raises. An entity that is
         left without configs keeps its znode unless `removal` says how it goes, in the same transaction.
 
-        Raises Unknown, NotSent as every write. Announces also where nothing changes, as Kafka does
-        (AdminZkClient.changeEntityConfig): brokers keep the configs of a deleted topic, and the announcement makes them
-        read again.
+        A lost connection is waited for, as long as the session lives: raises as `ZooKeeper.transact`.
+
+        Announces also where nothing changes, as Kafka does (AdminZkClient.changeEntityConfig): brokers keep the configs
+        of a deleted topic, and the announcement makes them read again.
         """
         entity = entity_path(entity_type, name)
         path = znode_paths.config(entity)
         for attempt in range(RACES):
             current, stat = await self._read(path)
             wanted = dict(change(current))
-            removed = await removal(stat) if removal is not None and not wanted else None
+            removed = None
+            if removal is not None and not wanted:
+                removed = await self._zk.reading(partial(removal, stat))
             try:
-                await self._zk.multi(
+                await self._zk.transact(
                     [*(_write(path, wanted, stat) if removed is None else removed), announcement(entity)]
                 )
             except TransactionFailed as failure:
                 if isinstance(failure.error, NoNode) and stat is None:
-                    await self._zk.ensure_path(path.rpartition("/")[0])
-                    await self._zk.ensure_path(znode_paths.CONFIG_CHANGES)
+                    for parent in (path.rpartition("/")[0], znode_paths.CONFIG_CHANGES):
+                        await self._zk.reading(partial(self._zk.ensure_path, parent))
                 elif not isinstance(failure.error, BadVersion | NodeExists | NoNode | NotEmpty) or attempt + 1 == RACES:
                     raise failure.error from failure
             else:
@@ -157,7 +161,7 @@ class ConfigStore:
 
     async def _read(self, path: str) -> tuple[dict[str, str], Stat | None]:
         try:
-            data, stat = await self._zk.get(path)
+            data, stat = await self._zk.reading(lambda: self._zk.get(path))
         except NoNode:
             return {}, None
         return znode_contents.decode_config(data, path), stat

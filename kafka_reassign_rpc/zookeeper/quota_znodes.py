@@ -120,7 +120,8 @@ class QuotaStore:
         found: dict[QuotaEntity, Mapping[str, str]] = {}
         for some in pieces(entities, READ_TOGETHER):
             paths = [znode_paths.config(quota_path(entity)) for entity in some]
-            read = zip(paths, await self._zk.multi_get(paths), strict=True)
+            answers = await self._zk.reading(partial(self._zk.multi_get, paths))
+            read = zip(paths, answers, strict=True)
             configs, bad = znode_contents.decode_many(znode_contents.decode_config, read)
             for error in bad:
                 log.warning("left out: %s", error)
@@ -132,7 +133,8 @@ class QuotaStore:
         found: list[QuotaEntity] = []
         for some in pieces(parents, READ_TOGETHER):
             paths = [znode_paths.config("/".join((*_path(parent), _ENTITY_TYPES[kind]))) for parent in some]
-            for parent, names in zip(some, await self._zk.multi_children(paths), strict=True):
+            answers = await self._zk.reading(partial(self._zk.multi_children, paths))
+            for parent, names in zip(some, answers, strict=True):
                 for name, pause in in_slices(names or (), NAMES_PER_SLICE):
                     found.append((*parent, (kind, unquote_name(name))))
                     if pause:

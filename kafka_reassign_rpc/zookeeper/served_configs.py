@@ -1,4 +1,5 @@
-"""Dynamic configs and quotas as clients read and change them here: while ZooKeeper is away, they are told so."""
+"""Dynamic configs and quotas as clients read and change them here. A lost connection to ZooKeeper is waited for while
+its session lives; without a session clients are told so."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,10 +15,10 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, 
 class ServedConfigs:
     """The `ConfigPort` of the server process and of simulated brokers.
 
-    Both methods raise BrokerNotAvailable while ZooKeeper does not answer, and InvalidConfig where what it has cannot be
-    read.
+    Both methods raise BrokerNotAvailable where there is no session with ZooKeeper, and InvalidConfig where what it has
+    cannot be read.
 
-    After an `alter` that fails so, the change may have been made or not: repeating it does no harm.
+    After an `alter` in which the session ends, the change may have been made or not: repeating it does no harm.
     """
 
     def __init__(self, store: ConfigStore) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.zookeeper.jute import MULTI_OVERHEAD, size_of
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, Result, SetData
@@ -18,9 +17,6 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     Unknown,
     ZkError,
 )
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "MAX_FRAME",
@@ -38,6 +34,9 @@ __all__ = [
 MAX_MULTI_BYTES = 512 << 10
 """The size that a transaction should stay below: ZooKeeper 3.8 counts more against its packet limit between its
 servers."""
+
+IN_FLIGHT = 4
+"""Transactions of one sequence that are under way at a time."""
 
 Submit = Callable[[Sequence[Op], int | None], asyncio.Future[list[Result]]]
 

@@ -41,6 +41,8 @@ REASSIGNMENT_SERVERS = "/admin/reassignment_servers"
 REASSIGNMENT_SERVER_IDS = "/admin/reassignment_server_ids"
 """Has a persistent znode for each broker id that a server of this product has taken: no broker had replicas there."""
 SERVERS = (REASSIGNMENT_SERVER_IDS, REASSIGNMENT_SERVERS)
+RECEIPTS = "/admin/reassignment_receipts"
+"""Has ephemeral znodes by which a server finds out what became of a transaction whose answer was lost."""
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"
@@ -77,7 +79,7 @@ PERSISTENT = (
     "/cluster",
 )
 """The znodes that a broker creates at its start if they do not exist (ZkData.PersistentZkPaths)."""
-OWN = (REASSIGNMENTS, REASSIGNMENT_REQUESTS, FAILED_BROKERS, REASSIGNMENT_SERVERS, REASSIGNMENT_SERVER_IDS)
+OWN = (REASSIGNMENTS, REASSIGNMENT_REQUESTS, FAILED_BROKERS, REASSIGNMENT_SERVERS, REASSIGNMENT_SERVER_IDS, RECEIPTS)
 """The znodes that a server of this product creates at its start besides those."""
 
 LAST_SEQUENCE = 10**10 - 1
@@ -100,6 +102,10 @@ def reassignment_server(server_id: int) -> str:
 
 def reassignment_server_id(server_id: int) -> str:
     return f"{REASSIGNMENT_SERVER_IDS}/{server_id}"
+
+
+def receipt(session: int, number: int) -> str:
+    return f"{RECEIPTS}/{session & 0xFFFFFFFFFFFFFFFF:016x}_{number}"
 
 
 def topic(name: str) -> str:

@@ -3,14 +3,14 @@
 Paths have no chroot. Calls are sent in the order in which they are made, and ZooKeeper carries them out in that order.
 A call returns the answer, or raises a ZkError at the latest when the watchdog gives the connection up. Watches fire
 once. They are *not* restored after a reconnect: the client calls the `on_connected` hooks, and their owners read anew
-and set new watches.
+and set new watches. `reading` and `transact` alone wait for a lost connection.
 """
 
 import asyncio
 import logging
 import struct
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
@@ -29,15 +29,18 @@ from kafka_reassign_rpc.zookeeper.operations import (
     Stat,
     WatchKind,
 )
+from kafka_reassign_rpc.zookeeper.receipts import AGAIN_S, Receipts
 from kafka_reassign_rpc.zookeeper.tcp_connection import MAX_FRAME, Parse
-from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, pipeline, split_ops
+from kafka_reassign_rpc.zookeeper.transactions import IN_FLIGHT, MAX_MULTI_BYTES, pipeline, split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     Answered,
+    BatchesFailed,
     NodeExists,
     NoNode,
     NotEmpty,
     NotSent,
     TransactionFailed,
+    Unknown,
 )
 from kafka_reassign_rpc.zookeeper.zookeeper_session import ZooKeeperSession
 
@@ -88,6 +91,7 @@ class ZooKeeper:
         hosts, self.chroot = parse_connect_string(connect)
         self._acl_of = access.acl_of
         self._watchers: list[Callable[[WatchKind, str], None]] = []
+        self._receipts = Receipts(self)
         self._session = ZooKeeperSession(hosts, session_timeout_ms / 1000, access=access, watch=self._watch_fired)
 
     # The session
@@ -141,6 +145,27 @@ class ZooKeeper:
     def lease_left(self) -> float:
         """Seconds for which the session cannot expire. At 0 or less another process may act already."""
         return self._session.lease_left()
+
+    async def connected_again(self, session: int) -> None:
+        """Waits until connected, with this session. Raises SessionOver as soon as it is over or its lease has run
+        out."""
+        await self._session.connected_again(session)
+
+    async def reading(self, read: Callable[[], Awaitable[T]], session: int | None = None) -> T:
+        """The result of `read`, which is called again after each lost connection for as long as the session lives.
+
+        `session`: that of now. Raises NotSent where there is none, and SessionOver.
+        """
+        session = self.session_id if session is None else session
+        if session is None:
+            raise NotSent(f"not connected to ZooKeeper: {self._session.last_error}")
+        while True:
+            await self.connected_again(session)
+            try:
+                return await read()
+            except (NotSent, Unknown) as error:
+                log.debug("read again: %s", error)
+                await asyncio.sleep(AGAIN_S)
 
     def on_session_over(self, hook: Callable[[int], None]) -> None:
         """Calls `hook(old_session_id)` when the session is over or its lease has run out, before a new session is asked
@@ -280,7 +305,7 @@ class ZooKeeper:
         self,
         batches: Iterable[Sequence[Op]],
         session: int | None = None,
-        in_flight: int = 4,
+        in_flight: int = IN_FLIGHT,
         fence: Check | None = None,
     ) -> list[list[Result]]:
         """Sends transactions one after the other, several in flight; returns the results of each.
@@ -290,6 +315,25 @@ class ZooKeeper:
         put before every batch, and is not among its results; where it fails, the error is Fenced.
         """
         return await pipeline(self.submit_multi, batches, session, in_flight, fence)
+
+    async def transact_many(
+        self, batches: Iterable[Sequence[Op]], session: int | None = None, fence: Check | None = None
+    ) -> list[list[Result]]:
+        """As `multi_many`, and a lost connection is no failure: waits for it for as long as the session (that of now)
+        lives, finds out what was carried out, and sends the rest.
+
+        Raises BatchesFailed where a transaction is refused (the outcome of all others is known then) and SessionOver.
+        Raises Unknown where somebody else has changed the receipts.
+        """
+        return await self._receipts.transact_many(batches, session, fence)
+
+    async def transact(self, ops: Sequence[Op], session: int | None = None) -> list[Result]:
+        """As `multi`, in the same way. Raises TransactionFailed, TooBig, SessionOver, and NotSent without a session."""
+        try:
+            [results] = await self.transact_many([ops], session)
+        except BatchesFailed as failure:
+            raise failure.first from failure
+        return results
 
     # Many znodes
 

@@ -90,6 +90,8 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         self._stale: tuple[int, bytes] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._connected = asyncio.Event()
+        self._changed = asyncio.Event()
+        """Set, and replaced, when the session gets a connection or ends."""
 
     # What callers see
 
@@ -110,6 +112,21 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         if self.conn is None or self.state.current_state != States.CONNECTED:
             raise NotSent(f"not connected to ZooKeeper: {self.last_error}")
         return self.conn
+
+    async def connected_again(self, session: int) -> None:
+        """Waits until requests can be sent in this session. Raises SessionOver as soon as it is over."""
+        while True:
+            changed = self._changed
+            try:
+                if self.connection(session).lost is None:
+                    return
+            except NotSent:
+                pass
+            await changed.wait()
+
+    def _tell_changed(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
     def next_xid(self) -> int:
         self.xid = self.xid % 0x7FFFFFFF + 1
@@ -145,6 +162,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
             conn.drop("closed")
         self._connected.clear()
         self.session_id, self.password, self._stale = None, NO_PASSWORD, None
+        self._tell_changed()
         self.closing = False
 
     async def _farewell(self, conn: ZooKeeperConnection) -> None:
@@ -228,6 +246,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         self.alive_at = max(sent, self.alive_at) if asked_for else sent
         self.state.transition_to(States.CONNECTED)
         self._connected.set()
+        self._tell_changed()
         self._tick()
         if self.session_id is None:  # this process stood still during the handshake: the lease has run out already
             return pump
@@ -316,6 +335,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         self.session_id, self.password, self.last_zxid = None, NO_PASSWORD, 0
         self.state.transition_to(States.LOST)
         log.warning("ZooKeeper session %#x is over: %s", old, why)
+        self._tell_changed()
         _call(self.over_hooks, old)
 
     def _tick(self) -> None:

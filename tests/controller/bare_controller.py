@@ -53,7 +53,7 @@ Name = tuple[str, int]
 class DyingZooKeeper(ZooKeeper):
     """A session that is over after a given number of transactions, as if its process had died.
 
-    transactions    all transactions that were sent, without the fence
+    transactions    all transactions that were sent, without the fence and the receipt
     lives           how many more may be sent; None: any number
     loses           after so many more, ZooKeeper carries out a transaction whose answer is lost; None: never
     """
@@ -69,7 +69,7 @@ class DyingZooKeeper(ZooKeeper):
             if self.lives == 0:
                 raise SessionOver("the process has died")
             self.lives -= 1
-        self.transactions.append(ops[1:])
+        self.transactions.append([op for op in ops[1:] if not op.path.startswith(znode_paths.RECEIPTS)])
         answer = super().submit_multi(ops, session)
         if self.loses is None:
             return answer

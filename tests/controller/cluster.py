@@ -61,7 +61,9 @@ class Cluster:
         status_page: str = "counts",
         replica_lag_ms: int = REPLICA_LAG_MS,
     ) -> None:
-        self.connect = connect
+        self.connect = self.connect_of_server = connect
+        self.session_timeout_ms = 18_000
+        """Of the server."""
         self.zk = zk
         self.fleets: dict[int, Fleet] = {}
         self._configs = ConfigStore(zk)
@@ -95,7 +97,8 @@ class Cluster:
     async def start_server(self, server_id: int = 1000) -> None:
         self._server = AsyncExitStack()
         config = ServerConfig(
-            zookeeper_connect=self.connect,
+            zookeeper_connect=self.connect_of_server,
+            session_timeout_ms=self.session_timeout_ms,
             listeners=self.listeners,
             server_id=server_id,
             settings=self._settings,
@@ -247,6 +250,11 @@ class Cluster:
             for one in topic.partitions
         }
 
+    async def controls(self) -> bool:
+        """Whether the server is the controller."""
+        answer = await self.ask(ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None), 0)
+        return bool(answer.error_code == 0)
+
     async def events(self, from_seq: int = 0) -> list[dict[str, Any]]:
         """The recorded events, from DescribeReassignmentEvents."""
         answer = await self.ask(DescribeReassignmentEventsRequest(from_seq=from_seq, max_bytes=1_000_000), 0)
@@ -386,8 +394,13 @@ async def cluster(
     broker_configs: Mapping[str, str] | None = None,
     broker_settings: Mapping[str, Value] | None = None,
     racks: Mapping[int, str] | None = None,
+    connect_of_server: str | None = None,
+    session_timeout_ms: int = 18_000,
 ) -> AsyncIterator[Cluster]:
-    """A cluster whose server is the controller and whose brokers are all registered."""
+    """A cluster whose server is the controller and whose brokers are all registered.
+
+    connect_of_server   how the server comes to ZooKeeper, where it is another way than that of the brokers
+    """
     async with ZooKeeper(connect) as zk:
         made = Cluster(
             connect,
@@ -401,6 +414,8 @@ async def cluster(
         )
         made.broker_configs, made.broker_settings = broker_configs or {}, broker_settings or {}
         made.racks = racks or {}
+        made.connect_of_server = connect_of_server or connect
+        made.session_timeout_ms = session_timeout_ms
         try:
             await made.start_server()
             await made.configure("brokers", "<default>", {RATE: "1"})

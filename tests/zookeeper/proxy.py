@@ -17,6 +17,12 @@ from typing import Self
 from tests.stop_listening import stop_listening
 
 
+def reset_when_closed(link: socket.socket) -> None:
+    """Let the connection end with a reset."""
+    with contextlib.suppress(OSError):  # it is closed already
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
 class Proxy:
     def __init__(self, target: str, at: tuple[str, int] = ("127.0.0.1", 0)) -> None:
         self._at = at
@@ -56,7 +62,7 @@ class Proxy:
         for writer in list(self._writers):
             link = writer.get_extra_info("socket")
             if link is not None:
-                link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                reset_when_closed(link)
             writer.transport.abort()
 
     def silence(self) -> None:

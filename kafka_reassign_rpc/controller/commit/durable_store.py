@@ -2,9 +2,13 @@
 
 Every transaction begins with a check that `/controller_epoch` has the version of this server's election, and is bound
 to the session that won it. So a controller that was replaced without noticing cannot write.
+
+A lost connection is waited for, as long as the session lives: what was read is read again, and the receipts of
+transactions (`zookeeper.receipts`) tell which of them were carried out. So no caller has to know that it was lost.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -37,8 +41,9 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
 
 T = TypeVar("T")
 
-MAX_STEP_BYTES = 1_048_575 - 512
-"""Bytes of one write. ZooKeeper closes the connection on a packet of 1 MiB; fence and headers need some room."""
+MAX_STEP_BYTES = 1_048_575 - 1024
+"""Bytes of one write. ZooKeeper closes the connection on a packet of 1 MiB; fence, receipt and headers need some
+room."""
 MAX_OPERATIONS = 1000
 """Operations of one transaction: larger ones would hold up ZooKeeper's single writer for too long."""
 
@@ -48,11 +53,11 @@ class ControllerMoved(Exception):
 
 
 class ReloadNeeded(Exception):
-    """ZooKeeper holds another state than the controller knows, or the outcome is unknown: reload the cluster."""
+    """ZooKeeper has refused a call: it may hold another state than the controller knows. Reload the cluster."""
 
     @property
     def is_refusal(self) -> bool:
-        """Whether this very write is refused, by ZooKeeper or for its size, and not for a connection that is lost."""
+        """Whether this very write is refused, by ZooKeeper or for its size, and its outcome is not just unknown."""
         cause = self.__cause__
         return not isinstance(cause.first if isinstance(cause, BatchesFailed) else cause, NotSent | Unknown)
 
@@ -94,7 +99,7 @@ class DurableStore:
         return await self._load(Cluster(), settings)
 
     async def _load(self, known: Cluster, settings: Callable[[], BrokerSettings]) -> LoadedCluster:
-        found = await self.reading(read_cluster(self._zk, settings))
+        found = await self.reading(lambda: read_cluster(self._zk, settings))
         self._parents = set(found.parents)
         self._problems += [problem for problem in found.problems if _is_new(problem, known)]
         return found
@@ -148,10 +153,11 @@ class DurableStore:
             cluster.queue.orphan(name)
         return Reloaded(gone, changed)
 
-    async def reading(self, read: Awaitable[T]) -> T:
-        """The result of `read`. ZooKeeper's errors become ControllerMoved and ReloadNeeded."""
+    async def reading(self, read: Callable[[], Awaitable[T]]) -> T:
+        """The result of `read`, which is called again after each lost connection. ZooKeeper's other errors become
+        ControllerMoved and ReloadNeeded."""
         try:
-            return await read
+            return await self._zk.reading(read, self._leadership.session)
         except SessionOver as error:
             raise ControllerMoved("the ZooKeeper session is over") from error
         except ZkError as error:
@@ -226,20 +232,20 @@ class DurableStore:
 
     async def read(self, places: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
         """The content of each of these znodes, None where it does not exist. Raises ControllerMoved, ReloadNeeded."""
-        return await self.reading(self._zk.multi_get(places))
+        return await self.reading(lambda: self._zk.multi_get(places))
 
     async def children(self, places: Sequence[str]) -> list[list[str] | None]:
         """The children of each of these znodes, None where it does not exist. Raises ControllerMoved, ReloadNeeded."""
-        return await self.reading(self._zk.multi_children(places))
+        return await self.reading(lambda: self._zk.multi_children(places))
 
     async def ensure(self, places: Iterable[str]) -> None:
         """Create those of these znodes that do not exist. Raises ControllerMoved, ReloadNeeded."""
         for path in places:
-            await self.reading(self._zk.ensure_path(path))
+            await self.reading(partial(self._zk.ensure_path, path))
 
     async def _write(self, batches: list[list[Op]]) -> list[list[Result]]:
         try:
-            return await self._zk.multi_many(batches, self._leadership.session, fence=self._fence)
+            return await self._zk.transact_many(batches, self._leadership.session, self._fence)
         except BatchesFailed as error:
             if isinstance(error.first, Fenced | SessionOver):
                 raise ControllerMoved(str(error.first)) from error

@@ -6,6 +6,7 @@ removal checks both: the topic is the one whose replicas were deleted, and nobod
 """
 
 from collections.abc import Collection
+from functools import partial
 
 from kafka_reassign_rpc.controller.commit.durable_store import DurableStore
 from kafka_reassign_rpc.controller.commit.znode_writes import absent
@@ -27,17 +28,17 @@ async def remove_topic(zk: ZooKeeper, store: DurableStore, topic: Topic) -> None
         znode_paths.config_topic(topic.name),
         znode_paths.delete_topic(topic.name),
     )
-    found = await store.reading(zk.exists(root))
+    found = await store.reading(lambda: zk.exists(root))
     if found is None or found.czxid != topic.created:
         return
-    marked = await store.reading(zk.exists(mark))
+    marked = await store.reading(lambda: zk.exists(mark))
     guard: list[Op] = [Check(root, found.version)]
     if marked is None:
         await store.write_together([[Create(mark, znode_contents.ACCEPTED_DELETION)]], guard=guard)
     guard.append(Check(mark, 0 if marked is None else marked.version))
     below: list[str] = []
     for parent in (znode_paths.reassignment_topic(topic.name), root, config, mark):
-        below += [path for path in await store.reading(zk.tree(parent)) if path not in (root, mark)]
+        below += [path for path in await store.reading(partial(zk.tree, parent)) if path not in (root, mark)]
     last = [Delete(root, found.version), Delete(mark)]
     if config in below:
         below.remove(config)
@@ -55,8 +56,8 @@ async def remove_marks(
     Raises ControllerMoved, and ReloadNeeded where somebody else changes the znodes: then the call may be repeated.
     """
     wanted = sorted(names)
-    marks = await store.reading(zk.multi_get([znode_paths.delete_topic(name) for name in wanted]))
-    topics = await store.reading(zk.multi_get([znode_paths.topic(name) for name in wanted]))
+    marks = await store.read([znode_paths.delete_topic(name) for name in wanted])
+    topics = await store.read([znode_paths.topic(name) for name in wanted])
     groups: list[list[Op]] = []
     for name, mark, topic in zip(wanted, marks, topics, strict=True):
         is_about = topic is not None and mark is not None and topic[1].czxid < mark[1].czxid
@@ -64,7 +65,7 @@ async def remove_marks(
             continue
         path = znode_paths.topic(name)
         checks = absent(path) if topic is None else (Check(path, topic[1].version),)
-        tree = await store.reading(zk.tree(znode_paths.delete_topic(name))) if mark[1].num_children else []
+        tree = await store.reading(partial(zk.tree, znode_paths.delete_topic(name))) if mark[1].num_children else []
         groups.append(
             [*checks, *(Delete(below) for below in tree[:-1]), Delete(znode_paths.delete_topic(name), mark[1].version)]
         )

@@ -62,7 +62,7 @@ class DefaultsJudge:
     async def _accept(self, change: DefaultsChange) -> None:
         asked: dict[int, Broker] = {}
         for _ in range(LOOKS):
-            live = await self._live()
+            live = await self._zk.reading(self._live)
             if not live:
                 raise RequestTimedOut(
                     "Nothing is changed: no broker is live, and only brokers know whether they can work with these"

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.delegation_token_znodes import decode_token_end, removal
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, ZkError
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
 log = logging.getLogger(__name__)
 
@@ -29,19 +29,16 @@ async def expire_delegation_tokens(zk: ZooKeeper, store: DurableStore, now_ms: C
     while True:
         try:
             await remove_expired_tokens(zk, store, now_ms)
-        except ZkError as error:
+        except ReloadNeeded as error:
             log.info("expired delegation tokens stay for now: %s", error)
         await asyncio.sleep(CHECK_INTERVAL_S)
 
 
 async def remove_expired_tokens(zk: ZooKeeper, store: DurableStore, now_ms: Callable[[], int]) -> None:
-    """Raises ZkError, ControllerMoved."""
-    try:
-        tokens = await zk.children(znode_paths.DELEGATION_TOKENS, many=True)
-    except NoNode:
-        return
+    """Raises ControllerMoved, ReloadNeeded."""
+    tokens = await store.reading(lambda: _tokens(zk))
     for some in pieces(tokens, READ_TOGETHER):
-        read = await zk.multi_get([znode_paths.delegation_token(token) for token in some])
+        read = await store.read([znode_paths.delegation_token(token) for token in some])
         for token, found in zip(some, read, strict=True):
             if found is None:
                 continue
@@ -53,6 +50,13 @@ async def remove_expired_tokens(zk: ZooKeeper, store: DurableStore, now_ms: Call
                 continue
             if expired:
                 await _remove(store, token, stat.version)
+
+
+async def _tokens(zk: ZooKeeper) -> list[str]:
+    try:
+        return await zk.children(znode_paths.DELEGATION_TOKENS, many=True)
+    except NoNode:
+        return []
 
 
 async def _remove(store: DurableStore, token: str, version: int) -> None:

@@ -2,12 +2,13 @@
 
     STANDBY      watches /controller; answers NOT_CONTROLLER; campaigns when /controller is gone
     FAILOVER     was elected: reads the cluster, decides about everything, connects to the brokers
-    CONTROLLER   the loop runs, until a write is fenced, the session is lost or another controller is elected
+    CONTROLLER   the loop runs, until a write is fenced, the session is over or another controller is elected
 
     STANDBY --elected--> FAILOVER --> CONTROLLER --controller moved, session over--> STANDBY
 
-The term also ends when a lost connection comes back with the same session. The next term, under a higher epoch, reads
-what happened meanwhile; the higher epoch also fences every write whose outcome was unknown.
+A lost connection ends no term while the session lives: nobody else can be elected then. Commands wait for the next
+connection, on which the watches are placed again, and the receipts of transactions (`zookeeper.receipts`) tell which
+writes without an answer were carried out. The others are refused from then on, whenever they arrive.
 
 A server that has lost the controllership does not seize it back: it waits until there is no controller. It seizes only
 at its start, until it was elected once, only from a stock broker, and only if `controller.takeover` is `always`:
@@ -103,7 +104,8 @@ class Supervisor:
         self._is_cut_off = False
         zk.on_watch(self._watch_fired)
         zk.on_session_over(self._session_over)
-        zk.on_connected(self._end_term)
+        zk.on_disconnected(self._disconnected)
+        zk.on_connected(self._connected)
 
     async def controller_known(self) -> None:
         """Wait until this server is the controller, or knows the controller."""
@@ -265,13 +267,20 @@ class Supervisor:
         self._controller_known.set()
 
     def _session_over(self, _session: int) -> None:
-        self._end_term()
-
-    def _end_term(self) -> None:
         self._service.end()
         if self._term is not None:
             self._term.controller_moved()
         self._changed.set()
+
+    def _disconnected(self) -> None:
+        if self._term is not None:
+            self._term.connection_lost(self._zk.lease_left())
+
+    def _connected(self) -> None:
+        """With the same session, or with a new one: then the term has ended before."""
+        if self._term is not None:
+            self._term.connected_again()
+        self._changed.set()  # a standby's watches are gone
 
     def _watch_fired(self, kind: WatchKind, path: str) -> None:
         if self._term is not None:

@@ -143,6 +143,23 @@ class Term:
         if self._watches is not None:
             self._watches.watch_fired(kind, path)
 
+    def connection_lost(self, lease_left: float) -> None:
+        """The session may outlive its connection: then this term does, too."""
+        if lease_left > 0 and not self._over.is_set():
+            log.warning(
+                "this server remains the controller if ZooKeeper is back within %.1f s: until then commands wait",
+                lease_left,
+            )
+        if self._watches is not None:
+            self._watches.connection_lost()
+
+    def connected_again(self) -> None:
+        """There is a connection of the same session."""
+        if not self._over.is_set():
+            log.info("ZooKeeper is back: this server goes on as the controller, with epoch %d", self._sender.epoch)
+        if self._watches is not None:
+            self._watches.connected_again()
+
     def broker_has_id(self) -> None:
         """A broker has registered with this server's id: nothing more is decided."""
         self.controller_moved(f"broker {self.own_id} has registered, and this server has the same id")
@@ -183,7 +200,7 @@ class Term:
                 )
             )
             await failed_over
-            await self._watches.place()
+            await self._store.reading(self._watches.place)
             self._background(self._watches.run())
             self._background(self._loop.throttle_configs.run())
             self._background(self._requests.run())
@@ -331,6 +348,8 @@ class Term:
     async def _confirm(self) -> None:
         try:
             await self._store.confirm()
+        except ReloadNeeded as reason:  # the broker says it once more
+            log.info("whether there is a newer controller could not be read: %s", reason)
         finally:
             self._is_confirming = False
 
@@ -488,8 +507,8 @@ class Term:
             log.warning("%s", reason)
             self.controller_moved()
         except (ReloadNeeded, ZkError) as reason:
-            # A new connection begins a new term, which does this again.
-            log.warning("put off until the next term: %s", reason)
+            log.warning("this term ends, and the next one does it again: %s", reason)
+            self.controller_moved()
         except Exception:
             log.exception("a defect ends this term; the next one begins anew")
             self.controller_moved()

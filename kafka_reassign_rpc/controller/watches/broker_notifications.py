@@ -94,6 +94,11 @@ class BrokerNotifications:
             self._pending[path] = None
             self._wake.set()
 
+    def read_everything(self) -> None:
+        """Watches may have been lost."""
+        self._pending.update(dict.fromkeys(self._reads))
+        self._wake.set()
+
     async def run(self) -> None:
         """Until cancelled."""
         while True:
@@ -106,7 +111,7 @@ class BrokerNotifications:
                 except NotController:
                     return
                 except ZkError as error:
-                    # After a reconnect everything is read again; without a session this server is not the controller.
+                    # On the next connection everything is read again; without a session this is no controller.
                     log.info("could not read %s: %s", path, error)
 
     async def log_dir_events(self) -> None:

@@ -172,7 +172,7 @@ class RequestZnodes:
             except NotController:
                 return
             except ZkError as error:
-                # After a reconnect everything is read again; without a session this server is not the controller.
+                # On the next connection everything is read again; without a session this is no controller.
                 log.info("could not read requests: %s", error)
 
     async def start_all(self) -> None:

@@ -1,7 +1,8 @@
 """Turns changes in ZooKeeper into commands.
 
-ZooKeeper's watches fire once. Every read places the watch again, so no change is missed. After a reconnect the
-supervisor begins a new term, which reads everything and places all watches.
+ZooKeeper's watches fire once. Every read places the watch again, so no change is missed. A connection takes its watches
+with it when it is lost. On the next one of the session all are placed again: those of topics so that they fire at once
+where a topic has changed since, and all else is read and compared with what the loop knows.
 
     /controller                         another controller was elected: the term ends
     /brokers/ids, /brokers/ids/N        a broker registered, is gone, registered again, or changed its listeners
@@ -40,12 +41,10 @@ from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import Stat, WatchKind
 from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import give_to_brokers
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, Unknown, ZkError
 
 log = logging.getLogger(__name__)
 
-SYNC_TIMEOUT_S = 1.0
-"""If ZooKeeper does not answer for longer, the connection is about to be lost: then a caller does not wait for it."""
 TOPICS_AT_ONCE = 200
 """Changed topics that are looked at before other changes have their turn again: the death of a broker must not wait for
 thousands of topics."""
@@ -82,7 +81,7 @@ class WatchHandler(Protocol):
 class ZooKeeperWatches:
     """All watches of one term.
 
-    since      the last transaction before the cluster was read: later changes are reported
+    since      the last transaction before the cluster was read: changes of known topics after it are reported
     requests   notified of new request znodes, and of changes that they may have waited for
     notifications   notified of theirs
     """
@@ -110,15 +109,18 @@ class ZooKeeperWatches:
             **dict.fromkeys(znode_paths.SERVERS, self.servers),
         }
         self._topics: dict[str, None] = {}
-        self._watched: set[str] = set()
-        """Topics whose znodes have a watch. Topics that we create get it when the list of topics shows them."""
+        self._watched: set[str] = set(loop.cluster.topics)
+        """Topics whose changes after `since` are, or will be, reported. Topics that we create get a watch when the list
+        of topics shows them."""
+        self._is_placed = False
+        """Whether the watches of the topics stand, on the present connection."""
         self._configs = ConfigStore(zk)
         self._last_config_change = -1
         self._fired = 1
         self._known = 0
         """How many watches of configs and of KIP-236's znodes have fired, and after how many of them the loop knew all.
 
-        The first one stands for `place`.
+        The first one stands for `place`; each lost connection counts as one.
         """
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
@@ -151,16 +153,53 @@ class ZooKeeperWatches:
             self._notifications.changed(path)
         self._wake.set()
 
+    def connection_lost(self) -> None:
+        """The watches are gone. What they have reported so far is still to be read."""
+        if self._is_placed:
+            self._since = self._zk.last_zxid
+        self._is_placed = False
+        self._fired += 1
+
+    def connected_again(self) -> None:
+        """There is a connection of the same session: `run` places the watches again."""
+        self._requests.changed()
+        self._notifications.read_everything()
+        self._wake.set()
+
     async def place(self) -> None:
         """Read everything once, which places the watches."""
+        await self._place_topics()
+        for read in self._everything:
+            await read()
+
+    @property
+    def _everything(self) -> Sequence[Callable[[], Awaitable[None]]]:
+        return self.brokers, self.servers, self.topics, self.deletions, self.configs, self.admin, self.queues
+
+    async def _place_topics(self) -> None:
+        """Place the watches of `/controller` and of the topics. Those fire at once that have changed after `since`."""
         owner = await controller_election.owner(self._zk, watch=True)
         if owner is None or owner.session != self._zk.session_id:
             self._term.controller_moved()
             return
-        self._watched = set(self._loop.cluster.topics)
+        created = set(self._loop.cluster.topics) - self._watched
+        self._watched |= created
+        self._topics.update(dict.fromkeys(created))
         await self._zk.place_watches(data=[znode_paths.topic(name) for name in self._watched], since_zxid=self._since)
-        for read in (self.brokers, self.servers, self.topics, self.deletions, self.configs, self.admin, self.queues):
-            await read()
+        self._is_placed = True
+
+    async def _is_placed_again(self) -> bool:
+        """Whether the watches stand, or do so now. Everything else is still to be read then."""
+        if self._is_placed:
+            return True
+        try:
+            await self._zk.sync(znode_paths.ADMIN)  # this server may be behind the one of the former connection
+            await self._place_topics()
+        except (NotSent, Unknown) as error:
+            log.info("the watches are placed on the next connection: %s", error)
+            return False
+        self._pending.update(dict.fromkeys(self._everything))
+        return True
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -170,9 +209,13 @@ class ZooKeeperWatches:
                 await self._wake.wait()
                 self._wake.clear()
                 fired = self._fired
+                if not await self._is_placed_again():
+                    continue
                 pending, self._pending = self._pending, {}
                 for read in pending:
                     await self._read_or_log(read)
+                if not self._is_placed:
+                    continue
                 if fired > self._known:
                     await self._loop_has_caught_up()
                     self._has_read(fired)
@@ -180,7 +223,8 @@ class ZooKeeperWatches:
                 if topics:
                     for name in topics:
                         del self._topics[name]
-                    await self._read_or_log(partial(self.changed_topics, topics))
+                    if not await self._read_or_log(partial(self.changed_topics, topics)):
+                        self._topics.update(dict.fromkeys(topics))
                 if self._topics:
                     self._wake.set()
         finally:
@@ -198,11 +242,11 @@ class ZooKeeperWatches:
     async def up_to_date(self) -> None:
         """Wait until the loop knows every config and every znode of KIP-236 that changed before this call.
 
-        So `/admin/reassign_cancel` holds from the moment that its creator knows it exists. Ends early with the term.
+        So `/admin/reassign_cancel` holds from the moment that its creator knows it exists. A lost connection is waited
+        for. Ends early with the term.
         """
-        with suppress(ZkError, TimeoutError):  # not connected: this server will write nothing either
-            async with asyncio.timeout(SYNC_TIMEOUT_S):
-                await self._zk.sync(znode_paths.ADMIN)
+        with suppress(ZkError):  # without a session this server will write nothing either
+            await self._zk.reading(partial(self._zk.sync, znode_paths.ADMIN))
         if self._known < self._fired:
             read: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append((self._fired, read))
@@ -218,12 +262,15 @@ class ZooKeeperWatches:
             elif not read.done():
                 read.set_result(None)
 
-    async def _read_or_log(self, read: Callable[[], Awaitable[None]]) -> None:
+    async def _read_or_log(self, read: Callable[[], Awaitable[None]]) -> bool:
+        """Returns whether the connection has lasted. On the next one everything is read again; without a session this
+        server is not the controller."""
         try:
             await read()
         except ZkError as error:
-            # After a reconnect everything is read again; without a session this server is not the controller.
             log.info("could not read what changed: %s", error)
+            return not isinstance(error, NotSent | Unknown)
+        return True
 
     async def _loop_has_caught_up(self) -> None:
         """Wait until the loop has carried out all commands that were submitted before this call."""
