@@ -173,3 +173,45 @@ async def r04_credentials_that_are_refused(s: Session) -> None:
     await alter_users(s, "one of two is wrong", [("r04", SHA_256, 4096), ("r04", SHA_512, 1)])
     await alter_users(s, "at a broker that is not the controller", [("r04", SHA_256, 4096)], node=2)
     await describe_users(s, "nobody has any")
+
+
+async def note_znodes(s: Session, label: str, prefix: str) -> None:
+    """The znodes of the entities whose quoted names have this prefix, with what they hold."""
+    found: list[tuple[str, str]] = []
+    places = [f"/config/{kind}" for kind in ("users", "clients", "ips")]
+    while places:
+        parent = places.pop()
+        for name in await s.cluster.znodes.children(parent):
+            path = f"{parent}/{name}"
+            if prefix in path:
+                found.append((path, (await s.cluster.znodes.get(path))[0].decode()))
+                places.append(path)
+    s.note(label, sorted(found))
+
+
+@scenario
+async def r05_what_has_no_quotas_and_no_credentials_has_no_znode(s: Session) -> None:
+    user: Entity = [(USER, "r05")]
+    first: Entity = [(USER, "r05"), (CLIENT, "r05a")]
+    second: Entity = [(USER, "r05"), (CLIENT, "r05b")]
+    alone: dict[str, tuple[Entity, str]] = {
+        "a client": ([(CLIENT, "r05 c")], PRODUCER),
+        "an IP": ([(IP, "10.5.5.5")], CONNECTIONS),
+        "the default client of a user": ([(USER, "r05d"), (CLIENT, None)], PRODUCER),
+    }
+    for label, (entity, key) in alone.items():
+        await alter_quotas(s, f"{label}: what never was", entity, (key, None))
+        await alter_quotas(s, label, entity, (key, 1.0))
+        await alter_quotas(s, f"{label}: removed", entity, (key, None))
+    await note_znodes(s, "none of them is left", "5")
+    for entity in (user, first, second):
+        await alter_quotas(s, "set", entity, (PRODUCER, 1.0))
+    await alter_users(s, "a credential beside a quota", [("r05", SHA_256, 4096)])
+    await alter_quotas(s, "the user's quota", user, (PRODUCER, None))
+    await alter_users(s, "the user's credential", deletions=[("r05", SHA_256)])
+    await note_znodes(s, "a user without configs has clients", "r05")
+    await alter_quotas(s, "the first client's", first, (PRODUCER, None))
+    await alter_quotas(s, "a client that never was", [(USER, "r05"), (CLIENT, "r05x")], (PRODUCER, None))
+    await note_znodes(s, "one client is left", "r05")
+    await alter_quotas(s, "the second client's", second, (PRODUCER, None))
+    await note_znodes(s, "nothing is left", "r05")
