@@ -3,7 +3,8 @@
 check            asks ZooKeeper and the brokers, each within a time limit
 read_state       what ZooKeeper holds           ask_brokers      what each broker answers
 znode_rights     whether the ACLs let a server in
-znode_findings, broker_findings, default_config_findings, authorizer_findings   what follows from that (pure)
+znode_findings, broker_findings, default_config_findings, topic_config_findings, authorizer_findings
+                 what follows from that (pure)
 findings         OK, WARNING or UNSAFE, as text and JSON
 read_status      reads the status: from ZooKeeper, or from nodes
 cluster_status   who is the controller, since when, and what is under way

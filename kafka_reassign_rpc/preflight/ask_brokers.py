@@ -27,6 +27,7 @@ CONFIGS = (
     "delete.topic.enable",
     "inter.broker.listener.name",
     "inter.broker.protocol.version",
+    "remote.log.storage.system.enable",
     "security.inter.broker.protocol",
     "zookeeper.metadata.migration.enable",
 )

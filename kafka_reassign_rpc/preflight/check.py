@@ -11,6 +11,7 @@ from kafka_reassign_rpc.preflight import (
     broker_findings,
     default_config_findings,
     read_state,
+    topic_config_findings,
     znode_findings,
     znode_rights,
 )
@@ -73,6 +74,7 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Fi
         refuses=config.refuses_by_policy,
     )
     found += default_config_findings.findings(standing, answers)
+    found += topic_config_findings.findings(state.cluster.topic_configs, answers)
     found += authorizer_findings.findings(
         answers, config.advertised or config.listeners, await _authorizer(zk, config, seconds)
     )

@@ -3,11 +3,14 @@
 import pytest
 
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
+from kafka_reassign_rpc.preflight import topic_config_findings
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_findings import findings
 from kafka_reassign_rpc.preflight.findings import Level
 from kafka_reassign_rpc.protocol.versions import ApiKey
 
+REMOTE = {"t": {"remote.storage.enable": "true"}}
+TIERED = {"remote.log.storage.system.enable": "true"}
 HERE = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
 FAR = Endpoint("PLAINTEXT", "PLAINTEXT", "broker.example", 9092)
 Versions = dict[int, tuple[int, int]]
@@ -129,3 +132,25 @@ def test_sv_4_marks_of_deletion_are_unsafe_where_brokers_forbid_deletion() -> No
 def test_sv_4_other_settings_of_the_brokers_than_of_the_server_are_warnings() -> None:
     assert judged({"auto.leader.rebalance.enable": "false"}) == {"leader-balance": Level.WARNING}
     assert judged({"zookeeper.metadata.migration.enable": "true"}) == {"migration": Level.WARNING}
+
+
+@pytest.mark.parametrize(
+    ("brokers", "level", "word"),
+    [
+        ([TIERED, TIERED], Level.OK, "can start"),
+        ([TIERED, {}], Level.WARNING, "t (remote.storage.enable=true, and a broker has no tiered storage)"),
+        ([TIERED, None], Level.WARNING, "not known whether every broker has tiered storage"),
+        ([], Level.WARNING, "not known whether every broker has tiered storage"),
+    ],
+)
+def test_hm_1_remote_storage_of_a_topic_is_held_against_every_broker(
+    brokers: list[dict[str, str] | None], level: Level, word: str
+) -> None:
+    answers = [
+        BrokerAnswer(Broker(index, 1, (HERE,)), HERE, "" if one is not None else "silent", configs=one or {})
+        for index, one in enumerate(brokers, start=1)
+    ]
+    (found,) = topic_config_findings.findings(REMOTE, answers)
+    assert found.level is level
+    assert word in found.text
+    assert all(one.level is Level.OK for one in topic_config_findings.findings({"t": {}}, answers))

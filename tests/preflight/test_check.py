@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 import pytest_asyncio
 
+from kafka_reassign_rpc.api.config_changes import replacing
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, ServerConfig
 from kafka_reassign_rpc.core.acls.acl_binding import (
@@ -94,6 +95,35 @@ async def test_sv_4_a_cluster_that_can_be_controlled_is_safe_and_not_a_znode_of_
     assert any("broker 1, broker 2, broker 3 can be reached" in line for line in lines)
     after = await every_znode(simulated.zk)
     assert after == before
+
+
+async def test_hm_1_topics_at_whose_configs_brokers_end_are_named(simulated: Cluster) -> None:
+    store = ConfigStore(simulated.zk)
+    bad = {
+        "t.remote": {"remote.storage.enable": "true"},
+        "t.kraft": {"remote.log.copy.disable": "true"},
+        "t.small": {"segment.bytes": "1"},
+        "t.throttled": {"leader.replication.throttled.replicas": "0:1, 1:2"},
+        "t.fine": {"leader.replication.throttled.replicas": "0:1,1:2,", "of.another.version": "1"},
+    }
+
+    async def found() -> Finding:
+        (one,) = [one for one in await checked(simulated.connect) if one.subject == "topic-configs"]
+        return one
+
+    try:
+        assert (await found()).level is Level.OK
+        for name, configs in bad.items():
+            await store.alter("topics", name, replacing(configs))
+        level, _, text, advice = await found()
+        assert level is Level.WARNING
+        assert text.startswith("4 topics have configs at which every broker of 3.9 ends when it starts: t.kraft (")
+        assert all(name in text for name in bad if name != "t.fine")
+        assert "t.fine" not in text
+        assert "before a broker restarts" in advice
+    finally:
+        for name in bad:
+            await simulated.zk.delete(znode_paths.config(f"topics/{name}"))
 
 
 async def test_hm_1_cluster_wide_configs_that_brokers_cannot_apply_or_start_with_are_named(simulated: Cluster) -> None:

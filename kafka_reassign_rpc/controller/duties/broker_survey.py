@@ -72,6 +72,8 @@ class BrokerSurvey:
         self._registered: dict[int, _Registration] = {}
         self._versions: dict[int, Versions] = {}
         """Of the APIs in `protocol.versions.SUPPORTED`: what each broker has last answered, those that are away too."""
+        self._last_of_topics: dict[int, BrokerAnswer] = {}
+        """What each broker has last answered about the configs of topics, those that are away too."""
         self._has_looked = False
         self._most_answered = self._is_over = False
         """Whether most brokers have answered, and whether all others had the time to as well: once, then for ever."""
@@ -101,6 +103,12 @@ class BrokerSurvey:
     def of_topics(self) -> Mapping[int, BrokerAnswer | None]:
         """What each registered broker has answered about the configs of topics."""
         return {id_: one.of_topics for id_, one in self._registered.items()}
+
+    @property
+    def last_of_topics(self) -> Mapping[int, BrokerAnswer | None]:
+        """The same, with the former answer of a broker that has come back and has not answered again; of all brokers
+        that are away where none is registered."""
+        return {id_: self._last_of_topics.get(id_) for id_ in self._registered or self._last_of_topics}
 
     @property
     def has_asked_all(self) -> bool:
@@ -211,6 +219,7 @@ class BrokerSurvey:
                 entries = await broker_configs(client, broker.id, _ASKED)
                 one = self._registered[broker.id]
                 one.settings, one.of_topics = _settings(entries), _of_topics(entries)
+                self._last_of_topics[broker.id] = one.of_topics
             finally:
                 client.close()
         except ConfigsRefused as error:

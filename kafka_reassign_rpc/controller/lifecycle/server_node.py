@@ -98,7 +98,7 @@ class ServerNode:
     @property
     def static_configs(self) -> Mapping[str, str]:
         """As if this server had been started with what brokers were started with, where nothing else is set for it."""
-        learnt = common_layers(self._survey.of_topics, {}, {}).static
+        learnt = common_layers(self._survey.last_of_topics, {}, {}).static
         return {**learnt, **as_configs(self._survey.settings), **self._survey.policies, **self._static_configs}
 
     async def live_brokers(self) -> LiveBrokers:
@@ -106,7 +106,7 @@ class ServerNode:
 
     async def topic_layers(self) -> ConfigLayers:
         """Those that most brokers have. What is set for this server goes before them."""
-        own, defaults, _ = common_layers(self._survey.of_topics, *await self._dynamic_configs())
+        own, defaults, _ = common_layers(self._survey.last_of_topics, *await self._dynamic_configs())
         of_this = await self.configs.get(BROKERS, str(self.node_id))
         return ConfigLayers({**own, **of_this}, defaults, self.static_configs)
 

@@ -30,6 +30,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_REPLICAS,
     NO_THROTTLE,
     Configs,
+    names_all,
     rate_of,
 )
 
@@ -101,7 +102,7 @@ def _list_after(
 ) -> ListMemory | None:
     """Puts the list into `configs`; returns what to remember."""
     current = configs.get(name)
-    if current is not None and current.strip() == "*":
+    if current is not None and names_all(current):
         return None
     if memory is None and not wanted:
         return None

@@ -26,10 +26,15 @@ Named = Mapping[int, frozenset[int]] | None
 """Throttled partitions by broker; None means all partitions on all brokers."""
 
 
+def names_all(value: str) -> bool:
+    """Whether a list of throttled replicas is `*`. Kafka's validator takes empty entries beside it, as in `*,`."""
+    return value.strip(", \t\n") == "*"
+
+
 def named_replicas(value: str | None) -> Named:
     """A list of throttled replicas. Invalid entries are skipped: Kafka's validator of the config refuses them."""
-    text = (value or "").strip()
-    if text == "*":
+    text = value or ""
+    if names_all(text):
         return None
     found: dict[int, set[int]] = {}
     for entry in text.split(","):

@@ -44,6 +44,8 @@ def rates(leader: str | None, follower: str | None = None) -> dict[str, str]:
         ("0:2, 7:3", "0:2,7:3,0:1"),
         ("0:1,0:2", "0:1,0:2"),
         ("*", "*"),
+        ("*,", "*,"),
+        (" ,*", " ,*"),
         ("nonsense", "nonsense,0:1,0:2"),
     ],
 )
