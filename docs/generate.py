@@ -25,6 +25,7 @@ from kafka_reassign_rpc.core import kafka_errors
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL
 from kafka_reassign_rpc.status_page import documents, requests
 from kafka_reassign_rpc.status_page.status_stream import EVERY_S, MOST_VIEWERS, STREAM_S
@@ -135,6 +136,7 @@ def settings_page() -> str:
         dynamic = "yes" if setting.dynamic else ""
         groups.setdefault(setting.group, []).append([f"`{setting.name}`", default, dynamic, setting.help])
     head = ["setting", "default", "dynamic", "meaning"]
+    kafkas = [f"`{setting.name}`" for setting in SETTINGS if setting.dynamic and setting.of_kafka]
     parts = [
         NOTE.format(source="kafka_reassign_rpc/cli/server_settings.py"),
         "# Settings of the server",
@@ -151,18 +153,25 @@ def settings_page() -> str:
         'listeners = "PLAINTEXT://controller1:9092"\n'
         "failure.interval.ms = 1800000\n"
         "```",
-        'A setting with "yes" under *dynamic* is only the server\'s default. The dynamic config of the same name, set'
-        " for the whole cluster, takes precedence and needs no restart:",
+        "## Settings of all servers",
+        'A setting with "yes" under *dynamic* is only the server\'s default. Set for all servers, it takes precedence'
+        " and needs no restart:",
         "```\n"
-        "kafka-configs.sh --bootstrap-server … --entity-type brokers --entity-default --alter --add-config"
+        "kafka-reassign settings --bootstrap-server … --set failure.interval.ms=30min\n"
+        "kafka-configs.sh --bootstrap-server … --entity-type brokers --entity-name 1000 --alter --add-config"
         " failure.interval.ms=1800000\n"
         "```",
-        "## Dynamic configs that are no settings",
-        "These two exist only as dynamic configs of the whole cluster. No flag and no key of the file sets them.",
-        "- `partition.reassignments.enabled` (default `true`): with `false` no new move starts by any route, and"
-        " cancels go through. `kafka-reassign --disable` sets it, `--enable` deletes it.\n"
-        "- `self.healing.paused` (default `false`): with `true` no repair starts. `kafka-reassign heal --pause` sets"
-        " it, `--resume` deletes it.",
+        "1000 is the `broker.id` of any running server that the client can reach: all share one value. It stands in"
+        " `/admin/reassignment_settings` ([znodes](znodes.md)). Those that Kafka has too stay among the dynamic configs"
+        " of all brokers (`--entity-default`): " + ", ".join(kafkas) + ".",
+        "A value holds that stands there; else one among the default configs of brokers, where earlier versions kept"
+        " them ([how they move](operations.md#settings-that-moved)); else that of the server's file or flag.",
+        "These two no flag and no key of the file sets:",
+        "\n".join(
+            f"- `{name}` (default `{one.default}`): {one.documentation}"
+            for name, one in SERVER_SETTINGS.items()
+            if name not in {setting.name for setting in SETTINGS}
+        ),
     ]
     for group, rows in groups.items():
         parts += [f"## {group[:1].upper()}{group[1:]}", table(head, rows)]

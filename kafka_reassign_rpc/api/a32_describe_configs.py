@@ -1,8 +1,9 @@
 """DescribeConfigs (key 32), versions 0-4: configs of topics, of this broker, of the cluster.
 
 Behaviour   One result per resource. Null or empty keys ask for all configs. Version 1 adds the source of a value and
-            its synonyms, version 3 types and documentation (always empty here). Only the broker itself answers
-            for its own configs; any node answers for the cluster-wide ones. Broker loggers: an empty list, since
+            its synonyms, version 3 types and documentation (only settings of servers have any here). Only the broker
+            itself answers for its own configs; those of a server are its settings too. Any node answers for the
+            cluster-wide ones. Broker loggers: an empty list, since
             this is no Java process.
 """
 
@@ -34,6 +35,7 @@ from kafka_reassign_rpc.api.config_entries import (
     ConfigEntry,
     broker_entries,
     cluster_entries,
+    setting_entries,
     topic_entries,
 )
 from kafka_reassign_rpc.api.large_requests import SMALL, Steps, answer_with, map_bounded, paced
@@ -41,6 +43,7 @@ from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition
+from kafka_reassign_rpc.core.server_settings import divided
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
 from kafka_reassign_rpc.support.slice_timer import in_turns
@@ -57,10 +60,12 @@ _Synonym = _Entry.DescribeConfigsSynonym
 
 
 class _Layers(NamedTuple):
-    """The configs of this broker, and those that topics have their values from."""
+    """The configs of this node, and those that topics have their values from. `of_server`: settings of servers may be
+    among them."""
 
     broker: ConfigLayers
     topics: ConfigLayers
+    of_server: bool
 
 
 _Wanted = tuple[ConfigResource, frozenset[str] | None]
@@ -84,13 +89,14 @@ async def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContex
     wanted = await in_turns(_wanted(request))
     allowed, denied = await in_turns(_divided(wanted, ctx.access))
     asks_topics = any(resource.type == ConfigResourceType.TOPIC for resource, _ in allowed)
-    layers = _Layers(of_broker, await node.topic_layers() if asks_topics else ConfigLayers())
+    of_topic = await node.topic_layers() if asks_topics else ConfigLayers()
+    layers = _Layers(of_broker, of_topic, of_server=node.settings is not None)
     asked = [*await map_bounded(partial(_ask, node), allowed), *denied]
     of_topics: dict[None, list[_Entry]] = {}
 
     def results() -> Iterator[_Result]:
         for one in asked:
-            yield _result(ctx.api_version, one, layers, of_topics, synonyms=request.include_synonyms)
+            yield _result(request, ctx.api_version, one, layers, of_topics)
 
     answer = DescribeConfigsResponse(version=ctx.api_version, throttle_time_ms=0)
     answered = answer_with(answer, "results", results(), len(asked), len(asked) * ENTRIES)
@@ -169,13 +175,32 @@ def _entries(asked: _RequestedResource, layers: _Layers) -> Sequence[ConfigEntry
         return topic_entries(asked.configs, layers.topics, asked.keys)
     if asked.resource.type == ConfigResourceType.BROKER_LOGGER:
         return ()
+    if not layers.of_server:
+        return _of_brokers(asked, layers.broker)
+    own, defaults, static = (divided(one) for one in layers.broker)
+    found = _of_brokers(asked, ConfigLayers(own[1], defaults[1], static[1]))
+    if asked.resource.name:
+        found += setting_entries(layers.broker, asked.keys)
+    else:
+        keys = defaults[0].keys() if asked.keys is None else defaults[0].keys() & set(asked.keys)
+        entries = setting_entries(ConfigLayers(defaults=layers.broker.defaults), keys)
+        found += [one._replace(synonyms=one.synonyms[:1]) for one in entries]
+    return sorted(found)
+
+
+def _of_brokers(asked: _RequestedResource, layers: ConfigLayers) -> list[ConfigEntry]:
+    """The configs that brokers have too."""
     if not asked.resource.name:
-        return cluster_entries(layers.broker.defaults, asked.keys)
-    return broker_entries(layers.broker, asked.keys)
+        return cluster_entries(layers.defaults, asked.keys)
+    return broker_entries(layers, asked.keys)
 
 
 def _result(
-    version: int, asked: _RequestedResource, layers: _Layers, of_topics: dict[None, list[_Entry]], *, synonyms: bool
+    request: DescribeConfigsRequest,
+    version: int,
+    asked: _RequestedResource,
+    layers: _Layers,
+    of_topics: dict[None, list[_Entry]],
 ) -> _Result:
     """The answer for one resource. `of_topics` keeps the configs that all topics share which set none themselves."""
     if asked.error is not None:
@@ -183,7 +208,7 @@ def _result(
     shared = asked.resource.type == ConfigResourceType.TOPIC and not asked.configs and asked.keys is None
     configs = of_topics.get(None) if shared else None
     if configs is None:
-        configs = [_entry(version, entry, synonyms=synonyms) for entry in _entries(asked, layers)]
+        configs = [_entry(request, version, entry) for entry in _entries(asked, layers)]
         if shared:
             of_topics[None] = configs
     return _Result(
@@ -196,7 +221,7 @@ def _result(
     )
 
 
-def _entry(version: int, entry: ConfigEntry, *, synonyms: bool) -> _Entry:
+def _entry(request: DescribeConfigsRequest, version: int, entry: ConfigEntry) -> _Entry:
     return _Entry(
         version=version,
         name=entry.name,
@@ -206,10 +231,10 @@ def _entry(version: int, entry: ConfigEntry, *, synonyms: bool) -> _Entry:
         is_default=entry.source == DEFAULT_CONFIG,
         is_sensitive=entry.sensitive,
         synonyms=[_Synonym(version=version, name=s.name, value=s.value, source=s.source) for s in entry.synonyms]
-        if synonyms and version >= 1
+        if request.include_synonyms and version >= 1
         else [],
         config_type=entry.type_id,
-        documentation=None,
+        documentation=entry.documentation if request.include_documentation and version >= 3 else None,
     )
 
 

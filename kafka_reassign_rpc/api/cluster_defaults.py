@@ -11,12 +11,12 @@ from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, ConfigChange,
 from kafka_reassign_rpc.core.configs.config_definitions import (
     ConfigValueError,
     ignored_default,
-    is_ours,
     is_password,
-    refuse_mistyped,
     validate_broker_configs,
 )
+from kafka_reassign_rpc.core.configs.own_settings import refuse_in_defaults, refuse_mistyped
 from kafka_reassign_rpc.core.kafka_errors import InvalidConfig, InvalidRequest, RequestTimedOut
+from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
 
 RACES = 5
 """How often brokers are asked again after somebody else has changed the configs meanwhile."""
@@ -38,7 +38,9 @@ async def alter_cluster_defaults(
     for _ in range(RACES):
         standing = dict(await node.configs.get(BROKERS, CLUSTER_DEFAULT))
         wanted, asked = wanted_defaults(standing, change, named)
-        if not asked.steps or not all(map(is_ours, asked.steps)):
+        if node.settings is not None:
+            _check_settings(wanted, standing, node.node_id)
+        if not asked.steps or not SERVER_SETTINGS.keys() >= set(asked.steps):  # brokers know none of them
             await node.accept_defaults(asked)
         if validate_only:
             return
@@ -66,10 +68,18 @@ def wanted_defaults(
         raise InvalidRequest(f"All cluster-wide configs together have at most {MOST_CHARACTERS} characters.")
     try:
         validate_broker_configs(after, per_broker=False)
-        refuse_mistyped(wanted.keys() - standing.keys())
     except ConfigValueError as error:
         raise InvalidRequest(str(error)) from None
     return wanted, DefaultsChange(before, after)
+
+
+def _check_settings(wanted: Mapping[str, str], standing: Mapping[str, str], own_id: int) -> None:
+    """The defaults get no setting of servers, nor what looks like one. Raises InvalidRequest."""
+    try:
+        refuse_mistyped(wanted.keys() - standing.keys())
+        refuse_in_defaults(wanted, standing, own_id)
+    except ConfigValueError as error:
+        raise InvalidRequest(str(error)) from None
 
 
 def _instead_of(standing: Mapping[str, str], wanted: Mapping[str, str]) -> ConfigChange:

@@ -24,10 +24,10 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     ConfigDefinition,
     ConfigValueError,
     UnknownConfigError,
-    refuse_mistyped,
     validate_broker_configs,
 )
 from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE, LiveBrokers
+from kafka_reassign_rpc.core.configs.own_settings import refuse_mistyped, settled
 from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
@@ -212,7 +212,7 @@ async def apply_change(
     else:
         raise InvalidRequest(f"Unknown resource type {resource.type}")
     await check_alter_config(node)
-    checked = _checked(resource, wanted, brokers)
+    checked = _checked(node, resource, wanted, brokers)
     if validate_only:
         checked(await node.configs.get(*entity))
     else:
@@ -227,7 +227,7 @@ async def _check_topic(node: Node, name: str) -> None:
         raise UnknownTopicOrPartition(f"The topic '{name}' does not exist.")
 
 
-def _checked(resource: ConfigResource, wanted: WantedConfigs, brokers: LiveBrokers) -> ConfigChange:
+def _checked(node: Node, resource: ConfigResource, wanted: WantedConfigs, brokers: LiveBrokers) -> ConfigChange:
     """The same change, with checks of its result."""
 
     def checked(current: Mapping[str, str]) -> Mapping[str, str]:
@@ -239,7 +239,9 @@ def _checked(resource: ConfigResource, wanted: WantedConfigs, brokers: LiveBroke
                     touched = frozenset(name for name, _ in current.items() ^ result.items())
                 return validate_topic_configs(result, brokers, touched)
             validate_broker_configs(result, per_broker=True)
-            refuse_mistyped(result.keys() - current.keys())
+            if node.settings is not None:
+                refuse_mistyped(result.keys() - current.keys())
+                return settled(result, current)
         except UnknownConfigError as error:
             raise InvalidConfig(str(error)) from None
         except ConfigValueError as error:

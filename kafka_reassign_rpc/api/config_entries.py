@@ -17,6 +17,8 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     topic_default,
 )
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs
+from kafka_reassign_rpc.core.configs.own_settings import DEFINITIONS
+from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
 
 TOPIC_CONFIG = 1
 DYNAMIC_BROKER_CONFIG = 2
@@ -55,6 +57,7 @@ class ConfigEntry(NamedTuple):
     sensitive: bool
     synonyms: tuple[Synonym, ...]
     type_id: int
+    documentation: str | None = None
 
 
 def topic_entries(configs: Configs, layers: ConfigLayers, keys: Collection[str] | None = None) -> list[ConfigEntry]:
@@ -91,6 +94,40 @@ def broker_entries(layers: ConfigLayers, keys: Collection[str] | None = None) ->
         for name in sorted(listed | effective.keys())
         if keys is None or name in keys
     ]
+
+
+def setting_entries(layers: ConfigLayers, keys: Collection[str] | None = None) -> list[ConfigEntry]:
+    """The settings of the servers: all of them, or those in `keys`. Each layer may hold other configs too.
+
+    layers   what all servers share, what stands where settings stood before, and what this server was started with
+    """
+    found = []
+    for name, definition in DEFINITIONS.items():
+        if keys is not None and name not in keys:
+            continue
+        synonyms = tuple(
+            Synonym(name, show(definition, layer[name]), source)
+            for layer, source in (
+                (layers.own, DYNAMIC_BROKER_CONFIG),
+                (layers.defaults, DYNAMIC_DEFAULT_BROKER_CONFIG),
+                (layers.static, STATIC_BROKER_CONFIG),
+                ({name: definition.default or ""}, DEFAULT_CONFIG),
+            )
+            if name in layer
+        )
+        found.append(
+            ConfigEntry(
+                name,
+                synonyms[0].value,
+                read_only=False,
+                source=synonyms[0].source,
+                sensitive=False,
+                synonyms=synonyms,
+                type_id=TYPE_IDS[definition.type],
+                documentation=SERVER_SETTINGS[name].documentation,
+            )
+        )
+    return found
 
 
 def cluster_entries(defaults: Configs, keys: Collection[str] | None = None) -> list[ConfigEntry]:

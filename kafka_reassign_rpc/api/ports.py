@@ -29,6 +29,7 @@ from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
+from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
@@ -250,6 +251,14 @@ class ConfigPort(Protocol):
         """
 
 
+class SettingsPort(Protocol):
+    """The settings that the servers of this product share. `ConfigPort` has them among the configs of the own node."""
+
+    async def move(self) -> MovedSettings:
+        """Moves the settings that stand in the brokers' defaults to where they belong. Raises InvalidConfig where
+        either cannot be read, BrokerNotAvailable while ZooKeeper does not answer."""
+
+
 class QuotaPort(Protocol):
     """Configs of users, clients and IPs: quotas and SCRAM credentials."""
 
@@ -379,6 +388,10 @@ class Node(Protocol):
         """Returns if this broker, or on a server every live broker, accepts these cluster-wide configs and starts with
         them. Raises the KafkaError of a broker that does not, and RequestTimedOut where one does not answer, or where
         there is none."""
+
+    @property
+    def settings(self) -> SettingsPort | None:
+        """The settings of the servers; None on a node that is no server of this product."""
 
     @property
     def quotas(self) -> QuotaPort:

@@ -1,7 +1,7 @@
 """The settings of the server: the one catalogue from which `serve --help`, its reader and the documentation are made.
 
-A setting with `dynamic=True` is only the server's default: the dynamic config of the same name, set for the whole
-cluster (`kafka-configs.sh --entity-type brokers --entity-default`), takes precedence.
+A setting with `dynamic=True` is only the server's default. One of `core.server_settings` has a value for all servers
+that takes precedence (`kafka-reassign settings`); one of Kafka's is a dynamic config of all brokers.
 """
 
 from kafka_reassign_rpc.cli.connection_settings import CONNECTION_SETTINGS
@@ -26,6 +26,7 @@ from kafka_reassign_rpc.controller.duties import progress_sampling
 from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.config_values import INT16, INT32
+from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 
 _OF_BROKERS = "what most brokers were started with; Kafka's default until that is known"
@@ -282,7 +283,7 @@ SETTINGS: tuple[Setting, ...] = (
         reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED,
         true_or_false,
         True,
-        "Whether a reassignment may change the number of a partition's replicas (KIP-860).",
+        SERVER_SETTINGS[reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED].documentation,
         dynamic=True,
         group=REASSIGNMENTS,
         metavar="true|false",
@@ -291,8 +292,7 @@ SETTINGS: tuple[Setting, ...] = (
         reassignment_settings.MAX_PER_BROKER,
         whole(-1, 2**31 - 1),
         -1,
-        "Moves in flight for one broker: moves that add a replica on it, and moves of partitions that it leads. Moves"
-        " above the limit wait in the queue. -1: no limit.",
+        SERVER_SETTINGS[reassignment_settings.MAX_PER_BROKER].documentation,
         dynamic=True,
         group=REASSIGNMENTS,
         metavar="MOVES",
@@ -301,7 +301,7 @@ SETTINGS: tuple[Setting, ...] = (
         reassignment_settings.MAX_PER_CLUSTER,
         whole(-1, 2**31 - 1),
         -1,
-        "Moves in flight in the whole cluster. Moves above the limit wait in the queue. -1: no limit.",
+        SERVER_SETTINGS[reassignment_settings.MAX_PER_CLUSTER].documentation,
         dynamic=True,
         group=REASSIGNMENTS,
         metavar="MOVES",
@@ -310,7 +310,7 @@ SETTINGS: tuple[Setting, ...] = (
         reassignment_settings.MAX_BYTES_IN_FLIGHT,
         whole(-1),
         -1,
-        "Bytes that all moves in flight have to copy. Moves above the limit wait in the queue. -1: no limit.",
+        SERVER_SETTINGS[reassignment_settings.MAX_BYTES_IN_FLIGHT].documentation,
         dynamic=True,
         group=REASSIGNMENTS,
         metavar="BYTES",

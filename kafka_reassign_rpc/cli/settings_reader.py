@@ -39,7 +39,7 @@ class Setting(NamedTuple):
     parse          turns the flag's text, or the file's value, into the value; raises ValueError with the reason
     default        the value where neither the flag nor the file gives one
     help           the meaning, with the unit and the meaning of special values such as -1
-    dynamic        whether the cluster's dynamic config of this name takes precedence over the setting
+    dynamic        whether what is set of this name for all servers, or for all brokers, takes precedence
     group          the heading under which `--help` and the documentation list it
     metavar        what `--help` shows in place of the value
     default_words  the default for people, where `default` itself does not say it

@@ -12,6 +12,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     election_calls                     elect leaders
     enable_disable_calls               whether new moves may start
     event_calls, self_healing_calls    recorded events; failed brokers and their repairs
+    settings_calls                     settings that all servers share
     history_calls                      figures of the past
     controller_state_calls             the version of the controller, and what it alone knows of brokers
     running_servers                    a client of each server that runs
@@ -45,6 +46,7 @@ from kafka_reassign_rpc.client.result_values import (
     Replica,
     ReplicaLogDir,
 )
+from kafka_reassign_rpc.client.settings_calls import ServerSetting
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     BrokerRepair,
     FailedBroker,
@@ -54,6 +56,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
 )
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
+from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.throttling.controller_state import BrokerState, ControllerState
 
@@ -73,6 +76,7 @@ __all__ = [
     "KafkaError",
     "LogDirProgressTracker",
     "LogDirs",
+    "MovedSettings",
     "PartitionInfo",
     "PartitionReassignment",
     "PastFigures",
@@ -86,6 +90,7 @@ __all__ = [
     "RepairMove",
     "Replica",
     "ReplicaLogDir",
+    "ServerSetting",
     "TopicPartition",
     "Unauthenticated",
     "Unreachable",

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.client import (
     metadata_calls,
     reassignment_calls,
     self_healing_calls,
+    settings_calls,
     throttle_configs,
 )
 from kafka_reassign_rpc.client.admin_connection import connect
@@ -36,9 +37,11 @@ from kafka_reassign_rpc.client.result_values import (
     ReassignmentDescription,
     Replica,
 )
+from kafka_reassign_rpc.client.settings_calls import ServerSetting
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
+from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 
@@ -204,6 +207,18 @@ class AsyncReassignmentClient:
     async def resume_healing(self) -> None:
         """See ReassignmentClient.resume_healing."""
         await self._run(self_healing_calls.set_paused, False)
+
+    async def settings(self) -> list[ServerSetting]:
+        """See ReassignmentClient.settings."""
+        return await self._run(settings_calls.settings)
+
+    async def change_settings(self, changes: Mapping[str, str | None]) -> None:
+        """See ReassignmentClient.change_settings."""
+        await self._run(settings_calls.change_settings, changes)
+
+    async def move_settings(self) -> MovedSettings:
+        """See ReassignmentClient.move_settings."""
+        return await self._run(settings_calls.move_settings)
 
     async def describe_cluster(self) -> list[ClusterNode]:
         """See ReassignmentClient.describe_cluster."""

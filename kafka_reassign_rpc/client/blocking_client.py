@@ -18,6 +18,7 @@ from kafka_reassign_rpc.client import (
     metadata_calls,
     reassignment_calls,
     self_healing_calls,
+    settings_calls,
     throttle_configs,
 )
 from kafka_reassign_rpc.client.admin_connection import connect
@@ -36,9 +37,11 @@ from kafka_reassign_rpc.client.result_values import (
     ReassignmentDescription,
     Replica,
 )
+from kafka_reassign_rpc.client.settings_calls import ServerSetting
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
+from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 
@@ -206,7 +209,7 @@ class ReassignmentClient:
         return self._run(enable_disable_calls.why_disabled, self._timeout_ms)
 
     def enable(self) -> str | None:
-        """Enable reassignments: delete the config `partition.reassignments.enabled` of the whole cluster.
+        """Enable reassignments: delete the setting `partition.reassignments.enabled` of all servers.
 
         Returns None, or the reason for which reassignments are still disabled (the znode `/admin/reassign_cancel`
         exists). Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
@@ -214,7 +217,7 @@ class ReassignmentClient:
         return self._run(enable_disable_calls.set_enabled, True, self._timeout_ms)
 
     def disable(self) -> str | None:
-        """Disable reassignments (KIP-236): set `partition.reassignments.enabled=false` for the whole cluster.
+        """Disable reassignments (KIP-236): set `partition.reassignments.enabled=false` for all servers.
 
         No new move starts by any route. Moves in flight go on and can be cancelled. Returns the reason that clients get
         when they try to start a move. Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
@@ -257,6 +260,22 @@ class ReassignmentClient:
     def resume_healing(self) -> None:
         """Undo `pause_healing`."""
         self._run(self_healing_calls.set_paused, False)
+
+    def settings(self) -> list[ServerSetting]:
+        """The settings that all servers share, with the values that hold and where they stand, in the order of names.
+
+        Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server that has them.
+        """
+        return self._run(settings_calls.settings)
+
+    def change_settings(self, changes: Mapping[str, str | None]) -> None:
+        """Set settings of all servers; None deletes one. Raises InvalidRequest for a value that is refused."""
+        self._run(settings_calls.change_settings, changes)
+
+    def move_settings(self) -> MovedSettings:
+        """Move the settings that stand among the brokers' default configs, where earlier versions kept them, to where
+        they belong. None changes its value."""
+        return self._run(settings_calls.move_settings)
 
     def describe_cluster(self) -> list[ClusterNode]:
         """The nodes that clients may connect to."""

@@ -1,15 +1,15 @@
 """Calls that disable and enable reassignments (KIP-236): whether new moves may start.
 
-The switch is a dynamic config of the whole cluster. `/admin/reassign_cancel` in ZooKeeper disables reassignments too,
+The switch is a setting of all servers. `/admin/reassign_cancel` in ZooKeeper disables reassignments too,
 and only a ZooKeeper client can delete it.
 
 All coroutines here run on the event loop of kafka-python's network thread.
 """
 
 from kafka_reassign_rpc.client.client_errors import raise_for
-from kafka_reassign_rpc.client.config_calls import set_cluster_config
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter
+from kafka_reassign_rpc.client.settings_calls import switch
 from kafka_reassign_rpc.core.reassignment_settings import ENABLED
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
 
@@ -33,5 +33,5 @@ async def why_disabled(router: RequestRouter, timeout_ms: int) -> str | None:
 async def set_enabled(router: RequestRouter, enabled: bool, timeout_ms: int) -> str | None:
     """Returns the reason for which reassignments are disabled now, or None."""
     await require(router, DescribeReassignmentsRequest, NO_SWITCH)
-    await set_cluster_config(router, ENABLED, None if enabled else "false")
+    await switch(router, ENABLED, None if enabled else "false")
     return await why_disabled(router, timeout_ms)

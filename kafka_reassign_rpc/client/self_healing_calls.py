@@ -4,10 +4,10 @@ All coroutines here run on the event loop of kafka-python's network thread.
 """
 
 from kafka_reassign_rpc.client.client_errors import raise_for
-from kafka_reassign_rpc.client.config_calls import set_cluster_config
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.result_values import known
+from kafka_reassign_rpc.client.settings_calls import switch
 from kafka_reassign_rpc.core.healing.healing_settings import PAUSED
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     BrokerRepair,
@@ -67,4 +67,4 @@ async def heal_broker(router: RequestRouter, broker: int, dry_run: bool) -> Repa
 
 async def set_paused(router: RequestRouter, paused: bool) -> None:
     await require(router, DescribeSelfHealingRequest, NO_HEALING)
-    await set_cluster_config(router, PAUSED, "true" if paused else None)
+    await switch(router, PAUSED, "true" if paused else None)

@@ -15,6 +15,8 @@ events                    the events of decisions
 state                     the values that all others use: cluster, partition, move, queue, leases
 controller_failover.py    what a new controller decides about each partition that it has loaded
 reassignment_settings.py  the settings that hold for every new move, among them the caps in force
+server_settings.py        the settings that all servers share: the catalogue
+settings_in_force.py      where such a setting may stand, and which value counts
 restrictions.py           whether reassignments are disabled, and the rule on replication factors
 kafka_errors.py           errors with their Kafka codes
 broker_settings.py        settings that a controller has from the configuration of its broker

@@ -9,6 +9,7 @@ import msgspec
 from kafka_reassign_rpc.core.config_values import INT64, number
 from kafka_reassign_rpc.core.healing.brake import brake
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
+from kafka_reassign_rpc.core.settings_in_force import in_force
 from kafka_reassign_rpc.core.state.cluster import Cluster
 
 ENABLED = "partition.reassignments.enabled"
@@ -53,15 +54,14 @@ def cap_settings(caps: InFlightCaps) -> dict[str, int]:
 
 
 def caps_in_force(cluster: Cluster, settings: ReassignmentSettings) -> InFlightCaps:
-    """The caps in force: the cluster-wide dynamic configs, else the server's settings."""
+    """The caps in force: those of all servers, else the server's own."""
     per_broker, per_cluster, in_flight = (
-        _number(cluster, name, value) for name, value in cap_settings(settings.caps).items()
+        in_force(cluster, name, _cap, value) for name, value in cap_settings(settings.caps).items()
     )
     healing, _ = settings_of(cluster, settings.healing)
     held_back = brake(cluster.gone - cluster.brokers.keys(), cluster.brokers, healing)
     return InFlightCaps(per_broker, per_cluster, in_flight, healing.chunk if held_back is None else 0)
 
 
-def _number(cluster: Cluster, name: str, default: int) -> int:
-    found = number(cluster.default_configs.get(name, ""), -1, INT64)
-    return default if found is None else found
+def _cap(text: str) -> int | None:
+    return number(text, -1, INT64)

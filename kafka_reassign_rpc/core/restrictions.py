@@ -1,11 +1,11 @@
 """Restrictions on new moves, whatever their route: reassignments disabled (KIP-236), and changes of replication factor.
 
-Reassignments are disabled while `/admin/reassign_cancel` exists, or while the cluster-wide dynamic config
-`partition.reassignments.enabled` is false. Then every new target of a client is refused with POLICY_VIOLATION, and
-targets in znodes wait. Cancels go through.
+Reassignments are disabled while `/admin/reassign_cancel` exists, while the setting `partition.reassignments.enabled` of
+all servers is false, or while it is not known whether it is. Then every new target of a client is refused with
+POLICY_VIOLATION, and targets in znodes wait. Cancels go through.
 
 The rule on replication factors (`partition.reassignments.replication.factor.change.allowed`) holds for every target,
-whatever the request says (KIP-860). The cluster-wide dynamic config takes precedence over the server's own setting.
+whatever the request says (KIP-860). The setting of all servers takes precedence over the server's own.
 
 The settings: `core.reassignment_settings`. Caps on moves in flight: `core.reassignment.in_flight_caps`.
 """
@@ -17,6 +17,7 @@ from kafka_reassign_rpc.core.reassignment_settings import (
     REPLICATION_FACTOR_CHANGE_ALLOWED,
     ReassignmentSettings,
 )
+from kafka_reassign_rpc.core.settings_in_force import in_force
 from kafka_reassign_rpc.core.state.cluster import Cluster
 
 DISABLING_ZNODE = "/admin/reassign_cancel"
@@ -26,7 +27,9 @@ def disabled_by(cluster: Cluster) -> str | None:
     """What disables reassignments, or None where they are enabled."""
     if cluster.disabled_by_znode:
         return f"{DISABLING_ZNODE} exists"
-    return None if _flag(cluster, ENABLED, default=True) else f"{ENABLED}=false is set for the cluster"
+    if cluster.settings_problem:
+        return cluster.settings_problem
+    return None if in_force(cluster, ENABLED, flag, True) else f"{ENABLED}=false is set for the cluster"
 
 
 def reassignments_disabled(cluster: Cluster) -> KafkaError | None:
@@ -39,7 +42,7 @@ def reassignments_disabled(cluster: Cluster) -> KafkaError | None:
 
 def replication_factor_may_change(cluster: Cluster, settings: ReassignmentSettings) -> bool:
     """Whether the rule allows a target of another size."""
-    return _flag(cluster, REPLICATION_FACTOR_CHANGE_ALLOWED, default=settings.replication_factor_change_allowed)
+    return in_force(cluster, REPLICATION_FACTOR_CHANGE_ALLOWED, flag, settings.replication_factor_change_allowed)
 
 
 def with_reason(error: KafkaError | None, *, forbidden: bool) -> KafkaError | None:
@@ -47,8 +50,3 @@ def with_reason(error: KafkaError | None, *, forbidden: bool) -> KafkaError | No
     if forbidden and isinstance(error, InvalidReplicationFactor):
         return InvalidReplicationFactor(f"{error}, which {REPLICATION_FACTOR_CHANGE_ALLOWED}=false forbids")
     return error
-
-
-def _flag(cluster: Cluster, name: str, *, default: bool) -> bool:
-    found = flag(cluster.default_configs.get(name, ""))
-    return default if found is None else found

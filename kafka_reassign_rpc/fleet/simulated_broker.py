@@ -92,6 +92,7 @@ class SimulatedBroker:
         self._rack = config.racks.get(broker_id)
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
         self.configs = ServedConfigs(ConfigStore(self._zk))
+        self.settings = None
         self.quotas = QuotaStore(self._zk)
         self.mutation_quotas = MutationQuotas(QuotaTable(), QuotaWindows())  # it asks no controller
         self._table = ReplicaTable(config.log_dirs)

@@ -5,12 +5,15 @@ from collections.abc import Iterator, Sequence
 from kafka_reassign_rpc.controller import odd_znodes
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_registration import held_text
+from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS, divided
+from kafka_reassign_rpc.core.settings_in_force import IN_DEFAULTS, notices
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.topics.own_replicas import held_by_brokers
 from kafka_reassign_rpc.preflight import znode_rights
 from kafka_reassign_rpc.preflight.cluster_status import utc
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 from kafka_reassign_rpc.preflight.read_state import ControllerNow, FirstDecisions, FoundState
+from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.support.counted import agreeing, counted
 from kafka_reassign_rpc.zookeeper import znode_paths
 
@@ -24,6 +27,7 @@ def findings(state: FoundState, first: FirstDecisions, own_id: int, takeover: Ta
     yield from _moves(state, first)
     yield from _deletions(state)
     yield from _leftovers(state)
+    yield _settings(state.cluster)
     yield _writes(state)
 
 
@@ -199,6 +203,35 @@ def _leftovers(state: FoundState) -> Iterator[Finding]:
         yield fine("leftovers", "no request of others stands under /admin")
     for problem in state.problems:
         yield warning("leftovers", problem, "correct or delete it")
+
+
+def _settings(cluster: Cluster) -> Finding:
+    """The settings that servers share."""
+    if cluster.settings_problem:
+        return unsafe(
+            "settings",
+            f"{cluster.settings_problem}: a server would start no new move and no repair",
+            f"repair {znode_paths.SETTINGS}, or delete it to do without",
+        )
+    own, _ = divided(cluster.default_configs)
+    if own:
+        return warning(
+            "settings",
+            f"settings of servers stand among {IN_DEFAULTS}, where stock tools take them for secrets and refuse every"
+            f" other change: {'; '.join(notices(cluster.settings, own))}",
+            "move them: `kafka-reassign settings --move`, with a server as the controller; or set them on a server"
+            " (kafka-configs.sh --entity-name ID) and delete them all at once from the defaults (--entity-default"
+            f" --delete-config {','.join(sorted(own))})",
+        )
+    unknown = sorted(cluster.settings.keys() - SERVER_SETTINGS.keys())
+    if unknown:
+        return warning(
+            "settings",
+            f"{znode_paths.SETTINGS} has settings that this version does not know: {some(unknown)}",
+            "if no later version has written them, correct their names there",
+        )
+    text = ", ".join(f"{name}={shown(value)}" for name, value in sorted(cluster.settings.items()))
+    return fine("settings", f"the servers share {text}" if text else "no setting is set for all servers")
 
 
 def _writes(state: FoundState) -> Finding:

@@ -270,6 +270,14 @@ class ConsumerGroupDescribeResponse(Message, load_json=SCHEMAS):
     """Answer to ConsumerGroupDescribeRequest."""
 
 
+class MoveServerSettingsRequest(Message, load_json=SCHEMAS):
+    """API 32245: move the settings of servers out of the brokers' default configs."""
+
+
+class MoveServerSettingsResponse(Message, load_json=SCHEMAS):
+    """Answer to MoveServerSettingsRequest."""
+
+
 class LeaderAndIsrRequest(Message, load_json=SCHEMAS):
     """API 4: controller to broker: which partitions to lead and which to follow."""
 

@@ -3936,6 +3936,43 @@ class MetadataResponse(ApiMessage):
         version: int | None = ...,
     ) -> None: ...
 
+class MoveServerSettingsRequest(Message, RequestFor[MoveServerSettingsResponse]):
+    timeout_ms: int
+    def __init__(
+        self,
+        *,
+        timeout_ms: int = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class MoveServerSettingsResponse(Message):
+    class OldSetting(Structure):
+        name: str
+        value: str
+        moved: bool
+        def __init__(
+            self,
+            *,
+            name: str = ...,
+            value: str = ...,
+            moved: bool = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    settings: list[OldSetting]
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        error_message: str | None = ...,
+        settings: Sequence[OldSetting | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
 class OffsetCommitRequest(Message, RequestFor[OffsetCommitResponse]):
     class OffsetCommitRequestTopic(Structure):
         class OffsetCommitRequestPartition(Structure):

@@ -4,6 +4,7 @@
     options, option_rules    every option with its help text; which options go together
     help_text                the text of --help
     action_…                 one module for each action: --list is in action_list
+    subcommands              what heal and settings have in common, which are words and no options
     action_context           the client, the options and the output that every action gets
     reassignment_json        the JSON files
     command_config           the properties file of --command-config

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from kafka_reassign_rpc.reassign_command import action_heal
+from kafka_reassign_rpc.reassign_command import action_heal, action_settings
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.options import OPTIONS, Option
 
 COMMAND = "kafka-reassign"
 NAME = COMMAND.replace("-", "_")
+SUBCOMMANDS = {action_heal.COMMAND: action_heal.options(), action_settings.COMMAND: action_settings.options()}
 
 
 def script(shell: str) -> str:
@@ -24,16 +25,19 @@ def _takes_file(option: Option) -> bool:
 
 
 def _bash() -> str:
+    of_commands = "\n".join(
+        f'    elif [[ "$COMP_CWORD" -gt 1 && "${{COMP_WORDS[1]}}" == {command} ]]; then\n{_bash_options(options)}'
+        for command, options in SUBCOMMANDS.items()
+    )
     return f"""\
 _{NAME}() {{
     local word="${{COMP_WORDS[COMP_CWORD]}}"
     COMPREPLY=()
-    if [[ "$COMP_CWORD" -gt 1 && "${{COMP_WORDS[1]}}" == {action_heal.COMMAND} ]]; then
-{_bash_options(action_heal.options())}
+{of_commands.replace("elif", "if", 1)}
     else
 {_bash_options(OPTIONS)}
-        if [[ "$COMP_CWORD" -eq 1 && -n "$word" && {action_heal.COMMAND} == "$word"* ]]; then
-            COMPREPLY+=({action_heal.COMMAND})
+        if [[ "$COMP_CWORD" -eq 1 && -n "$word" && "$word" != -* ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "{" ".join(SUBCOMMANDS)}" -- "$word")
         fi
     fi
 }}
@@ -64,13 +68,16 @@ def _bash_options(options: Sequence[Option]) -> str:
 
 
 def _zsh() -> str:
-    word = f"'1:command:({action_heal.COMMAND})'"
+    word = f"'1:command:({' '.join(SUBCOMMANDS)})'"
     lines = [
         f"#compdef {COMMAND}",
         f"_{NAME}() {{",
-        f"    if (( CURRENT > 2 )) && [[ $words[2] == {action_heal.COMMAND} ]]; then",
     ]
-    lines += [*_zsh_options([word], action_heal.options()), "    else", *_zsh_options([word], OPTIONS), "    fi"]
+    for number, (command, options) in enumerate(SUBCOMMANDS.items()):
+        start = "elif" if number else "if"
+        lines.append(f"    {start} (( CURRENT > 2 )) && [[ $words[2] == {command} ]]; then")
+        lines += _zsh_options([word], options)
+    lines += ["    else", *_zsh_options([word], OPTIONS), "    fi"]
     # Users either source the script, or put it into a directory of $fpath.
     lines += [
         "}",

@@ -1,13 +1,13 @@
 """`kafka-reassign heal`: shows failed brokers and their repairs, repairs one now, pauses self-healing (KIP-46)."""
 
-import argparse
 from collections.abc import Sequence
 from typing import Any
 
 from kafka_reassign_rpc.client import HealingStatus, Repair, UnsupportedHere, text_format
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
-from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option, ParsedOptions
+from kafka_reassign_rpc.reassign_command.options import Option
+from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
 from kafka_reassign_rpc.support.counted import counted, plural
 from kafka_reassign_rpc.support.human_units import utc_time
 
@@ -16,29 +16,15 @@ MOVES_SHOWN = 20
 """The number of moves that a dry run lists as text."""
 
 
-class _ArgumentError(Exception):
-    pass
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:  # type: ignore[override]
-        raise _ArgumentError(message)
-
-
-def _parser() -> _Parser:
-    parser = _Parser(
-        prog="kafka-reassign heal",
-        description="Self-healing: the controller moves the replicas of brokers that are lost to other brokers. This "
+def _parser() -> Parser:
+    parser = Parser(
+        COMMAND,
+        "Self-healing: the controller moves the replicas of brokers that are lost to other brokers. This "
         "command shows lost brokers, repairs one of them now, and pauses self-healing. Needs a kafka-reassign-rpc "
         "server as the controller.",
-        epilog="To switch self-healing on for the cluster, set the dynamic config failure.interval.ms: the "
+        "To switch self-healing on for the cluster, set failure.interval.ms with `kafka-reassign settings`: the "
         "milliseconds for which a broker has to be gone before its repair (-1, the default: never).",
     )
-    parser.add_argument(
-        "--bootstrap-server", required=True, help="HOST:PORT of one or more nodes of the cluster, separated by commas"
-    )
-    parser.add_argument("--command-config", metavar="FILE", help="a Java properties file with configs of the client")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -61,30 +47,7 @@ def _parser() -> _Parser:
 
 def options() -> list[Option]:
     """The options of `kafka-reassign heal`, for completion."""
-    return [
-        Option(action.option_strings[-1].removeprefix("--"), action.help or "", _value(action), ours=True)
-        for action in _parser()._actions
-    ]
-
-
-def _value(action: argparse.Action) -> str | None:
-    if action.nargs == 0:
-        return None
-    return "property file" if action.metavar == "FILE" else str(action.metavar or action.dest).lower().replace("_", " ")
-
-
-def arguments_of(command_line: Sequence[str]) -> list[str] | None:
-    """The arguments of `heal`, which may stand anywhere among them; None: another action is asked for.
-
-    The stock tool passes over words that are neither an option nor its value, so `heal` would be lost there.
-    """
-    for place, word in enumerate(command_line):
-        if word == "--":
-            return None
-        before = BY_NAME.get(command_line[place - 1].removeprefix("--")) if place else None
-        if word == COMMAND and (before is None or before.value is None):
-            return [*command_line[:place], *command_line[place + 1 :]]
-    return None
+    return _parser().options()
 
 
 class HealCommand:
@@ -94,18 +57,10 @@ class HealCommand:
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        try:
-            found = _parser().parse_args(arguments)
-        except _ArgumentError as error:
-            raise UnreadableCommandLine(f"kafka-reassign heal: {error}\n{_parser().format_usage().rstrip()}") from None
+        found = _parser().parse(arguments)
         if found.dry_run and (found.pause or found.resume):
             raise UnreadableCommandLine("kafka-reassign heal: --dry-run goes with --now, or alone")
-        values = {"bootstrap-server": [found.bootstrap_server]}
-        if found.command_config is not None:
-            values["command-config"] = [found.command_config]
-        if found.json:
-            values["json"] = []
-        self.options = ParsedOptions(values)
+        self.options = connection_options(found)
         self._found = found
 
     def run(self, context: ActionContext) -> None:

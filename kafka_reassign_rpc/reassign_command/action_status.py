@@ -327,8 +327,8 @@ def _throttle(seen: Seen, broker: int, bytes_per_second: int | None, by: str | N
 
 
 def _cap(seen: Seen, name: str) -> str | None:
-    """The cap in force: that of the dynamic config, else of the controller's own settings. None: there is none."""
-    found = set_value(seen.configs.get(""), name) or set_value(seen.configs.get(str(seen.controller)), name)
+    """The cap in force, as the controller's own configs have it. None: there is none."""
+    found = set_value(seen.configs.get(str(seen.controller)), name) or set_value(seen.configs.get(""), name)
     return None if found in (None, "-1") else _plain(found or "")
 
 

@@ -5,7 +5,10 @@ import textwrap
 from kafka_reassign_rpc.reassign_command.options import OPTIONS, Option
 
 HEADLINE = "This tool helps to move topic partitions between replicas."
-SELF_HEALING = "To see and repair lost brokers: kafka-reassign heal --help"
+COMMANDS = (
+    "To see and change settings of the servers: kafka-reassign settings --help\n"
+    "To see and repair lost brokers: kafka-reassign heal --help"
+)
 _WIDTH = 38
 _INDENT = "  "
 
@@ -14,7 +17,7 @@ def help_text() -> str:
     lines = _row("Option", "Description") + _row("------", "-----------")
     for option in sorted(OPTIONS, key=lambda option: option.name):
         lines += _row(_left(option), _right(option))
-    return "\n".join(lines) + f"\n\n{SELF_HEALING}\n"
+    return "\n".join(lines) + f"\n\n{COMMANDS}\n"
 
 
 def _left(option: Option) -> str:

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.reassign_command import (
     action_heal,
     action_list,
     action_queue,
+    action_settings,
     action_status,
     action_verify,
     action_watch,
@@ -37,6 +38,7 @@ from kafka_reassign_rpc.reassign_command.command_errors import (
 )
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions, parse
 from kafka_reassign_rpc.reassign_command.output import Output
+from kafka_reassign_rpc.reassign_command.subcommands import arguments_of
 from kafka_reassign_rpc.support.standard_output import written_out
 
 DISTRIBUTION = "kafka-reassign-rpc"
@@ -59,6 +61,12 @@ ACTIONS: dict[str, Callable[[ActionContext], int | None]] = {
 }
 """The function of each action. It may return an exit code."""
 
+COMMANDS: dict[str, Callable[[Sequence[str]], action_heal.HealCommand | action_settings.SettingsCommand]] = {
+    action_heal.COMMAND: action_heal.HealCommand,
+    action_settings.COMMAND: action_settings.SettingsCommand,
+}
+"""Actions that are words: the class of each, which parses its arguments."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, by default those of the process. Returns the exit code."""
@@ -70,10 +78,11 @@ def _run(arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
-        of_heal = action_heal.arguments_of(arguments)
-        if of_heal is not None:
-            heal = action_heal.HealCommand(of_heal)
-            return _run_action(heal.run, heal.options)
+        for word, parse_command in COMMANDS.items():
+            of_command = arguments_of(word, arguments)
+            if of_command is not None:
+                command = parse_command(of_command)
+                return _run_action(command.run, command.options)
         options = parse(arguments)
         if not arguments or options.has("help"):
             return _print_help(help_text.HEADLINE)

@@ -26,5 +26,6 @@ reassign_partitions_znode.py     /admin/reassign_partitions and the queue
 reassignment_request_znodes.py   /admin/reassignment_requests
 reassignment_servers_znodes.py   /admin/reassignment_servers: the running servers
 entry_problems.py                what is wrong with a list of moves in a znode
+settings_znode.py                /admin/reassignment_settings: the settings of all servers
 throttle_memory_znodes.py        /admin/reassignment_throttles
 """

@@ -6,8 +6,10 @@ from contextlib import contextmanager
 
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, InvalidConfig
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
+from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.zookeeper.config_znodes import Change, ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
+from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, Unknown
 
@@ -31,6 +33,17 @@ class ServedConfigs:
     async def alter(self, entity_type: str, name: str, change: Change) -> None:
         with _answering():
             await self._store.alter(entity_type, name, change)
+
+
+class ServedSettings:
+    """The `SettingsPort` of the server process, in the same way."""
+
+    def __init__(self, store: ServerConfigStore) -> None:
+        self._store = store
+
+    async def move(self) -> MovedSettings:
+        with _answering():
+            return await self._store.move()
 
 
 class ServedQuotas:

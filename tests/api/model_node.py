@@ -25,6 +25,7 @@ from kafka_reassign_rpc.api.ports import (
     RecordedEvents,
 )
 from kafka_reassign_rpc.api.registry import SERVER_APIS, advertised
+from kafka_reassign_rpc.core import server_settings
 from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
@@ -44,6 +45,7 @@ from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
+from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
@@ -88,6 +90,22 @@ class DictConfigs:
         if wanted != current:
             self.writes += 1
             self.entities[entity_type, name] = wanted
+
+
+class DictSettings:
+    """The settings of servers, among the configs of node 1000 in a dictionary."""
+
+    def __init__(self, configs: DictConfigs) -> None:
+        self._entities = configs.entities
+
+    async def move(self) -> MovedSettings:
+        own = self._entities.setdefault(("brokers", "1000"), {})
+        defaults = self._entities.get(("brokers", "<default>"), {})
+        found = server_settings.moved(own, defaults)
+        own.update(found.moved)
+        for name in (*found.moved, *found.dropped):
+            del defaults[name]
+        return found
 
 
 class DictQuotas:
@@ -313,6 +331,7 @@ class ModelNode:
         self.endpoints = [NodeEndpoint(i, f"b{i}", 9092, f"r{i}") for i in (1, 2, 3, 4)]
         self.endpoints.append(NodeEndpoint(1000, "server", 9093))
         self.configs = DictConfigs()
+        self.settings: DictSettings | None = DictSettings(self.configs)
         self.quotas = DictQuotas()
         self.quota_table = QuotaTable()
         self.mutation_quotas = MutationQuotas(self.quota_table, QuotaWindows())

@@ -2,7 +2,7 @@
 
 import random
 
-from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS, ConfigDefinition, is_ours, is_throttle
+from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS, ConfigDefinition, is_throttle
 
 _NUMBERS = ("-9", "-2", "-1", "0", "1", "2", "3", "4", "5", "7", "8", "9", "16", "17", "21", "1000", "604800001", "1e3")
 _WORDS = ("", "true", "no.such.Class", "delete", "compact,delete", "LogAppendTime", "zstd", " 5 ", "NaN", "0.5")
@@ -20,9 +20,7 @@ _OTHERS = (
     "listener.name.other.max.connections",
     "listener.name.other.num.network.threads",
 )
-_DYNAMIC = sorted(
-    name for name, one in BROKER_CONFIGS.items() if (one.dynamic or is_throttle(name)) and not is_ours(name)
-)
+_DYNAMIC = sorted(name for name, one in BROKER_CONFIGS.items() if (one.dynamic or is_throttle(name)))
 _TOGETHER = (
     ("log.local.retention.ms", "log.retention.ms"),
     ("log.local.retention.bytes", "log.retention.bytes"),

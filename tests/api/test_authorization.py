@@ -159,6 +159,7 @@ SENSIBLE: dict[str, dict[str, Any]] = {
     "DescribeReassignmentEvents": {"from_seq": 0, "max_bytes": 1000},
     "DescribeSelfHealing": {},
     "HealBroker": {"broker_id": 1, "dry_run": True},
+    "MoveServerSettings": {},
 }
 SHOWS_NOTHING_ELSE = {16, 60, 66}
 """ListGroups, ListTransactions: empty in any case. DescribeCluster: for the operations alone."""
@@ -241,7 +242,7 @@ def test_sv_5_the_operations_of_cluster_wide_apis_are_those_of_kafka() -> None:
         **dict.fromkeys((30, 31, 34, 43, 45, 57, 32244), alter),
         **dict.fromkeys((29, 35, 46, 50, 32240, 32241, 32242, 32243), describe),
         **dict.fromkeys((7, 56, 67), action),
-        **{48: "DESCRIBE_CONFIGS", 49: "ALTER_CONFIGS"},
+        **{48: "DESCRIBE_CONFIGS", 49: "ALTER_CONFIGS", 32245: "ALTER_CONFIGS"},
     }
 
 

@@ -215,7 +215,7 @@ async def test_sv_2_a_change_that_is_not_allowed_changes_nothing(
 async def test_46_2_an_interval_of_nonsense_is_refused(value: str) -> None:
     node = ModelNode()
     [result] = (
-        await ask(node, change((BROKER, "", [AlterConfigOp("failure.interval.ms", OpType.SET, value)])), 1)
+        await ask(node, change((BROKER, "1000", [AlterConfigOp("failure.interval.ms", OpType.SET, value)])), 1)
     ).responses
     assert result.error_code == 42
     assert f"Invalid value {value} for configuration failure.interval.ms: " in result.error_message

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerPro
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.broker_settings import Value
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig
 from kafka_reassign_rpc.protocol.messages import (
@@ -31,6 +32,7 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY
+from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import Name, Replicas, batch, batch_json, queue_json, state_json, topic_json
 from tests.waiting import eventually
@@ -95,6 +97,7 @@ class Cluster:
     # ---------------------------------------------------------------------------------------- processes
 
     async def start_server(self, server_id: int = 1000) -> None:
+        self.server_id = server_id
         self._server = AsyncExitStack()
         config = ServerConfig(
             zookeeper_connect=self.connect_of_server,
@@ -201,24 +204,35 @@ class Cluster:
     async def configure(self, kind: str, name: str, values: Mapping[str, str]) -> None:
         await self._configs.alter(kind, name, lambda _: values)
 
+    async def settings(self, values: Mapping[str, str]) -> None:
+        """The settings that all servers share are these."""
+        await ServerConfigStore(self.zk, self.server_id).alter("brokers", str(self.server_id), lambda _: values)
+
     async def incremental(self, name: str, value: str | None) -> int:
-        """Set (or delete) a config of all brokers as kafka-configs.sh --entity-default does. Returns the error code."""
+        """Set (or delete) a config of all brokers as kafka-configs.sh --entity-default does, a setting of all servers
+        as --entity-name ID does. Returns the error code."""
         cls = IncrementalAlterConfigsRequest
         change = cls.AlterConfigsResource.AlterableConfig(name=name, config_operation=int(value is None), value=value)
-        resource = cls.AlterConfigsResource(resource_type=4, resource_name="", configs=[change])
+        resource = cls.AlterConfigsResource(resource_type=4, resource_name=self._entity(name), configs=[change])
         answer = await self.ask(cls(resources=[resource], validate_only=False), 1)
         (result,) = answer.responses
         code: int = result.error_code
         return code
 
     async def described(self, name: str) -> str | None:
-        """A config of all brokers as kafka-configs.sh --describe shows it, None where it is not set."""
+        """A config of all brokers, or a setting of all servers, as kafka-configs.sh --describe shows it; None where it
+        is not set."""
         cls = DescribeConfigsRequest
-        resource = cls.DescribeConfigsResource(resource_type=4, resource_name="", configuration_keys=None)
+        entity = self._entity(name)
+        resource = cls.DescribeConfigsResource(resource_type=4, resource_name=entity, configuration_keys=None)
         answer = await self.ask(cls(resources=[resource], include_synonyms=True, include_documentation=False), 3)
         (result,) = answer.results
         assert result.error_code == 0
-        return next((one.value for one in result.configs if one.name == name), None)
+        source = 2 if entity else 3
+        return next((one.value for one in result.configs if one.name == name and one.config_source == source), None)
+
+    def _entity(self, name: str) -> str:
+        return str(self.server_id) if name in SERVER_SETTINGS else ""
 
     async def alter(
         self,

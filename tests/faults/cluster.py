@@ -99,6 +99,7 @@ class Cluster:
         self.connect = connect
         self._data = data
         self.servers: dict[str, Process] = {}
+        self.ids: dict[str, int] = {}
         self.fleets: dict[str, Process] = {}
 
     async def fleet(
@@ -127,6 +128,7 @@ class Cluster:
         arguments += ["--event-log-dir", str(self._data / f"events-{broker_id}")]
         process = await self._group.start(f"server-{name}", "serve", *arguments, *options)
         self.servers[name] = process
+        self.ids[name] = broker_id
         return process
 
     def address(self, server: str) -> Address:
@@ -140,14 +142,15 @@ class Cluster:
         return await alter(self.address(server), targets, throttle=throttle)
 
     async def configure(self, server: str, configs: Mapping[str, str | None]) -> None:
-        """Set (None: delete) dynamic configs of the whole cluster."""
+        """Set (None: delete) settings of all servers."""
         resource = IncrementalAlterConfigsRequest.AlterConfigsResource
         changes = [
             resource.AlterableConfig(name=name, config_operation=int(value is None), value=value)
             for name, value in configs.items()
         ]
         request = IncrementalAlterConfigsRequest(
-            resources=[resource(resource_type=4, resource_name="", configs=changes)], validate_only=False
+            resources=[resource(resource_type=4, resource_name=str(self.ids[server]), configs=changes)],
+            validate_only=False,
         )
         answer = await ask(self.address(server), request, 0)
         assert [one.error_code for one in answer.responses] == [0], answer

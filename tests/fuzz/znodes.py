@@ -50,6 +50,7 @@ def _path(rng: Random) -> tuple[str, bool]:
             (znode_paths.config_topic(topic), False),
             (znode_paths.config_broker(str(rng.choice((*BROKERS, 11, "<default>", "²", _DIGITS)))), False),
             (f"{znode_paths.CONFIG}/{rng.choice(('users', 'clients', 'ips'))}/{topic}", False),
+            (znode_paths.SETTINGS, False),
             (znode_paths.CONFIG_CHANGE_PREFIX, True),
             (f"{znode_paths.CONFIG_CHANGES}/config_change_²", False),
             (znode_paths.delete_topic(topic), False),
@@ -104,7 +105,7 @@ def _model(rng: Random, path: str) -> object:
         return {"version": 3, "partitions": partitions, "adding_replicas": {"0": replicas[:1]}, "topic_id": topic_id}
     if path.startswith(znode_paths.CONFIG_CHANGES):
         return {"version": 2, "entity_path": rng.choice(("topics/fuzz-0", "brokers/1", "users/²", "nowhere"))}
-    if path.startswith(znode_paths.CONFIG):
+    if path.startswith((znode_paths.CONFIG, znode_paths.SETTINGS)):
         names = ("leader.replication.throttled.replicas", "leader.replication.throttled.rate", "retention.ms",
                  "failure.interval.ms", "self.healing.throttle", "unclean.leader.election.enable")  # fmt: skip
         return {"version": 1, "config": {name: rng.choice((*TEXTS, "0:1", "DIGITS")) for name in rng.sample(names, 3)}}

@@ -23,7 +23,13 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
     text_format,
 )
-from kafka_reassign_rpc.reassign_command import action_completion, action_describe, action_heal, action_list
+from kafka_reassign_rpc.reassign_command import (
+    action_completion,
+    action_describe,
+    action_heal,
+    action_list,
+    action_settings,
+)
 from kafka_reassign_rpc.reassign_command.action_describe import grouped
 from kafka_reassign_rpc.reassign_command.action_generate import SOME_BROKERS_WITHOUT_RACK, propose
 from kafka_reassign_rpc.reassign_command.action_watch import ProgressReporter, document, summary
@@ -330,6 +336,8 @@ def test_236_12_bash_completes_every_option() -> None:
         ("kafka-reassign --completion z", ["zsh"]),
         ("kafka-reassign --broker-list 1", []),
         ("kafka-reassign he", ["heal"]),
+        ("kafka-reassign se", ["settings"]),
+        ("kafka-reassign settings --m", ["--move"]),
         ("kafka-reassign heal ''", [f"--{option.name}" for option in action_heal.options()]),
         ("kafka-reassign heal --d", ["--dry-run"]),
         ("kafka-reassign heal --now 3", []),
@@ -346,7 +354,9 @@ def test_236_12_bash_completes_every_option() -> None:
 def test_236_12_zsh_has_a_line_for_every_option_and_other_shells_are_refused() -> None:
     script = action_completion.script("zsh")
     assert script.startswith("#compdef kafka-reassign\n")
-    assert all(f"'--{option.name}[" in script for option in (*OPTIONS, *action_heal.options()))
+    assert all(
+        f"'--{option.name}[" in script for option in (*OPTIONS, *action_heal.options(), *action_settings.options())
+    )
     assert len(shlex.split(script, comments=True)) > len(OPTIONS)  # every quote is closed
     with pytest.raises(CommandFailed, match="bash or zsh"):
         action_completion.script("fish")

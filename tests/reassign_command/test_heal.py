@@ -14,9 +14,10 @@ from kafka_reassign_rpc.client import BrokerRepair, FailedBroker, HealingStatus,
 from kafka_reassign_rpc.core.healing.healing_settings import INTERVAL
 from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.reassign_command import help_text
-from kafka_reassign_rpc.reassign_command.action_heal import MOVES_SHOWN, HealCommand, arguments_of
+from kafka_reassign_rpc.reassign_command.action_heal import COMMAND, MOVES_SHOWN, HealCommand
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.output import Output
+from kafka_reassign_rpc.reassign_command.subcommands import arguments_of
 from tests.controller.cluster import RATE, cluster
 from tests.reassign_command.run_command import kafka_reassign
 from tests.stock.tools import Output as Printed
@@ -103,7 +104,7 @@ def test_46_a_command_line_that_cannot_be_read_is_refused_with_the_reason(argume
 def test_46_heal_may_stand_behind_options_but_is_no_command_as_the_value_of_one(
     line: str, arguments: str | None
 ) -> None:
-    assert arguments_of(line.split()) == (None if arguments is None else arguments.split())
+    assert arguments_of(COMMAND, line.split()) == (None if arguments is None else arguments.split())
 
 
 async def test_46_heal_behind_an_option_is_not_taken_for_another_action() -> None:

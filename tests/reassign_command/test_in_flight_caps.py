@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.zookeeper import znode_paths
-from tests.interop.clusters import BROKER, Ours
+from tests.interop.clusters import Ours
 from tests.reassign_command.run_command import Command, Files
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.tools import Output, Tools
@@ -36,11 +36,11 @@ async def command(servers: Ours) -> AsyncIterator[Command]:
     """A cluster in which each broker takes part in one move at a time."""
     host, port = await servers.address(3)
     await servers.set_rates()
-    await servers.configure(BROKER, "", {CAP: "1"})
     command = Command(f"{host}:{port}")
+    assert (await command("settings", "--set", f"{CAP}=1")).code == 0
     yield command
     await command("--cancel", "--preserve-throttles")
-    await servers.configure(BROKER, "", {CAP: None})
+    assert (await command("settings", "--delete", CAP)).code == 0
 
 
 async def states(command: Command) -> dict[str, str]:

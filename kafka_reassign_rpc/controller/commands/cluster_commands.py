@@ -225,6 +225,20 @@ class ConfigsRead(Command[None]):
                     yield TopicPartition(name, index)
 
 
+class SettingsRead(Command[None]):
+    """The settings of all servers, as just read, or why they cannot be read. Waiting moves are decided after it."""
+
+    def __init__(self, settings: Mapping[str, str], problem: str) -> None:
+        super().__init__()
+        self._settings = settings
+        self._problem = problem
+
+    def decide(self, work: Round) -> Iterator[None]:
+        replay.put_settings(work.view.cluster, self._settings, self._problem)
+        self.answer(None)
+        yield
+
+
 class BrokerSettingsLearnt(Command[None]):
     """What the brokers were started with. Where that allows unclean election, leaders are elected at once."""
 

@@ -12,11 +12,13 @@ from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, Value, shown
+from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.reassignment_settings import (
     DEFAULT_SETTINGS,
     REPLICATION_FACTOR_CHANGE_ALLOWED,
     ReassignmentSettings,
 )
+from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.security.security_protocols import PROTOCOL_MAP
 from kafka_reassign_rpc.server.http_security import HttpSecurity
@@ -117,10 +119,16 @@ def static_configs(config: ServerConfig) -> dict[str, str]:
         **({"advertised.listeners": listed(config.advertised)} if config.advertised else {}),
         **({AUTHORIZER: CLASS_NAME} if config.authorizer else {}),
         **{name: shown(value) for name, value in config.broker_settings.items()},
-        **{
-            name: str(value)
-            for name, value in reassignment_settings.cap_settings(config.settings.caps).items()
-            if value >= 0
-        },
-        **({} if config.settings.replication_factor_change_allowed else {REPLICATION_FACTOR_CHANGE_ALLOWED: "false"}),
+        **_own_settings(config.settings),
     }
+
+
+def _own_settings(settings: ReassignmentSettings) -> dict[str, str]:
+    """The settings that servers share, where this server was started with another value than the default."""
+    given = {
+        **reassignment_settings.cap_settings(settings.caps),
+        REPLICATION_FACTOR_CHANGE_ALLOWED: settings.replication_factor_change_allowed,
+        **healing_settings.as_configs(settings.healing),
+    }
+    texts = {name: shown(value) if isinstance(value, bool) else str(value) for name, value in given.items()}
+    return {name: text for name, text in texts.items() if text != SERVER_SETTINGS[name].default}

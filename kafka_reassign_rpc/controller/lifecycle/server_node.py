@@ -18,6 +18,7 @@ from kafka_reassign_rpc.api.ports import (
     NodeEndpoint,
     QuotaPort,
     RecordedEvents,
+    SettingsPort,
 )
 from kafka_reassign_rpc.api.registry import SENT_TO_CONTROLLER, SENT_TO_SERVERS, advertised
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
@@ -43,6 +44,7 @@ class ServerNode:
     survey        what the registered brokers have answered
     judge         asks the brokers about cluster-wide configs
     registration  the registered servers
+    settings      the settings of all servers
     acls          None: this server has no authorizer
     """
 
@@ -56,6 +58,7 @@ class ServerNode:
         controller: ControllerService,
         standby: Standby,
         configs: ConfigPort,
+        settings: SettingsPort,
         quotas: QuotaPort,
         mutation_quotas: MutationQuotas,
         endpoints: Callable[[], Sequence[Endpoint]],
@@ -71,6 +74,7 @@ class ServerNode:
         self.apis = apis
         self.controller = controller
         self.configs = configs
+        self.settings = settings
         self.quotas = quotas
         self.acls = acls
         self.mutation_quotas = mutation_quotas

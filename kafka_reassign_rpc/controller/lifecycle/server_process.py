@@ -62,9 +62,9 @@ from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
-from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuotas
+from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuotas, ServedSettings
+from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 if TYPE_CHECKING:
@@ -234,13 +234,15 @@ class ControllerProcess:
         identity = await cluster_id(self._zk)
         if self._page is not None:
             self._page.begin(registration, identity, self._recorder)
+        configs = ServerConfigStore(self._zk, config.server_id)
         node = ServerNode(
             config.server_id,
             identity,
             SERVER_APIS,
             self._service,
             self._standby,
-            ServedConfigs(ConfigStore(self._zk)),
+            ServedConfigs(configs),
+            ServedSettings(configs),
             ServedQuotas(QuotaStore(self._zk)),
             MutationQuotas(self._quotas, config.limits.controller_quota_windows),
             self._endpoints,

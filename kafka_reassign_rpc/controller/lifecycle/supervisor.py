@@ -41,6 +41,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_registration import (
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term import Term
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
+from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
 from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
@@ -96,6 +97,7 @@ class Supervisor:
         self._sampling = sampling
         self._survey = survey
         self._registration = registration
+        self._notices = SettingsNotices()
         self._changed = asyncio.Event()
         self._term: Term | None = None
         self._controller_known = asyncio.Event()
@@ -253,6 +255,7 @@ class Supervisor:
             self._sampling,
             self._recorder.observe_duration,
             survey=self._survey,
+            notices=self._notices,
         )
         self._standby.remember(self._term)
         try:

@@ -35,6 +35,7 @@ from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
 from kafka_reassign_rpc.controller.telemetry.event_recorder import ObserveDuration, Record
+from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
@@ -90,6 +91,7 @@ class Term:
         observe_duration: ObserveDuration = lambda *_: None,
         *,
         survey: BrokerSurvey,
+        notices: SettingsNotices | None = None,
     ) -> None:
         self.own_id = sender.id
         self._zk = zk
@@ -102,6 +104,7 @@ class Term:
         self._observe_duration = observe_duration
         self._sampling = sampling
         self._survey = survey
+        self._notices = notices or SettingsNotices()
         self._surveyed: Mapping[int, Broker] = {}
         self._over = asyncio.Event()
         self._why = _MOVED
@@ -281,6 +284,7 @@ class Term:
     def _propagate_round(self, applied: ReplayedChanges) -> Iterator[None]:
         if self._loop.cluster.brokers != self._surveyed:
             self._survey_brokers(self._loop.cluster)
+        self._notices.look(self._loop.cluster)
         yield from self._propagation.round_replayed(applied)
         batch = self._loop.cluster.batch
         if batch is not None and batch.crowded and len(batch.entries) < self._batch_length:

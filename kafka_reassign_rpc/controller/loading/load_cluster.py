@@ -90,6 +90,7 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
         unreadable=unreadable,
         occupied_records=occupied,
     )
+    replay.put_settings(cluster, *await read_settings(zk))
     admin = await read_admin(zk)
     cluster.disabled_by_znode, cluster.cancel_all, cluster.batch = (
         admin.disabled_by_znode,
@@ -474,6 +475,30 @@ async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> 
             log.error("left out: %s", error)
         await pace.rest()
     return configs
+
+
+class ReadSettings(NamedTuple):
+    """What `/admin/reassignment_settings` holds; or why it cannot be understood."""
+
+    values: Mapping[str, str]
+    problem: str
+
+
+async def read_settings(zk: ZooKeeper, *, watch: bool = False) -> ReadSettings:
+    """The settings of the servers. `watch`: a watch reports their next change."""
+    path = znode_paths.SETTINGS
+    while True:
+        try:
+            data, _ = await zk.get(path, watch=watch)
+        except NoNode:
+            if not watch or await zk.exists(path, watch=True) is None:
+                return ReadSettings({}, "")
+        else:
+            break
+    try:
+        return ReadSettings(znode_contents.decode_config(data, path), "")
+    except BadZnode as error:
+        return ReadSettings({}, f"the settings of the servers cannot be read ({error})")
 
 
 async def watched_children(zk: ZooKeeper, path: str, *, many: bool = False) -> list[str]:

@@ -6,6 +6,7 @@
     refusal_limit      how many refusals a second the event log takes
     metrics            `/metrics`, `/health` and `/ready`
     metric_catalogue   every metric, with its kind, labels and meaning
+    settings_notices   warnings about settings of the servers that stand in the wrong place
     cluster_figures    what metrics show of the cluster
 
 `core/events/catalogue.py` has every event.

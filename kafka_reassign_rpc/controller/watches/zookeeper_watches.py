@@ -10,6 +10,7 @@ where a topic has changed since, and all else is read and compared with what the
     /brokers/topics, ./TOPIC            a topic appeared, vanished, or was changed by somebody else
     /admin/delete_topics                a topic is to be deleted
     /config/changes                     dynamic configs changed
+    /admin/reassignment_settings        settings of the servers changed
     /admin/reassign_partitions, ./cancel_reassignment_in_progress, ./reassign_cancel   KIP-236
     /admin/reassign_partitions_queue, ./reassign_partitions_extra                      KIP-236's queue
     /admin/reassignment_requests        a request znode was created: see `request_znodes`
@@ -66,7 +67,7 @@ class WatchHandler(Protocol):
         """Brokers have registered or are gone."""
 
     def configs_changed(self) -> None:
-        """Dynamic configs of brokers or of the whole cluster have changed."""
+        """Dynamic configs of brokers or of the whole cluster have changed, or settings of the servers."""
 
     def topics_appeared(self, names: Sequence[str]) -> None:
         """Brokers have to learn all partitions of these topics."""
@@ -118,10 +119,17 @@ class ZooKeeperWatches:
         self._last_config_change = -1
         self._fired = 1
         self._known = 0
-        """How many watches of configs and of KIP-236's znodes have fired, and after how many of them the loop knew all.
+        """How many watches of `_awaited` have fired, and after how many of them the loop knew all.
 
         The first one stands for `place`; each lost connection counts as one.
         """
+        self._awaited: dict[str, Callable[[], Awaitable[None]]] = {
+            znode_paths.CONFIG_CHANGES: self.configs,
+            znode_paths.SETTINGS: self.settings,
+            **dict.fromkeys(znode_paths.QUEUES, self.queues),
+            **dict.fromkeys(ADMIN, self.admin),
+        }
+        """Configs, settings and KIP-236's znodes, for which `up_to_date` waits."""
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     def watch_fired(self, kind: WatchKind, path: str) -> None:
@@ -138,17 +146,11 @@ class ZooKeeperWatches:
                 self._watched.discard(name)
             else:
                 self._topics[name] = None
-        elif path == znode_paths.CONFIG_CHANGES:
-            self._pending[self.configs] = None
+        elif path in self._awaited:
+            self._pending[self._awaited[path]] = None
             self._fired += 1
         elif path == znode_paths.REASSIGNMENT_REQUESTS:
             self._requests.changed()
-        elif path in znode_paths.QUEUES:
-            self._pending[self.queues] = None
-            self._fired += 1
-        elif path in ADMIN:
-            self._pending[self.admin] = None
-            self._fired += 1
         else:
             self._notifications.changed(path)
         self._wake.set()
@@ -174,7 +176,8 @@ class ZooKeeperWatches:
 
     @property
     def _everything(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        return self.brokers, self.servers, self.topics, self.deletions, self.configs, self.admin, self.queues
+        first = self.brokers, self.servers, self.topics, self.deletions
+        return *first, self.configs, self.settings, self.admin, self.queues
 
     async def _place_topics(self) -> None:
         """Place the watches of `/controller` and of the topics. Those fire at once that have changed after `since`."""
@@ -240,7 +243,7 @@ class ZooKeeperWatches:
         self._wake.set()
 
     async def up_to_date(self) -> None:
-        """Wait until the loop knows every config and every znode of KIP-236 that changed before this call.
+        """Wait until the loop knows every config, setting and znode of KIP-236 that changed before this call.
 
         So `/admin/reassign_cancel` holds from the moment that its creator knows it exists. A lost connection is waited
         for. Ends early with the term.
@@ -389,9 +392,18 @@ class ZooKeeperWatches:
                 read = await load_cluster.read_named_configs(self._zk, kind, names)
                 self._loop.submit(cluster_commands.ConfigsRead(kind, {name: read.get(name, {}) for name in names}))
                 if kind == "brokers":
-                    self._process_batch_and_queue()
-                    self._requests.changed()
-                    self._term.configs_changed()
+                    self._settings_changed()
+
+    async def settings(self) -> None:
+        found = await load_cluster.read_settings(self._zk, watch=True)
+        self._loop.submit(cluster_commands.SettingsRead(*found))
+        self._settings_changed()
+
+    def _settings_changed(self) -> None:
+        """What waits may start now."""
+        self._process_batch_and_queue()
+        self._requests.changed()
+        self._term.configs_changed()
 
     def _process_batch_and_queue(self, topics: Collection[str] = ()) -> None:
         if self._loop.cluster.batch is not None or self._loop.cluster.queue:

@@ -7,7 +7,6 @@ asking the running broker (principal builders, key stores); these checks are mis
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from importlib import resources
 from typing import Literal
 
@@ -16,7 +15,7 @@ import msgspec
 from kafka_reassign_rpc.core.broker_settings import PROTOCOL_VERSION
 from kafka_reassign_rpc.core.configs import java_values
 from kafka_reassign_rpc.core.healing.healing_throttle import EXPECTED, HealingThrottle
-from kafka_reassign_rpc.support.bounded_text import shortened, whole_number
+from kafka_reassign_rpc.support.bounded_text import whole_number
 
 ConfigType = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
 
@@ -26,12 +25,6 @@ _LATEST_PRODUCTION = "3.9-IV0"
 _THROTTLED_REPLICA = re.compile(r"[0-9]+:[0-9]+")
 
 Value = bool | int | float | str | list[str]
-
-
-_OUR_PREFIXES = ("partition.reassignments.", "reassignment.", "failure.", "self.healing.")
-"""Names of dynamic configs that begin so are this server's; Kafka and its known plug-ins have none."""
-LONGEST_GUESSED = 100
-"""Characters of an unknown name that are compared with known ones, and shown."""
 
 
 class ConfigValueError(ValueError):
@@ -91,7 +84,6 @@ _tables = _load()
 TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _tables.topic}
 """In the order in which LogConfig defines them: of several wrong values it names the first."""
 BROKER_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _tables.broker}
-_OUR_NAMES = tuple(name for name in BROKER_CONFIGS if name.startswith(_OUR_PREFIXES))
 _DYNAMIC_PASSWORDS = tuple(d.name for d in _tables.broker if d.sensitive and (d.dynamic or d.listener_only))
 _CLUSTER_LEVEL_LISTENER_CONFIGS = {"max.connections", "max.connection.creation.rate", "num.network.threads"}
 _MILLISECONDS = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
@@ -299,18 +291,6 @@ def validate_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> 
         )
 
 
-def refuse_mistyped(names: Iterable[str]) -> None:
-    """Refuse names that look like configs of this server and are none. Kafka would take them, and they have no effect.
-
-    Raises ConfigValueError.
-    """
-    for name in names:
-        if name.startswith(_OUR_PREFIXES) and name not in BROKER_CONFIGS:
-            near = get_close_matches(name[:LONGEST_GUESSED], _OUR_NAMES, 1)
-            known = f"did you mean {near[0]}?" if near else f"known are {', '.join(_OUR_NAMES)}"
-            raise ConfigValueError(f"Unknown config {shortened(name, LONGEST_GUESSED)}: {known}")
-
-
 def is_read_only(name: str) -> bool:
     """Whether a running broker does not take new values of this config of KafkaConfig."""
     definition = BROKER_CONFIGS[name]
@@ -338,11 +318,6 @@ def is_per_broker(name: str) -> bool:
 def is_password(name: str) -> bool:
     """Whether Kafka takes the value for a password that is stored encrypted (DynamicBrokerConfig.isPasswordConfig)."""
     return name.endswith(_DYNAMIC_PASSWORDS)
-
-
-def is_ours(name: str) -> bool:
-    """Whether it is a dynamic config of this server that brokers do not know."""
-    return name in _OUR_NAMES
 
 
 def ignored_default(name: str, value: str) -> str | None:

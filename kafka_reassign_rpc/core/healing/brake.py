@@ -12,6 +12,8 @@ def brake(gone: Collection[int], live: Collection[int], settings: HealingSetting
     gone  absent brokers with replicas that no move, waiting or in flight, takes away from them
     live  registered brokers
     """
+    if settings.unreadable:
+        return settings.unreadable
     if settings.paused:
         return f"healing is paused ({PAUSED}=true)"
     return too_many_gone(gone, live, settings)

@@ -1,9 +1,13 @@
 """The settings of self-healing (KIP-46): names, defaults, and the values in force."""
 
+from collections.abc import Callable, Mapping
+from functools import partial
+
 import msgspec
 
 from kafka_reassign_rpc.core.config_values import INT32, flag, number
 from kafka_reassign_rpc.core.healing.healing_throttle import EXPECTED, HealingThrottle
+from kafka_reassign_rpc.core.settings_in_force import in_force, layers
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.support.bounded_text import shown
 
@@ -35,6 +39,7 @@ class HealingSettings(msgspec.Struct, frozen=True):
     throttle            of each broker that takes part in a repair
     chunk               moves of repairs in flight at a time
     cancel_on_return    cancel the moves of a repair in flight when its broker comes back
+    unreadable          why the settings of all servers cannot be read: no repair starts then; empty: they can
     """
 
     interval_ms: int = OFF
@@ -45,6 +50,7 @@ class HealingSettings(msgspec.Struct, frozen=True):
     chunk: int = 500
     cancel_on_return: bool = False
     paused: bool = False
+    unreadable: str = ""
 
     @property
     def alert_after_ms(self) -> int | None:
@@ -59,44 +65,29 @@ class HealingSettings(msgspec.Struct, frozen=True):
         return max(0, min(GRACE_MS, self.interval_ms))
 
 
-_NUMBERS = {
-    INTERVAL: ("interval_ms", -1, MAX_INTERVAL_MS),
-    ALERT_INTERVAL: ("alert_interval_ms", -1, MAX_INTERVAL_MS),
-    MAX_BROKERS: ("max_brokers", 0, INT32),
-    MAX_PERCENTAGE: ("max_percentage", 0, 100),
-    CHUNK: ("chunk", 1, INT32),
-}
-_FLAGS = {PAUSED: "paused", CANCEL_ON_RETURN: "cancel_on_return"}
-
-
 def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[HealingSettings, list[str]]:
-    """The settings in force (dynamic configs, else `started_with`), and what is wrong with the configs.
+    """The settings in force (those of all servers, else `started_with`), and what is wrong with them.
 
     An invalid value is ignored, so the former setting holds, and reported.
     """
     found: dict[str, int | bool | HealingThrottle] = {}
-    problems = []
-    for name, text in cluster.default_configs.items():
-        if name in _NUMBERS:
-            field, low, high = _NUMBERS[name]
-            value: int | bool | HealingThrottle | None = number(text, low, high)
-            expected = f"a whole number from {low} to {high}"
-        elif name == THROTTLE:
-            value, field, expected = _throttle(text), "throttle", EXPECTED
-        elif name in _FLAGS:
-            field, value, expected = _FLAGS[name], flag(text), "true or false"
-        else:
-            continue
-        if value is None:
-            problems.append(f"{name}={shown(text)} is left out: {expected} is expected")
-        else:
-            found[field] = value
-    return msgspec.structs.replace(started_with, **found), problems
+    problems = [cluster.settings_problem] if cluster.settings_problem else []
+    for layer in reversed(layers(cluster)):
+        for name, text in layer.items():
+            if name not in _VALUES:
+                continue
+            field, parse, expected = _VALUES[name]
+            value = parse(text)
+            if value is None:
+                problems.append(f"{name}={shown(text)} is left out: {expected} is expected")
+            else:
+                found[field] = value
+    return msgspec.structs.replace(started_with, **found, unreadable=cluster.settings_problem), problems
 
 
 def is_paused(cluster: Cluster) -> bool:
     """Whether an operator has paused self-healing."""
-    return flag(cluster.default_configs.get(PAUSED, "")) is True
+    return in_force(cluster, PAUSED, flag, False)
 
 
 def _throttle(text: str) -> HealingThrottle | None:
@@ -104,3 +95,27 @@ def _throttle(text: str) -> HealingThrottle | None:
         return HealingThrottle.parse(text)
     except ValueError:
         return None
+
+
+_NUMBERS = {
+    INTERVAL: ("interval_ms", -1, MAX_INTERVAL_MS),
+    ALERT_INTERVAL: ("alert_interval_ms", -1, MAX_INTERVAL_MS),
+    MAX_BROKERS: ("max_brokers", 0, INT32),
+    MAX_PERCENTAGE: ("max_percentage", 0, 100),
+    CHUNK: ("chunk", 1, INT32),
+}
+_VALUES: Mapping[str, tuple[str, Callable[[str], int | bool | HealingThrottle | None], str]] = {
+    **{
+        name: (field, partial(number, low=low, high=high), f"a whole number from {low} to {high}")
+        for name, (field, low, high) in _NUMBERS.items()
+    },
+    THROTTLE: ("throttle", _throttle, EXPECTED),
+    PAUSED: ("paused", flag, "true or false"),
+    CANCEL_ON_RETURN: ("cancel_on_return", flag, "true or false"),
+}
+"""By the setting's name: the field of `HealingSettings`, the parser, and what it expects."""
+
+
+def as_configs(settings: HealingSettings) -> dict[str, int | bool | HealingThrottle]:
+    """The settings by their names, without the pause, with which no server starts."""
+    return {name: getattr(settings, field) for name, (field, _, _) in _VALUES.items() if name != PAUSED}

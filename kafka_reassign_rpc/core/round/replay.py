@@ -475,6 +475,11 @@ def put_configs(cluster: Cluster, kind: str, configs: Mapping[str, Mapping[str, 
             known.pop(name, None)
 
 
+def put_settings(cluster: Cluster, settings: Mapping[str, str], problem: str) -> None:
+    """Put in the settings of the servers, or why they cannot be read."""
+    cluster.settings, cluster.settings_problem = dict(settings), problem
+
+
 def put_broker_settings(cluster: Cluster, settings: BrokerSettings) -> None:
     """Put in the settings that brokers were started with."""
     cluster.broker_settings = settings

@@ -226,6 +226,10 @@ class Cluster(msgspec.Struct):
     topic_configs: dict[str, Mapping[str, str]] = {}
     broker_configs: dict[str, Mapping[str, str]] = {}
     """Dynamic configs by broker id as text; `<default>` has the cluster-wide ones."""
+    settings: Mapping[str, str] = {}
+    """What `/admin/reassignment_settings` holds: see `core.settings_in_force`."""
+    settings_problem: str = ""
+    """Why that znode cannot be understood. Then no new move and no repair starts: it may have said so."""
     failed: dict[int, int] = {}
     """Failed brokers (gone, and with replicas): when a controller first noticed it, ms since the epoch (KIP-46)."""
     occupied_records: frozenset[TopicPartition] = frozenset()

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.reassignment_settings import (
 )
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import batch, put_request
-from tests.controller.cluster import RATE, SIZE, Cluster, cluster
+from tests.controller.cluster import SIZE, Cluster, cluster
 from tests.waiting import eventually
 
 OK = (0, None)
@@ -30,7 +30,7 @@ async def world(zk_connect: str) -> AsyncIterator[Cluster]:
 
 async def set_caps(world: Cluster, **caps: int) -> None:
     names = {"per_broker": MAX_PER_BROKER, "per_cluster": MAX_PER_CLUSTER, "bytes_in_flight": MAX_BYTES_IN_FLIGHT}
-    await world.configure("brokers", "<default>", {RATE: "1", **{names[cap]: str(n) for cap, n in caps.items()}})
+    await world.settings({names[cap]: str(n) for cap, n in caps.items()})
 
 
 async def test_236_13_moves_beyond_the_caps_are_accepted_wait_in_their_order_and_survive_a_failover(

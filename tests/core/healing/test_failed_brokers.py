@@ -286,3 +286,13 @@ def test_46_digits_of_other_scripts_are_invalid() -> None:
         cluster = Cluster(broker_configs={"<default>": {healing_settings.INTERVAL: text}})
         found, problems = settings_of(cluster, ON)
         assert (found, len(problems)) == (ON, 1), text
+
+
+def test_hm_1_no_repair_starts_while_the_settings_of_the_servers_cannot_be_read() -> None:
+    """They may say that healing is paused."""
+    problem = "the settings of the servers cannot be read"
+    cluster = Cluster(settings_problem=problem, broker_configs={"<default>": {healing_settings.INTERVAL: "5"}})
+    settings, problems = healing_settings.settings_of(cluster, HealingSettings())
+    assert problems == [problem]
+    assert settings.interval_ms == 5
+    assert diagnose(gone(3, now=10 * HALF_AN_HOUR), settings).held_back == problem

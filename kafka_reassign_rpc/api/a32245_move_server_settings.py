@@ -1,0 +1,46 @@
+"""MoveServerSettings (vendor key 32245), version 0: move the settings of servers out of the brokers' default configs.
+
+Behaviour   One transaction writes them into `/admin/reassignment_settings` and takes them out of the defaults. A
+            setting that stands there already keeps its value, which holds anyway. Every server answers, also one that
+            is not the controller. INVALID_CONFIG where either znode cannot be read. Nothing to move: an empty answer.
+"""
+
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
+from kafka_reassign_rpc.protocol.messages import MoveServerSettingsRequest, MoveServerSettingsResponse
+
+_Setting = MoveServerSettingsResponse.OldSetting
+
+
+async def handle(node: Node, _request: MoveServerSettingsRequest, _ctx: RequestContext) -> MoveServerSettingsResponse:
+    if node.settings is None:
+        raise InvalidRequest("This node is no kafka-reassign-rpc server.")
+    found = await node.settings.move()
+    values = [(name, value, True) for name, value in found.moved.items()]
+    values += [(name, value, False) for name, value in found.dropped.items()]
+    return MoveServerSettingsResponse(
+        version=0,
+        throttle_time_ms=0,
+        error_code=0,
+        error_message=None,
+        settings=[_Setting(version=0, name=name, value=value, moved=moved) for name, value, moved in sorted(values)],
+    )
+
+
+def fail(_request: MoveServerSettingsRequest, _version: int, error: KafkaError) -> MoveServerSettingsResponse:
+    return MoveServerSettingsResponse(
+        version=0, throttle_time_ms=0, error_code=error.code, error_message=error.message, settings=[]
+    )
+
+
+API = Api(
+    key=32245,
+    name="MoveServerSettings",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.VENDOR,
+    acl=(Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,0 +1,126 @@
+"""Calls about the settings that all servers of a cluster share. They are configs of the server's own node.
+
+A server of an earlier version has them among the configs of all brokers: it does not serve MoveServerSettings.
+
+All coroutines here run on the event loop of kafka-python's network thread.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
+from kafka_reassign_rpc.client.config_calls import BROKER, config_request, set_cluster_config
+from kafka_reassign_rpc.client.reassignment_calls import require
+from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS, MovedSettings, own_names
+from kafka_reassign_rpc.protocol.messages import (
+    DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest,
+    MoveServerSettingsRequest,
+)
+
+NO_SETTINGS = (
+    "The controller keeps no settings of its own: that needs a kafka-reassign-rpc server of this version. Nothing was"
+    " changed."
+)
+WHERE = {2: "servers", 3: "defaults", 4: "started", 5: "default"}
+"""By ConfigSource: set for all servers; among the brokers' defaults; what the server was started with; nowhere."""
+
+
+class ServerSetting(NamedTuple):
+    """A setting of the servers.
+
+    value    the value that holds
+    where    "servers": set for all servers; "defaults": among the brokers' default configs, where it should not stand
+             any more; "started": given to this server at its start; "default": set nowhere
+    old      the value among the brokers' default configs; None: there is none
+    """
+
+    name: str
+    value: str
+    where: str
+    old: str | None
+
+
+async def settings(router: RequestRouter) -> list[ServerSetting]:
+    """Every setting, in the order of the names."""
+    await require(router, MoveServerSettingsRequest, NO_SETTINGS)
+    node = await router.controller()
+    one = DescribeConfigsRequest.DescribeConfigsResource
+    request = DescribeConfigsRequest(
+        resources=[one(resource_type=BROKER, resource_name=str(node), configuration_keys=list(SERVER_SETTINGS))],
+        include_synonyms=True,
+    )
+    answer = await router.ask_node(node, always(request), DescribeConfigsRequest)
+    [found] = answer.results
+    raise_for(found.error_code, found.error_message)
+    return [
+        ServerSetting(
+            entry.name,
+            entry.value or "",
+            WHERE.get(entry.config_source, "default"),
+            next((synonym.value for synonym in entry.synonyms if WHERE.get(synonym.source) == "defaults"), None),
+        )
+        for entry in found.configs
+    ]
+
+
+async def change_settings(router: RequestRouter, changes: Mapping[str, str | None]) -> None:
+    """Set these settings for all servers; None deletes one. Raises KafkaError, UnsupportedHere."""
+    await require(router, MoveServerSettingsRequest, NO_SETTINGS)
+    await _change(router, await router.controller(), changes)
+
+
+async def switch(router: RequestRouter, name: str, value: str | None) -> None:
+    """Set a setting, or delete it with None wherever it stands: in an earlier version's place too. Raises KafkaError.
+
+    The new place is written first: whatever happens in between, no former value comes back.
+    """
+    if await router.controller_serves(MoveServerSettingsRequest) < 0:
+        await set_cluster_config(router, name, value)
+        return
+    node = await router.controller()
+    await _change(router, node, {name: value})
+    if value is None and await _stands_in_defaults(router, name):
+        await set_cluster_config(router, name, None)
+
+
+async def move_settings(router: RequestRouter) -> MovedSettings:
+    """Move the settings out of the brokers' default configs. Raises KafkaError, UnsupportedHere."""
+    await require(router, MoveServerSettingsRequest, NO_SETTINGS)
+    request = always(MoveServerSettingsRequest())
+    answer = await router.ask_node(await router.controller(), request, MoveServerSettingsRequest, changes=True)
+    raise_for(answer.error_code, answer.error_message)
+    return MovedSettings(
+        {one.name: one.value for one in answer.settings if one.moved},
+        {one.name: one.value for one in answer.settings if not one.moved},
+    )
+
+
+async def _change(router: RequestRouter, node: int, changes: Mapping[str, str | None]) -> None:
+    unknown = changes.keys() - set(own_names(changes))
+    if unknown:
+        raise UnsupportedHere(f"No settings of servers: {', '.join(sorted(unknown))}. Known: {_known()}.")
+    request = always(config_request({(BROKER, str(node)): changes}))
+    answer = await router.ask_node(node, request, IncrementalAlterConfigsRequest, changes=True)
+    [result] = answer.responses
+    error = error_of(result.error_code, result.error_message)
+    if error is not None:
+        raise error
+
+
+async def _stands_in_defaults(router: RequestRouter, name: str) -> bool:
+    """Asks the controller: a stock broker may not know of the last change yet."""
+    node = await router.controller()
+    one = DescribeConfigsRequest.DescribeConfigsResource
+    request = DescribeConfigsRequest(
+        resources=[one(resource_type=BROKER, resource_name="", configuration_keys=[name])], include_synonyms=False
+    )
+    answer = await router.ask_node(node, always(request), DescribeConfigsRequest)
+    [found] = answer.results
+    raise_for(found.error_code, found.error_message)
+    return bool(found.configs)
+
+
+def _known() -> str:
+    return ", ".join(sorted(SERVER_SETTINGS))

@@ -1,0 +1,162 @@
+"""The settings that all servers of a cluster share and that hold without a restart: names, types, bounds, meaning.
+
+They stand in `/admin/reassignment_settings`. DescribeConfigs shows them as configs of the server's own node. The module
+`core.settings_in_force` says which value counts.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+
+from kafka_reassign_rpc.core import reassignment_settings
+from kafka_reassign_rpc.core.config_values import INT32, INT64
+from kafka_reassign_rpc.core.healing import healing_settings
+from kafka_reassign_rpc.core.healing.healing_settings import MAX_INTERVAL_MS
+from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED
+
+
+class ServerSetting(msgspec.Struct, frozen=True):
+    """One setting. Bounds are inclusive. `rate_or_share`: a text that `HealingThrottle` parses."""
+
+    name: str
+    type: Literal["BOOLEAN", "INT", "LONG", "STRING"]
+    default: str
+    documentation: str
+    min: int | None = None
+    max: int | None = None
+    rate_or_share: bool = False
+
+
+_ALL = (
+    ServerSetting(
+        reassignment_settings.ENABLED,
+        "BOOLEAN",
+        "true",
+        "Whether new moves may start. With false no new move starts by any route, and cancels go through."
+        " `kafka-reassign --disable` sets it, `--enable` deletes it.",
+    ),
+    ServerSetting(
+        reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED,
+        "BOOLEAN",
+        "true",
+        "Whether a reassignment may change the number of a partition's replicas (KIP-860).",
+    ),
+    ServerSetting(
+        reassignment_settings.MAX_PER_BROKER,
+        "INT",
+        "-1",
+        "Moves in flight for one broker: moves that add a replica on it, and moves of partitions that it leads. Moves"
+        " above the limit wait in the queue. -1: no limit.",
+        -1,
+        INT32,
+    ),
+    ServerSetting(
+        reassignment_settings.MAX_PER_CLUSTER,
+        "INT",
+        "-1",
+        "Moves in flight in the whole cluster. Moves above the limit wait in the queue. -1: no limit.",
+        -1,
+        INT32,
+    ),
+    ServerSetting(
+        reassignment_settings.MAX_BYTES_IN_FLIGHT,
+        "LONG",
+        "-1",
+        "Bytes that all moves in flight have to copy. Moves above the limit wait in the queue. -1: no limit.",
+        -1,
+        INT64,
+    ),
+    ServerSetting(
+        healing_settings.INTERVAL,
+        "LONG",
+        "-1",
+        "Milliseconds for which a broker has to be gone before the controller moves its replicas to other brokers."
+        " -1: never, self-healing is off.",
+        -1,
+        MAX_INTERVAL_MS,
+    ),
+    ServerSetting(
+        healing_settings.ALERT_INTERVAL,
+        "LONG",
+        "-1",
+        "Milliseconds for which a broker has to be gone before the server logs an alert, with self-healing on or off."
+        " A repair never starts before its alert: where self-healing is on, failure.interval.ms is the upper limit."
+        " -1: half of failure.interval.ms, or no alert where self-healing is off.",
+        -1,
+        MAX_INTERVAL_MS,
+    ),
+    ServerSetting(
+        healing_settings.PAUSED,
+        "BOOLEAN",
+        "false",
+        "Whether self-healing pauses. With true no repair starts. `kafka-reassign heal --pause` sets it, `--resume`"
+        " deletes it.",
+    ),
+    ServerSetting(
+        healing_settings.MAX_BROKERS,
+        "INT",
+        "10",
+        "If more brokers than this are gone, the controller starts no repair.",
+        0,
+        INT32,
+    ),
+    ServerSetting(
+        healing_settings.MAX_PERCENTAGE,
+        "INT",
+        "40",
+        "If more than this percentage of the brokers is gone, the controller starts no repair.",
+        0,
+        100,
+    ),
+    ServerSetting(
+        healing_settings.THROTTLE,
+        "STRING",
+        "-1",
+        "The replication throttle of repairs for each broker: bytes per second, or a share such as 50% of the observed"
+        " replication throughput (the highest rate at which a broker was seen to receive moves that had no throttle;"
+        f" {ASSUMED} bytes per second until one was seen). -1: no throttle.",
+        rate_or_share=True,
+    ),
+    ServerSetting(healing_settings.CHUNK, "INT", "500", "Moves of repairs in flight at a time.", 1, INT32),
+    ServerSetting(
+        healing_settings.CANCEL_ON_RETURN,
+        "BOOLEAN",
+        "false",
+        "Whether the controller cancels a repair's moves in flight when the lost broker comes back. Moves of the repair"
+        " that still wait never start then.",
+    ),
+)
+
+SERVER_SETTINGS: Mapping[str, ServerSetting] = {one.name: one for one in _ALL}
+
+
+def own_names(names: Iterable[str]) -> list[str]:
+    """Those of these names that are settings of servers, in their order."""
+    return sorted(name for name in names if name in SERVER_SETTINGS)
+
+
+def divided(configs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The settings of servers among these configs, and the rest, which is Kafka's."""
+    own = {name: value for name, value in configs.items() if name in SERVER_SETTINGS}
+    return own, {name: value for name, value in configs.items() if name not in own}
+
+
+class MovedSettings(msgspec.Struct, frozen=True):
+    """What left the brokers' defaults, by name.
+
+    moved    values that hold in the settings of the servers now
+    dropped  values that had no effect any more, since the settings of the servers say otherwise already
+    """
+
+    moved: Mapping[str, str] = {}
+    dropped: Mapping[str, str] = {}
+
+
+def moved(settings: Mapping[str, str], defaults: Mapping[str, str]) -> MovedSettings:
+    """What a move of the settings out of the brokers' defaults changes."""
+    old, _ = divided(defaults)
+    return MovedSettings(
+        {name: value for name, value in old.items() if name not in settings},
+        {name: value for name, value in old.items() if name in settings},
+    )

@@ -1,0 +1,131 @@
+"""`kafka-reassign settings`: shows and changes the settings that all servers of a cluster share."""
+
+from collections.abc import Sequence
+
+from kafka_reassign_rpc.client import ServerSetting, UnsupportedHere
+from kafka_reassign_rpc.core.settings_in_force import IN_DEFAULTS
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.options import Option
+from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
+from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
+
+COMMAND = "settings"
+_PLACES = {
+    "servers": "set for all servers",
+    "defaults": f"set among {IN_DEFAULTS}",
+    "started": "what the server was started with",
+    "default": "the default",
+}
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        COMMAND,
+        "The settings that all servers of a cluster share and that hold without a restart. Without --set, --delete and "
+        "--move: show them. Needs a kafka-reassign-rpc server as the controller.",
+        "The stock tool changes them too: kafka-configs.sh --entity-type brokers --entity-name ID, with the id of a "
+        "server.",
+    )
+    parser.add_argument(
+        "--set", action="append", metavar="NAME=VALUE", default=[], help="set a setting; can be repeated"
+    )
+    parser.add_argument(
+        "--delete",
+        action="append",
+        metavar="NAME",
+        default=[],
+        help="delete a setting, so that what the server was started with holds; can be repeated",
+    )
+    parser.add_argument(
+        "--move",
+        action="store_true",
+        help="move the settings that stand among the brokers' default configs, where servers of earlier versions kept "
+        "them, to where they belong; none changes its value",
+    )
+    return parser
+
+
+def options() -> list[Option]:
+    """The options of `kafka-reassign settings`, for completion."""
+    return _parser().options()
+
+
+class SettingsCommand:
+    """The parsed command line. `options`: the connection options. Raises UnreadableCommandLine."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        found = _parser().parse(arguments)
+        self._changes: dict[str, str | None] = dict.fromkeys(found.delete)
+        for text in found.set:
+            name, equals, value = text.partition("=")
+            if not equals:
+                raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: --set: expected NAME=VALUE, got {text!r}")
+            if name in self._changes:
+                raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: {name} is named twice")
+            self._changes[name] = _plain(name, value)
+        self._moves = found.move
+        if self._moves and self._changes:
+            raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: --move goes alone")
+        self.options = connection_options(found)
+
+    def run(self, context: ActionContext) -> None:
+        try:
+            if self._moves:
+                _move(context)
+            elif self._changes:
+                _change(context, self._changes)
+            else:
+                _show(context)
+        except UnsupportedHere as error:
+            raise TerseFailure(error.message) from None
+
+
+def _plain(name: str, value: str) -> str:
+    """The value without the unit that a duration or a size may have."""
+    number = parse_duration_ms(value) if name.endswith(".ms") else None
+    if name.endswith(".bytes.in.flight"):
+        number = parse_size(value)
+    return value if number is None else str(number)
+
+
+def _document(one: ServerSetting) -> dict[str, object]:
+    return {"name": one.name, "value": one.value, "where": one.where, "inBrokerDefaults": one.old}
+
+
+def _show(context: ActionContext) -> None:
+    found = context.client.settings()
+    context.output.note(settings=[_document(one) for one in found])
+    width = max(len(f"{one.name}={one.value}") for one in found)
+    for one in found:
+        context.output.line(f"{f'{one.name}={one.value}':{width}}  {_PLACES[one.where]}")
+    _warn(context, [one for one in found if one.old is not None])
+
+
+def _change(context: ActionContext, changes: dict[str, str | None]) -> None:
+    context.client.change_settings(changes)
+    found = [one for one in context.client.settings() if one.name in changes]
+    context.output.note(settings=[_document(one) for one in found])
+    for one in found:
+        context.output.line(f"{one.name}={one.value} holds: {_PLACES[one.where]}.")
+    _warn(context, [one for one in found if one.old is not None])
+
+
+def _warn(context: ActionContext, old: Sequence[ServerSetting]) -> None:
+    for one in old:
+        effect = "holds" if one.where == "defaults" else "has no effect"
+        context.output.line(
+            f"{one.name}={one.old} stands among {IN_DEFAULTS} and {effect}. --move takes it from there: stock tools"
+            " cannot change those configs beside it."
+        )
+
+
+def _move(context: ActionContext) -> None:
+    found = context.client.move_settings()
+    context.output.note(moved=dict(found.moved), dropped=dict(found.dropped))
+    if not found.moved and not found.dropped:
+        context.output.line(f"No setting of servers stands among {IN_DEFAULTS}.")
+    for name, value in sorted(found.moved.items()):
+        context.output.line(f"{name}={value} holds as before: set for all servers now.")
+    for name, value in sorted(found.dropped.items()):
+        context.output.line(f"{name}={value} had no effect among {IN_DEFAULTS}, and is gone from there.")
