@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.controller.controller_election import Takeover
-from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreateTopicsRequest
+from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreateTopicsRequest, HealBrokerRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import batch, put_request, register
 from tests.controller.cluster import Cluster, cluster
@@ -16,7 +16,7 @@ from tests.waiting import eventually
 
 OWN, STANDBY, LATER = 1000, 2000, 3000
 NAME = ("moved", 0)
-INVALID_REPLICA_ASSIGNMENT = 39
+INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST = 39, 42
 
 
 def reason(server: int) -> str:
@@ -86,6 +86,12 @@ async def test_hm_4_no_topic_is_created_or_grown_onto_the_id_of_a_server(world: 
     assert [(one.error_code, one.error_message) for one in grown.results] == [
         (INVALID_REPLICA_ASSIGNMENT, reason(server))
     ]
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_hm_4_a_server_is_no_broker_that_can_be_healed(world: Cluster, dry_run: bool) -> None:
+    answer = await world.ask(HealBrokerRequest(broker_id=STANDBY, dry_run=dry_run), 0)
+    assert (answer.error_code, answer.error_message) == (INVALID_REQUEST, reason(STANDBY))
 
 
 async def test_hm_4_what_waits_for_a_broker_is_refused_once_a_server_takes_its_id(

@@ -39,6 +39,7 @@ from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insyn
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
+from kafka_reassign_rpc.core.topics import own_replicas
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
@@ -162,6 +163,9 @@ class Healer:
         """
         if broker in self._loop.cluster.brokers:
             raise InvalidRequest(f"Broker {broker} is registered: there is nothing to heal.")
+        error = own_replicas.refusal(self._loop.cluster, (broker,))
+        if error is not None:
+            raise InvalidRequest(error.message)
         found = await self._diagnose(() if dry_run else (broker,))
         if broker not in found.lost:
             raise InvalidRequest(f"Broker {broker} holds no replica that is not being moved already.")
