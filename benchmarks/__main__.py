@@ -1,4 +1,4 @@
-"""`python -m benchmarks [acls|bulk|list|cancel|progress|page|rps|secured|failover|growth|queue|heal|pipeline|…]`."""
+"""`python -m benchmarks [acls|bulk|list|cancel|progress|page|rps|secured|hostile|failover|growth|queue|heal|…]`."""
 
 import argparse
 import asyncio
@@ -16,6 +16,7 @@ from benchmarks import (
     generate,
     growth,
     heal,
+    hostile,
     listing,
     pipeline,
     progress,
@@ -47,6 +48,7 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "page": status_page.run,
     "rps": rps.run,
     "secured": secured.run,
+    "hostile": hostile.run,
     "failover": failover.run,
     "growth": growth.run,
     "queue": queueing.run,

@@ -82,7 +82,7 @@ class Server(LoggedProcess):
 class Stock(StockBroker):
     """A stock broker that is a controller and nothing else."""
 
-    jvm = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:-UsePerfData")
+    jvm: Sequence[str] = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:-UsePerfData")
 
     def __init__(self, zookeeper: str, directory: Path, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(STOCK_ID, zookeeper, directory / "stock", {**_STOCK_OVERRIDES, **(properties or {})})

@@ -43,7 +43,7 @@ async def fuzz(options: Options, *, say: Callable[[str], None] = print, keep: bo
     directory = Path(tempfile.mkdtemp(prefix=f"fuzz-{options.seed}-"))
     say(f"seed {options.seed}, {options.seconds:g} s, {', '.join(sorted(options.lanes))} from case {options.first}")
     async with site(directory) as made:
-        lanes = Lanes(options.seed, made.address, made.pages, made.zk, largest=options.largest, first=options.first)
+        lanes = Lanes(options.seed, made, largest=options.largest, first=options.first)
         run = _Run(options, made, lanes, say)
         findings = await run.findings()
     _write_journal(directory, lanes)

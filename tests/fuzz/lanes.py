@@ -1,4 +1,5 @@
-"""What is done to the server at the same time: frames, znodes, HTTP requests, and connections that want nothing.
+"""What is done to the server at the same time: frames, znodes, HTTP requests, logins, and connections that want
+nothing.
 
 Each lane is a sequence of cases. The seed, the lane's name and the case's number alone say what a case sends.
 """
@@ -14,14 +15,14 @@ from random import Random
 from kafka_reassign_rpc.protocol.frame_codec import decode_response
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import RESPONSES
-from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, NotEmpty, ZkError
-from tests.fuzz import http, znodes
-from tests.fuzz.connections import HOSTS, Address, connected
+from tests.fuzz import http, tokens, znodes
+from tests.fuzz.connections import HOSTS, connected
 from tests.fuzz.frames import Frame, frame, variants
+from tests.fuzz.site import Site
 from tests.fuzz.verdict import Finding, in_answer
 
-WORKERS = {"frames": 6, "znodes": 1, "http": 4, "slow": 120, "bursts": 24}
+WORKERS = {"frames": 6, "znodes": 1, "http": 4, "slow": 120, "tokens": 6, "bursts": 24}
 """Cases at a time, by lane."""
 USUAL = frozenset(WORKERS) - {"bursts"}
 """The lanes that run where none are named: bursts leave little of the machine to others."""
@@ -44,9 +45,9 @@ class Lanes:
     journal   the last cases of each lane
     """
 
-    def __init__(self, seed: int, server: Address, pages: Address, zk: ZooKeeper, *, largest: int, first: int) -> None:
+    def __init__(self, seed: int, made: Site, *, largest: int, first: int) -> None:
         self._seed = seed
-        self._server, self._pages, self._zk = server, pages, zk
+        self._server, self._pages, self._secured, self._zk = made.address, made.pages, made.secured, made.zk
         self._largest = largest
         self._numbers: dict[str, Iterator[int]] = {lane: itertools.count(first) for lane in WORKERS}
         self.counts: Counter[str] = Counter()
@@ -60,6 +61,7 @@ class Lanes:
             "znodes": self._znode,
             "http": self._http,
             "slow": self._slow,
+            "tokens": self._tokens,
             "bursts": self._bursts,
         }
         async with asyncio.TaskGroup() as group:
@@ -183,6 +185,26 @@ class Lanes:
                     answer = await reader.read(1 << 16)
                     if answer.startswith(b"HTTP/1.1 500"):
                         self.findings.append(Finding("http", f"{case}: {data[:500]!r} is answered {answer[:500]!r}"))
+
+    # ------------------------------------------------------------------------------------------------ logins
+
+    async def _tokens(self, rng: Random, case: str) -> None:
+        """A login, or what is none, until the server closes the connection. Nobody gets in without a password."""
+        token = b""
+        proven = False
+        async with connected(self._secured, rng.choice(HOSTS)) as (reader, writer):
+            for sent in tokens.exchange(rng):
+                data = sent.made if isinstance(sent.made, bytes) else sent.made(token)
+                self._note(case, f"{sent.kind} {data[:100]!r}, {len(data)} bytes")
+                self.counts[f"tokens {sent.kind}"] += 1
+                proven = proven or sent.right or tokens.PASSWORD.encode() in data
+                writer.write(struct.pack(">i", len(data)) + data)
+                async with asyncio.timeout(ANSWER_S):
+                    answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+                token, logged_in = tokens.read(data, answer)
+                self.counts["tokens logged in"] += logged_in
+                if logged_in and not proven:
+                    self.findings.append(Finding("login", f"{case}: {sent.kind} {data[:500]!r} is let in"))
 
     # ------------------------------------------------------------------------------------------------ slow clients
 

@@ -8,18 +8,35 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from joserfc.jwk import KeySet, RSAKey
+
+from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.security.sasl.hashed_users import hashed_line
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import Address, Cluster, address_of
+from tests.fuzz import tokens
 from tests.fuzz.messages import BROKERS
 from tests.http_client import get
 from tests.processes import Process, processes
+from tests.security.sasl_steps import HASHES, as_config, scram_credential
 from tests.waiting import eventually
 
 BROKER_IDS = ",".join(map(str, BROKERS))
 STEADY = ("steady", 0)
 TOPICS = ("steady:3:2:1000", "fuzz-0:2:2:1000")
+SESSION_MS = 3_600_000
+PROPERTIES = {
+    "listeners": "PLAINTEXT://127.0.0.1:0,SASL://127.0.0.1:0",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "sasl.enabled.mechanisms": ",".join(tokens.MECHANISMS),
+    "listener.name.sasl.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    f' user_{tokens.USER}="{tokens.PASSWORD}";',
+    "connections.max.reauth.ms": str(SESSION_MS),
+    "connection.failed.authentication.delay.ms": "10",
+}
 WITHIN_S = 120.0
 REAPED_BY_OTHERS = 255
 """What asyncio says of a process whose exit code somebody else has taken."""
@@ -28,14 +45,16 @@ REAPED_BY_OTHERS = 255
 class Site:
     """One server and what it needs.
 
-    pages   where the server has its pages for monitoring
+    pages     where the server has its pages for monitoring
+    secured   a listener with SASL, on which sessions end after SESSION_MS
     """
 
-    def __init__(self, cluster: Cluster, server: Process) -> None:
+    def __init__(self, cluster: Cluster, server: Process, secured: Address) -> None:
         self.cluster = cluster
         self.server = server
         self.address = address_of(server.ready_value("bootstrap"))
         self.pages: Address = address_of(server.ready_value("metrics"))
+        self.secured = secured
 
     @property
     def zk(self) -> ZooKeeper:
@@ -93,6 +112,12 @@ async def site(directory: Path, *options: str) -> AsyncIterator[Site]:
         await root.ensure_path("/fuzz")
         connect = f"{zookeeper.address}/fuzz"
         async with ZooKeeper(connect) as zk, processes(directory) as group:
+            for name, password in (("alice", tokens.PASSWORD), ("bob", "bob-secret")):
+                config = {one: as_config(scram_credential(one, password)) for one in HASHES}
+                await zk.ensure_path(znode_paths.config_type("users"))
+                await zk.create(
+                    znode_paths.config(f"users/{name}"), json.dumps({"version": 1, "config": config}).encode()
+                )
             cluster = Cluster(group, zk, connect, directory)
             await cluster.fleet(BROKER_IDS, *TOPICS, session_ms=18_000)
             server = await cluster.server(
@@ -105,9 +130,37 @@ async def site(directory: Path, *options: str) -> AsyncIterator[Site]:
                     "--zookeeper-session-timeout-ms",
                     "18000",
                 ),
+                *("--kafka-config", str(_secured(directory)), "--listeners", PROPERTIES["listeners"]),
                 *options,
             )
-            yield Site(cluster, server)
+            yield Site(cluster, server, await _address(zk, "SASL"))
+
+
+def _secured(directory: Path) -> Path:
+    """The properties of a server with SASL, and what they name."""
+    jwks = directory / "jwks.json"
+    jwks.write_text(json.dumps(KeySet([RSAKey.generate_key(2048, {"kid": "rsa"})]).as_dict(private=False)))
+    (directory / "users.toml").write_text(f'bob = "{hashed_line("bob-secret", 4096)}"')
+    more = {
+        "sasl.oauthbearer.jwks.endpoint.url": f"file://{jwks}",
+        "listener.name.sasl.plain.sasl.plain.users.file": str(directory / "users.toml"),
+    }
+    path = directory / "server.properties"
+    path.write_text("".join(f"{name}={value}\n" for name, value in (PROPERTIES | more).items()))
+    return path
+
+
+async def _address(zk: ZooKeeper, listener: str) -> Address:
+    """Of the controller."""
+    found: dict[str, Address] = {}
+
+    async def is_known() -> bool:
+        owner = await controller_election.owner(zk)
+        found.update({one.listener: (one.host, one.port) for one in (owner.endpoints if owner else ())})
+        return listener in found
+
+    await eventually(is_known, within=WITHIN_S)
+    return found[listener]
 
 
 class Honest:

@@ -8,7 +8,10 @@ import pytest
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.protocol.frame_codec import decode_request
 from kafka_reassign_rpc.protocol.frame_errors import BadLength, RemoteProtocolError, TooManyElements
+from tests.fuzz import tokens
 from tests.fuzz.frames import KINDS, frame, frame_of
+from tests.security.sasl_steps import Exchange, plain
+from tests.security.worst_tokens import authenticate
 
 SERVED = {key: (api.min_version, api.max_version) for key, api in SERVER_APIS.items()}
 LARGEST = 100_000
@@ -50,3 +53,22 @@ def test_large_frames_come_near_the_limit() -> None:
     made = [frame_of(Random(seed), 3, 12, "many", 10 * 2**20) for seed in range(30)]
     assert any(len(one.data) > 5 * 2**20 for one in made)
     assert all(len(one.data) < 11 * 2**20 for one in made)
+
+
+def test_a_login_is_the_same_for_the_same_seed_and_each_kind_of_frame_comes() -> None:
+    def drawn(seed: int) -> list[tuple[str, bytes]]:
+        first = b"r=abcdefghx,s=c2FsdA==,i=4096"
+        made = tokens.exchange(Random(seed))
+        return [(one.kind, one.made if isinstance(one.made, bytes) else one.made(first)) for one in made]
+
+    assert drawn(7) == drawn(7)
+    kinds = {kind for seed in range(60) for kind, _ in drawn(seed)}
+    assert kinds >= {"handshake", "request", "right", "well-formed", "damaged", "grammar", "bytes", "large", "later"}
+
+
+@pytest.mark.parametrize(("password", "let_in"), [(tokens.PASSWORD, True), ("wrong", False)])
+def test_a_login_that_succeeds_is_told_from_one_that_fails(password: str, let_in: bool) -> None:
+    exchange = Exchange(max_reauth_ms=dict.fromkeys(tokens.MECHANISMS, 1000))
+    exchange.handshake("PLAIN")
+    sent = authenticate(plain(tokens.USER, password))
+    assert tokens.read(sent, exchange.frame(sent).answer[4:]) == (b"", let_in)
