@@ -6,14 +6,16 @@ answer of a connection like every other: it ends with the life of its connection
 does not read is disconnected after `READS_S`; until then it costs a buffer.
 
 Limits against hostile input: GET and HEAD of known pages only, no bodies, bounded heads, a bounded number of
-connections, and a short life for each of them. A newcomer beyond the number takes the place of the oldest connection,
-of one that has sent no request first: a scrape takes milliseconds, and idle or slow clients keep nobody out. Nothing is
+connections, and a short life for each of them. A newcomer beyond the number takes the place of one that has sent no
+request, else of one from the address with the most, of the oldest of them: a scrape takes milliseconds, and neither
+idle or slow clients nor those with wrong passwords keep others out. Nothing is
 kept of a connection that is over. No answer tells versions, or what the parser says.
 """
 
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Container, Mapping
 from contextlib import aclosing
 from functools import partial
@@ -156,9 +158,11 @@ class HttpServer:
 
     def _accept(self) -> asyncio.Protocol:
         open_now = cast("list[_Connection]", self._web.connections)  # the oldest first
-        excess = max(0, len(open_now) + 1 - MAX_CONNECTIONS)
-        for oldest in sorted(open_now, key=lambda connection: connection.has_asked)[:excess]:
-            oldest.cut_off()
+        for _ in range(len(open_now) + 1 - MAX_CONNECTIONS):
+            of_each = Counter(connection.host for connection in open_now)
+            leaves = min(open_now, key=lambda connection: (connection.has_asked, -of_each[connection.host]))
+            open_now.remove(leaves)
+            leaves.cut_off()
         return self._connect()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -195,13 +199,16 @@ class HttpServer:
 
 
 class _Connection(web.RequestHandler):
-    """`has_asked`: whether it has sent a whole request."""
+    """`has_asked`: whether it has sent a whole request. `host`: the client's address."""
 
     has_asked = False
+    host = ""
     _end: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        address = transport.get_extra_info("peername")
+        self.host = address[0] if isinstance(address, tuple) else ""
         self._live_for(min(FIRST_REQUEST_S, LIVES_S))
 
     def connection_lost(self, exc: BaseException | None) -> None:

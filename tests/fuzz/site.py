@@ -143,7 +143,7 @@ def _secured(directory: Path) -> Path:
     (directory / "users.toml").write_text(f'bob = "{hashed_line("bob-secret", 4096)}"')
     more = {
         "sasl.oauthbearer.jwks.endpoint.url": f"file://{jwks}",
-        "listener.name.sasl.plain.sasl.plain.users.file": str(directory / "users.toml"),
+        "listener.name.sasl.sasl.plain.users.file": str(directory / "users.toml"),
     }
     path = directory / "server.properties"
     path.write_text("".join(f"{name}={value}\n" for name, value in (PROPERTIES | more).items()))

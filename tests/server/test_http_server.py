@@ -219,3 +219,25 @@ async def test_sv_7_nothing_is_kept_of_a_connection_that_is_over(address: str) -
         return sum(isinstance(one, http_server._Connection) for one in gc.get_objects())
 
     await eventually(lambda: kept() == 0)
+
+
+async def test_hm_5_many_connections_from_one_address_make_room_for_those_from_others(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flood of requests, such as wrong passwords, cuts off itself."""
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 3)
+    host, _, port = address.rpartition(":")
+    request = b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    async def asked(source: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection(host, int(port), local_addr=(source, 0))
+        writer.write(request)
+        assert await reader.readuntil(b"{}")
+        return reader, writer
+
+    scraper, its = await asked("127.0.0.1")
+    flood = [await asked("127.0.0.2") for _ in range(12)]
+    its.write(request)
+    assert await scraper.readuntil(b"{}"), "it keeps its connection"
+    for _, writer in (*flood, (scraper, its)):
+        writer.close()
