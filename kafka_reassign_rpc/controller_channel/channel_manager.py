@@ -14,7 +14,7 @@ from kafka_reassign_rpc.controller_channel.broker_channel import (
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.leaders_first import LeadersFirst
-from kafka_reassign_rpc.controller_channel.missed_changes import MissedChanges
+from kafka_reassign_rpc.controller_channel.missed_changes import Dropped, MissedChanges
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition, Topic, TopicPartition
@@ -120,7 +120,7 @@ class ChannelManager:
     def _dropped_while_away(self, broker_id: int, topic: str, index: int) -> None:
         known = self._cluster().topics.get(topic)
         if known is not None:
-            self._missed.replica_dropped(broker_id, TopicPartition(topic, index), known.created)
+            self._missed.replica_dropped(broker_id, TopicPartition(topic, index), Dropped(known.created))
 
     def _new_leader_epoch(self, topic: str, index: int, known: Partition | None, after: Partition) -> None:
         """Mark LeaderAndIsr for the leader, and for its followers once it has answered."""
@@ -226,9 +226,15 @@ class ChannelManager:
     def topic_deleted(self, topic: Topic) -> None:
         """Every broker forgets the topic."""
         self._leaders_first.forget_topic(topic.name)
-        self._missed.topic_deleted(topic.name, topic.partitions)
+        self._missed.topic_deleted(topic.name, topic.created, topic.partitions)
         for channel in self._channels.values():
             channel.pending.topic_deleted(topic.name, topic.partitions)
+
+    def topic_vanished(self, name: str) -> None:
+        """The topic is not in ZooKeeper any more, and nobody has deleted it: what is pending about it is not sent."""
+        self._leaders_first.forget_topic(name)
+        for channel in self._channels.values():
+            channel.pending.topic_vanished(name)
 
     def replica_deleted(self, broker_id: int, topic: Topic, index: int) -> None:
         """A replica of a topic that is deleted stops and deletes its log."""

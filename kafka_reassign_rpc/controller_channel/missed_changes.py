@@ -11,10 +11,12 @@ A process that was started anew has neither, but keeps the log of the dropped re
 
 Kafka's controller leaves all three. Here a term remembers what it has dropped and deleted, and the broker stops and
 forgets it when it returns. What an earlier term has dropped stays, as in Kafka: only a controller that has dropped a
-replica by itself knows that its log may be deleted (ZooKeeper may have been restored since).
+replica by itself knows that its log may be deleted (ZooKeeper may have been restored since). For the same reason a log
+stays while its topic is not in ZooKeeper and nobody has marked it for deletion: what is put back may need it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, PendingRequests, StopReplicaState
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, TopicPartition
@@ -26,6 +28,13 @@ topics, those that were deleted first are forgotten."""
 SLICE = 500
 
 
+class Dropped(NamedTuple):
+    """A replica that left the assignment of a topic with this `Topic.created`, whose deletion may have begun since."""
+
+    created: int
+    topic_deleted: bool = False
+
+
 class MissedChanges:
     """Of one term. A broker is away from `left` until `returned`."""
 
@@ -33,8 +42,8 @@ class MissedChanges:
         self._cluster = cluster
         self._away: dict[int, PendingRequests] = {}
         """What these brokers had not confirmed when they left: they may not have done it."""
-        self._dropped: dict[int, dict[TopicPartition, int]] = {}
-        """Of each broker: the partitions of which it has lost its replica, with `Topic.created`."""
+        self._dropped: dict[int, dict[TopicPartition, Dropped]] = {}
+        """Of each broker: the partitions of which it has lost its replica."""
         self._deleted: dict[str, int] = {}
         """How many partitions deleted topics had, by name."""
 
@@ -42,13 +51,18 @@ class MissedChanges:
         """The broker's registration is over."""
         self._away[broker] = unconfirmed
 
-    def replica_dropped(self, broker: int, name: TopicPartition, created: int) -> None:
-        """A broker that is away has lost its replica of a partition. `created`: `Topic.created`."""
+    def replica_dropped(self, broker: int, name: TopicPartition, dropped: "Dropped") -> None:
+        """A broker that is away has lost its replica of a partition."""
         if sum(map(len, self._dropped.values())) < MOST:
-            self._dropped.setdefault(broker, {})[name] = created
+            self._dropped.setdefault(broker, {})[name] = dropped
 
-    def topic_deleted(self, topic: str, indexes: Collection[int]) -> None:
-        """Brokers that are away go on showing these partitions."""
+    def topic_deleted(self, topic: str, created: int, indexes: Collection[int]) -> None:
+        """The deletion of a topic has begun: brokers that are away go on showing these partitions."""
+        for dropped in self._dropped.values():
+            for index in indexes:
+                name = TopicPartition(topic, index)
+                if name in dropped and dropped[name].created == created:
+                    dropped[name] = Dropped(created, topic_deleted=True)
         if self._away:
             self._deleted[topic] = max(self._deleted.pop(topic, 0), max(indexes, default=-1) + 1)
             while sum(self._deleted.values()) > MOST:
@@ -63,7 +77,7 @@ class MissedChanges:
                 yield from self._forget(pending, [*self._deleted.items(), *unconfirmed.deleted().items()])
                 for (name, stop), pause in in_slices(unconfirmed.all_stops(), SLICE):
                     if stop.delete:
-                        dropped[name] = stop.created
+                        dropped[name] = Dropped(stop.created, topic_deleted=stop.leader_epoch == DELETED_EPOCH)
                     if pause:
                         yield
             yield from self._stop_dropped(broker, pending, dropped)
@@ -78,23 +92,26 @@ class MissedChanges:
                 yield
 
     def _stop_dropped(
-        self, broker: int, pending: PendingRequests, dropped: dict[TopicPartition, int]
+        self, broker: int, pending: PendingRequests, dropped: dict[TopicPartition, "Dropped"]
     ) -> Iterator[None]:
         work = SliceCounter(SLICE)
         while dropped:
-            name, created = dropped.popitem()
-            if self._is_needed(name, created):
-                self.replica_dropped(broker, name, created)
-            elif (stop := self._stop(broker, name, created)) is not None:
+            name, one = dropped.popitem()
+            if self._may_be_needed(name, one):
+                self.replica_dropped(broker, name, one)
+            elif (stop := self._stop(broker, name, one.created)) is not None:
                 pending.stop(*name, stop)
             if work.step():
                 yield
 
-    def _is_needed(self, name: TopicPartition, created: int) -> bool:
-        """Whether the partition has no leader, so that an operator may need this log. It stays until a later return."""
+    def _may_be_needed(self, name: TopicPartition, dropped: "Dropped") -> bool:
+        """Whether an operator may need this log: the partition has no leader, or others have taken it or its topic out
+        of ZooKeeper, or have put another in its place. It stays until a later return."""
+        if dropped.topic_deleted:
+            return False
         topic = self._cluster().topics.get(name.topic)
-        value = None if topic is None or topic.created != created else topic.partitions.get(name.partition)
-        return value is not None and value.leader == NO_LEADER
+        value = None if topic is None or topic.created != dropped.created else topic.partitions.get(name.partition)
+        return value is None or value.leader == NO_LEADER
 
     def _stop(self, broker: int, name: TopicPartition, created: int) -> StopReplicaState | None:
         """How the broker stops its dropped replica; None where it has one again, or must not be told.

@@ -150,9 +150,13 @@ class PendingRequests:
         self._metadata.setdefault(topic, set()).update(partitions)
         self._not_deleted(topic, partitions)
 
-    def topic_deleted(self, topic: str, partitions: Iterable[int]) -> None:
+    def topic_vanished(self, topic: str) -> None:
+        """Nothing is known of the topic any more. Its stops stay: each of them was decided before."""
         self._metadata.pop(topic, None)
         self._leader_and_isr.drop_topic(topic)
+
+    def topic_deleted(self, topic: str, partitions: Iterable[int]) -> None:
+        self.topic_vanished(topic)
         self._deleted.setdefault(topic, set()).update(partitions)
 
     def partitions_deleted(self, topic: str, partitions: Iterable[int]) -> None:

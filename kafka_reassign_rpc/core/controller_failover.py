@@ -14,6 +14,8 @@ The former controller may have stopped between any two of its writes. The new on
                                                                 cannot know which replicas the former one has reached
     a partition                      no state                   writes the first leader and ISR, unless a deletion mark
                                                                 of its topic waits (`topics.deletion_marks`)
+    other replicas, none in sync     -                          keeps those in sync until the others have caught up
+                                                                (`round.changed_by_others`)
     its own broker id as a replica   -                          replaces that replica, or removes it and remembers
                                                                 that one is missing (`topics.missing_replicas`),
                                                                 unless a broker has the id (`topics.own_replicas`)
@@ -23,9 +25,12 @@ Replicas that are pending deletion get their StopReplica again (see `Partition.p
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership.broker_changes import settled
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, first_electable, first_live, unclean_leader
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import among
+from kafka_reassign_rpc.core.round.changed_by_others import with_former_state, with_live_in_sync
 from kafka_reassign_rpc.core.round.round_view import (
     AssignmentWrite,
     Change,
@@ -70,8 +75,14 @@ def fail_over(
     partition = view.get(topic, index)
     if partition is None:
         return []
-    value, missing = place_missing(view, topic, index, partition, own_id)
-    placed = value is not partition
+    found = view.cluster.topics[topic]
+    former = view.cluster.former.of(found).get(index)
+    known = partition if former is None else with_former_state(partition, former)
+    value, missing = place_missing(view, topic, index, known, own_id)
+    placed = value is not known
+    edited, value = value, with_live_in_sync(view.cluster, value, former)
+    if value is not edited:
+        _report_kept(view, topic, index, edited, value)
     value = _without_former_replicas(view.cluster, topic, value)
     value = settled(view.cluster, topic, value)
     if value.is_moving:
@@ -86,6 +97,26 @@ def fail_over(
         return []
     write = AssignmentWrite.NOW if placed else assignment_write(view, topic, partition, value)
     return [PartitionChange(topic, index, value, write, missing if placed else None)]
+
+
+def _report_kept(view: RoundView, topic: str, index: int, edited: Partition, kept: Partition) -> None:
+    moves = kept.target == edited.target
+    reason = (
+        "none of the replicas that somebody has written into the topic's znode is in sync and alive: the partition"
+        " moves to them, and keeps replicas in sync until then"
+        if moves
+        else "somebody has taken all replicas out of the topic's znode: they are written back"
+    )
+    view.report(
+        Event(
+            catalogue.PARTITION_EDIT_NOT_FOLLOWED,
+            topic,
+            index,
+            reason=reason,
+            target=edited.target,
+            replicas=kept.replicas,
+        )
+    )
 
 
 def _without_former_replicas(cluster: Cluster, topic: str, partition: Partition) -> Partition:

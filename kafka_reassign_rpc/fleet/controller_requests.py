@@ -117,8 +117,10 @@ class ControllerRequests:
             return UnknownTopicOrPartition.code
         isr = shared(state.isr)
         if log is None:
-            # The leader has never changed, so the partition is new: each ISR member has the bytes it was created with.
-            has_first_bytes = state.leader_epoch == 0 and self.broker_id in isr
+            # The leader has never changed, so the partition is new: each ISR member has the bytes it was created with,
+            # unless its log was deleted since.
+            is_first = state.leader_epoch == 0 and not table.has_deleted(name, topic_id)
+            has_first_bytes = is_first and self.broker_id in isr
             log = table.create(name, topic_id, self._first_bytes(name.topic) if has_first_bytes else 0)
             applied.created.append(name)
         elif log.topic_id is None:

@@ -40,6 +40,8 @@ class ReplicaTable:
         self.logs: dict[TopicPartition, Log] = {}
         self.preferred: dict[TopicPartition, int] = {}
         """The log dirs of replicas that do not exist yet (AlterReplicaLogDirs)."""
+        self._deleted: dict[TopicPartition, UUID | None] = {}
+        """The topic ids of the logs that were last deleted under their names, since this start."""
         self._counts = [0] * directories
 
     def load(self, logs: Iterable[tuple[TopicPartition, Log]]) -> None:
@@ -62,7 +64,12 @@ class ReplicaTable:
         log = self.logs.pop(name, None)
         if log is not None:
             self._counts[log.directory] -= 1
+            self._deleted[name] = log.topic_id
         return log is not None
+
+    def has_deleted(self, name: TopicPartition, topic_id: UUID | None) -> bool:
+        """Whether the log of this very topic was deleted here: a new one is empty."""
+        return name in self._deleted and (topic_id is None or self._deleted[name] in (None, topic_id))
 
     def move(self, name: TopicPartition, directory: int) -> None:
         """Moves the log to another dir."""

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.fleet.controller_requests import ControllerRequests, Steps
+from kafka_reassign_rpc.fleet.controller_requests import EPOCH_DURING_DELETE, ControllerRequests, Steps
 from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.protocol.frame_codec import decode_response, encode_response
@@ -204,3 +204,18 @@ def test_metadata_is_learnt_and_forgotten_in_every_version(broker: Broker, versi
     assert not cache.topics
     assert cache.topic_name(messages.TOPIC_ID) is None
     assert list(cache.brokers) == [1]
+
+
+def test_hm_2_a_log_that_was_deleted_is_empty_when_its_partition_comes_back_and_a_new_topics_has_its_first_bytes(
+    broker: Broker,
+) -> None:
+    """As on a stock broker: the bytes that a partition was created with are gone with its log."""
+    new = {**LED, "epoch": 0}
+    broker.leader_and_isr(new)
+    assert broker.table.logs[T0].size == 100
+    broker.stop((0, EPOCH_DURING_DELETE, True))
+    broker.leader_and_isr(new)
+    assert broker.table.logs[T0].size == 0
+    broker.stop((0, EPOCH_DURING_DELETE, True))
+    broker.leader_and_isr(new, topic_id=UUID(int=99))
+    assert broker.table.logs[T0].size == 100

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.controller.commands.command import (
     change_each,
     every_partition,
     give_topic_id,
+    vanished,
 )
 from kafka_reassign_rpc.controller.commands.lost_replicas import brake_waiting_repairs
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
@@ -79,6 +80,8 @@ class ControllerFailover(Command[None]):
         if self._bounced:
             yield from _settle_all(work, self._bounced)
         yield from change_each(work, every_partition(work.view.cluster), lambda name: self._fail_over(work, name))
+        for gone, count in work.view.cluster.former.unreported(work.view.cluster.topics):
+            work.view.report(vanished(gone, count))
         yield from brake_waiting_repairs(work)
         yield from process_batch_and_queue(work)
         self.answer(None)

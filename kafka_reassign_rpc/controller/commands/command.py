@@ -6,6 +6,8 @@ from typing import Generic, TypeVar
 from uuid import uuid4
 
 from kafka_reassign_rpc.core import reassignment_settings
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import MovesInFlight
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
@@ -45,11 +47,20 @@ def change_each(
 def give_topic_id(work: "Round", name: str) -> None:
     """An id for a topic that has none (KIP-516; Kafka: KafkaController.processTopicIds).
 
-    Topics have none that a cluster before 2.8, or a tool that writes to ZooKeeper, has created.
+    Topics have none that a cluster before 2.8, or a tool that writes to ZooKeeper, has created. One that had an
+    id before its znode vanished keeps it: brokers would refuse their own logs under another one.
     """
     topic = work.view.topic(name)
     if topic is not None and topic.id is None and name not in work.refused:
-        work.view.topic_ids[name] = uuid4()
+        former = work.view.cluster.former.id_of(name)
+        keeps = former is not None and former not in work.view.cluster.topic_names
+        work.view.topic_ids[name] = former if keeps and former is not None else uuid4()
+
+
+def vanished(topic: str, count: int) -> Event:
+    """The event of a topic, or of so many of its partitions, that somebody has removed from ZooKeeper."""
+    reason = "no mark of deletion: its logs stay on the brokers. Put the znodes back, or let them be"
+    return Event(catalogue.TOPIC_VANISHED, topic, who=f"znode {znode_paths.topic(topic)}", reason=reason, count=count)
 
 
 class Round:

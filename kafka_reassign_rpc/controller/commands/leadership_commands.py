@@ -11,10 +11,10 @@ from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller_channel.broker_channel import LogDirAnswer
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, KafkaError
+from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, KafkaError, NotController
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
-from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender
+from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender, higher_epochs
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, TopicPartition
@@ -119,6 +119,8 @@ class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):
 
     def _decide_one(self, work: Round, change: IsrChange) -> Partition | KafkaError:
         answer, changes = alter_partition(work.view, self._request.broker_id, change, self._request.api_version)
+        if isinstance(answer, NotController):
+            changes = higher_epochs(work.view, self._request.broker_id, change)
         for made in changes:
             work.view.add(made)
         return answer

@@ -10,13 +10,21 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewPartitions, NewTopic
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, change_each, give_topic_id
+from kafka_reassign_rpc.controller.commands.command import (
+    SLICE,
+    Command,
+    Round,
+    change_each,
+    give_topic_id,
+    vanished,
+)
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.controller_failover import fail_over, reassigned_by_others
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
 from kafka_reassign_rpc.core.round.round_view import (
     Change,
@@ -26,7 +34,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeleted,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.topics import lost_commits, topic_changes
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
@@ -271,7 +279,8 @@ class TopicsRead(Command[None]):
                 the first config (Kafka: AdminZkClient.createTopicWithAssignment)
     appeared    called with the names once the topics are usable
 
-    Where the cluster has another topic of the same name, nothing is done: that one is newer.
+    Where the cluster has another topic of the same name, nothing is done: that one is newer. Partitions that come with
+    a state were there before: their leader epochs rise, so that leaders ask again for an ISR that was refused since.
     """
 
     def __init__(
@@ -307,6 +316,8 @@ class TopicsRead(Command[None]):
                 work, _partitions(cluster, [name]), lambda partition: self._fail_over(work, partition)
             )
             give_topic_id(work, name)
+        for name, count in cluster.former.unreported(cluster.topics):
+            work.view.report(vanished(name, count))
         self.answer(None)
 
     def _fail_over(self, work: Round, name: TopicPartition) -> list[Change]:
@@ -325,13 +336,18 @@ class TopicsRead(Command[None]):
             replay.put_configs(cluster, replay.TOPICS, {topic.name: self._configs.get(topic.name, {})})
         partitions = {index: _newer(view, known, index, value) for index, value in topic.partitions.items()}
         before = {} if known is None else known.partitions
+        if known is not None and not known.deleting:
+            changed = changed_by_others(known, replace(topic, partitions=partitions))
+            if changed:
+                cluster.former.keep(known, changed)
+        has_states = any(value.partition_epoch >= 0 for value in partitions.values())
         self._changed.update(
             TopicPartition(topic.name, index) for index, value in partitions.items() if before.get(index) != value
         )
         self._reassigned.update(
             TopicPartition(topic.name, index)
             for index, value in partitions.items()
-            if reassigned_by_others(before.get(index), value)
+            if (known is None and value.partition_epoch >= 0) or reassigned_by_others(before.get(index), value)
         )
         replay.put_topic(
             cluster,
@@ -343,7 +359,8 @@ class TopicsRead(Command[None]):
             missing=topic.missing,
             unreadable=topic.unreadable,
             created=topic.created,
-            id_since=topic.id_since,
+            # One that is put back with its states may have had another id before.
+            id_since=LAST_ZXID if known is None and has_states else topic.id_since,
             deleting=known is not None and known.deleting,
         )
 
@@ -406,6 +423,8 @@ class TopicsVanished(Command[None]):
             topic = work.view.cluster.topics.get(name)
             if topic is not None and topic.created == created and name not in work.view.topics:
                 work.view.add(TopicDeleted(name))
+                if not topic.deleting:
+                    work.view.report(vanished(name, len(topic.partitions)))
             if pause:
                 yield
         self.answer(None)

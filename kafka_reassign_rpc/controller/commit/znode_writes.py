@@ -221,8 +221,7 @@ def _states(cluster: Cluster, view: RoundView, epoch: int, parents: _Parents) ->
         if before is None or before.partition_epoch < 0:
             yield from _new_state(cluster, name, value, epoch, parents)
         elif changed:
-            path = znode_paths.partition_state(*name)
-            yield Step(SetData(path, _state_znode(value, epoch), before.partition_epoch), name)
+            yield from _state_writes(name, value, epoch, before.partition_epoch)
         if before is not None and before.move is not None and value.move is None:
             yield Step(record_removal(cluster, name), with_previous=changed)
 
@@ -242,6 +241,18 @@ def _new_state(
         yield from parents.make(parent)
     yield from parents.make(znode_paths.partition(*name))
     yield Step(Create(znode_paths.partition_state(*name), _state_znode(value, epoch)), name)
+    if value.partition_epoch > 0:
+        yield from _state_writes(name, value, epoch, 0)
+
+
+def _state_writes(name: TopicPartition, value: Partition, epoch: int, version: int) -> Iterator[Step]:
+    """Write a state znode that has this version: once, or until it has the partition epoch that was decided.
+
+    Brokers may know higher epochs than a state that was put back has (`core.round.changed_by_others`).
+    """
+    path, data = znode_paths.partition_state(*name), _state_znode(value, epoch)
+    for known in range(version, max(version + 1, value.partition_epoch)):
+        yield Step(SetData(path, data, known), name)
 
 
 def _state_znode(value: Partition, epoch: int) -> bytes:

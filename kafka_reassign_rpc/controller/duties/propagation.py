@@ -24,8 +24,8 @@ class Propagation:
     def round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
         """Propagate what a round has changed.
 
-        Topics that are gone come first, as others may have their names now; then the brokers, since a follower asks who
-        its leader is.
+        Topics that are gone are forgotten first, as others may have their names now; then the brokers, since a follower
+        asks who its leader is.
         """
         for gone in applied.deleted:
             yield from self._vanished(gone)
@@ -53,7 +53,7 @@ class Propagation:
         self._channels.flush()
 
     def topics_vanished(self, gone: Sequence[Topic]) -> Iterator[None]:
-        """Propagate that these topics are gone, which a reload has found: others may have their names soon.
+        """Forget these topics, which a reload has found gone: others may have their names soon.
 
         Brokers that have registered meanwhile are connected to with the next durable round. One that has bounced would
         be told to lead on what it has lost (KafkaController.processBrokerChange: failure before startup).
@@ -189,17 +189,13 @@ class Propagation:
         yield
 
     def _vanished(self, topic: Topic) -> Iterator[None]:
-        """Brokers forget a topic whose znodes are gone. Where an operator deleted it, its replicas are still there.
+        """The znodes of a topic are gone. Where that is not the end of its deletion, brokers are told nothing.
 
-        Where deletion is disabled, or may be, they stay there (as always in Kafka: KafkaController.processTopicChange).
+        They go on with its replicas: nobody has said that these may go (KafkaController.processTopicChange). Told that
+        the topic is deleted, they would also forget the offsets that groups have committed (KafkaApis,
+        handleUpdateMetadataRequest), and create it again for a client that asks for it.
         """
         self._deletions.forget(topic)
         if not topic.deleting:
-            self._channels.topic_deleted(topic)
-            replicas = topic.partitions.items() if self._deletions.is_enabled else ()
-            for (index, value), pause in in_slices(replicas, SLICE):
-                for replica in (*value.replicas, *value.pending_deletion):
-                    self._channels.replica_deleted(replica, topic, index)
-                if pause:
-                    yield
+            self._channels.topic_vanished(topic.name)
         yield

@@ -13,7 +13,8 @@ follow this catalogue.
     broker.*          brokers that register, whose registration goes, or whose settings differ; their failed log dirs
     heal.*            self-healing (KIP-46)
     throttle.*        leased throttle rates of brokers
-    topic.*           topics that are created, get partitions, or are deleted
+    topic.*           topics that are created, get partitions, are deleted, or vanish from ZooKeeper
+    partition.*       partitions whose znodes somebody has edited by hand
     acl.*             ACLs that clients create or delete here
     access.*          requests, or parts of them, that the authorizer refuses
     controller.*      a term of this server as the controller
@@ -68,6 +69,9 @@ THROTTLE_RESTORED = "throttle.restored"
 TOPIC_CREATED = "topic.created"
 TOPIC_PARTITIONS_ADDED = "topic.partitions_added"
 TOPIC_DELETED = "topic.deleted"
+TOPIC_VANISHED = "topic.vanished"
+
+PARTITION_EDIT_NOT_FOLLOWED = "partition.edit_not_followed"
 
 LEADERS_ELECTED = "leaders.elected"
 
@@ -264,6 +268,19 @@ _TYPES = (
     EventType(TOPIC_CREATED, "INFO", ("topic", *_WHO, "reason"), "A client has created a topic."),
     EventType(TOPIC_PARTITIONS_ADDED, "INFO", ("topic", *_WHO, "reason"), "A client has added partitions to a topic."),
     EventType(TOPIC_DELETED, "INFO", ("topic", *_WHO), "The deletion of a topic has begun."),
+    EventType(
+        TOPIC_VANISHED,
+        "WARNING",
+        ("topic", *_WHO, "reason", "count"),
+        "Somebody has removed a topic's znode, or `count` partitions from it, without a mark of deletion. This server"
+        " forgets them; brokers go on with them, and no log is deleted.",
+    ),
+    EventType(
+        PARTITION_EDIT_NOT_FOLLOWED,
+        "WARNING",
+        ("topic", "partition", *_WHO, "reason", "target", "replicas"),
+        "Somebody has edited a topic's znode so that no live replica in sync would be left: the former ones stay.",
+    ),
     EventType(
         LEADERS_ELECTED,
         "INFO",

@@ -31,6 +31,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.leadership.elections import RECOVERED, RECOVERING
 from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
+from kafka_reassign_rpc.core.round.changed_by_others import with_higher_epochs
 from kafka_reassign_rpc.core.round.round_view import (
     AssignmentWrite,
     Change,
@@ -97,6 +98,22 @@ def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_vers
     value = completed(cluster, answer) or answer
     write = assignment_write(view, topic, partition, value)
     return IsrAnswer(answer, [PartitionChange(topic, change.partition, value, write)])
+
+
+def higher_epochs(view: RoundView, broker_id: int, change: IsrChange) -> list[Change]:
+    """Epochs above those that the leader knows, where ZooKeeper has lower ones: an older state was put back there.
+
+    Brokers act on LeaderAndIsr only with epochs that they have not seen. A newer controller would fence the write.
+    """
+    topic = change.topic if change.topic_id is None else view.cluster.topic_names.get(change.topic_id)
+    partition = None if topic is None else view.get(topic, change.partition)
+    if topic is None or partition is None or partition.leader != broker_id:
+        return []
+    known = partition.leader_epoch, partition.partition_epoch
+    seen = change.leader_epoch, change.partition_epoch
+    if seen == known or seen[0] < known[0] or seen[1] < known[1]:
+        return []
+    return [PartitionChange(topic, change.partition, with_higher_epochs(partition, *seen), AssignmentWrite.LATER)]
 
 
 def _other_replicas(topic: str, partition: Partition, broker_id: int, change: IsrChange) -> list[Change]:

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import among, without
+from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
 from kafka_reassign_rpc.core.round.round_view import (
     PartitionsAdded,
@@ -110,6 +111,7 @@ def replay(
     for topic, (version, _) in durable.topics.items():
         if topic in cluster.topics:
             cluster.topics[topic].version = version
+    cluster.former.decided(cluster.topics)
 
 
 def _put_topics(
@@ -127,7 +129,10 @@ def _put_topics(
                 begin_deletion(cluster, topic)
                 applied.deleting.append(topic)
             case TopicDeleted() if topic in cluster.topics:
-                applied.deleted.append(cluster.topics[topic])
+                gone = cluster.topics[topic]
+                applied.deleted.append(gone)
+                if not gone.deleting:
+                    cluster.former.keep(gone, gone.partitions, is_reported=True)
                 remove_topic(cluster, topic)
         if isinstance(change, TopicCreated | PartitionsAdded):
             for index, value in change.partitions.items():
@@ -326,10 +331,12 @@ def put_state(cluster: Cluster, name: TopicPartition, state: LoadedState) -> Non
 
 def keep_soft_state(known: Cluster, fresh: Cluster) -> Iterator[None]:
     """Put what no znode tells of topics into the cluster as read again: since when they have their ids, what their
-    brokers have answered about log dirs, and which moves are complete already. Yields after each topic.
+    brokers have answered about log dirs, which moves are complete already, and what others have taken away or changed.
+    Yields after each topic.
 
     A broker that has registered anew since answers anew, and so do all for a new topic of the same name.
     """
+    fresh.former = known.former
     same = {
         id_
         for id_, broker in fresh.brokers.items()
@@ -337,6 +344,10 @@ def keep_soft_state(known: Cluster, fresh: Cluster) -> Iterator[None]:
     }
     for topic in list(known.topics.values()):
         now = fresh.topics.get(topic.name)
+        if not topic.deleting and topic.name not in fresh.unreadable:
+            former = changed_by_others(topic, now)
+            if former:
+                fresh.former.keep(topic, former)
         if now is not None and now.id == topic.id:
             _keep_id_since(topic, now)
             for index, partition in topic.partitions.items():

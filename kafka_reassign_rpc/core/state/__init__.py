@@ -1,6 +1,7 @@
 """The values that all decisions read.
 
 cluster.py                      `Cluster`, `Topic`, `Partition`, `MoveRecord`, `Broker`
+former_partitions.py            partitions that others have taken out of ZooKeeper, as they were last known
 topic_partition.py              `TopicPartition`, the name of a partition
 requesters.py                   who asked for a decision
 queue_entries.py                the queue: waiting moves and the znodes that store them

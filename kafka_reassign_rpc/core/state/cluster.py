@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 
 from kafka_reassign_rpc.core.broker_settings import AT_FIRST, BrokerSettings
+from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
 from kafka_reassign_rpc.core.state.queue_entries import Queue
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.throttle_leases import Lease, Leases
@@ -257,6 +258,8 @@ class Cluster(msgspec.Struct):
     sizes: dict[TopicPartition, int] = {}
     """Bytes of the leader's replica, for partitions that move or wait to move, as far as brokers have answered. Soft
     state: a failover loses it, and it is as old as the last sample."""
+    former: FormerPartitions = msgspec.field(default_factory=FormerPartitions)
+    """Partitions that others have taken out of ZooKeeper, or have changed there, as they were known. Soft state."""
     broker_settings: BrokerSettings = AT_FIRST
     """What the brokers were started with, or the operator gave this server instead. Soft state: see
     `core.broker_settings`."""

@@ -311,9 +311,10 @@ def possible_strays(cluster: Cluster, name: str, confirmed: Collection[tuple[int
 
     A broker that was away while its replica was dropped has the log still. Only one that has registered since the
     topic's creation can have been away. Nobody waits for these: a new topic of the name is refused by such a log.
+    Where an earlier topic of the name has vanished without a mark, such a log may be of that one, and stays.
     """
     topic = cluster.topics.get(name)
-    returned = () if topic is None else returned_since(cluster, topic)
+    returned = () if topic is None or cluster.former.has_other(topic) else returned_since(cluster, topic)
     for index, partition in list(topic.partitions.items()) if topic is not None and returned else ():
         for broker in returned:
             if broker not in partition.replicas and (index, broker) not in confirmed:

@@ -1,0 +1,121 @@
+"""What others do to the znodes of topics by hand, and how far the controller follows.
+
+    in ZooKeeper                                    the controller
+    a topic, or a partition in its znode, is gone   forgets it; brokers go on, and no log is deleted
+    it is back                                      takes the newer state of the two, with epochs that brokers accept
+    the state of a partition is gone, or older      the same
+    replicas of which none is in sync and alive     keeps the former replicas in sync until new ones have caught up: a
+                                                    move, with the replicas in the znode as its target
+    no replicas                                     keeps the former ones
+
+Stock Kafka's controller does not look at changed replicas at all until the next one is elected, which takes what it
+finds. (KafkaController.processPartitionModifications, processTopicChange.)
+"""
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.reassignment_algebra.assignment import among, without
+from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
+
+MOST_RAISED = 1_000
+"""By how much a partition epoch is raised at once. Each step is a write of the state znode, whose version it is."""
+
+EDITED = "replicas edited in ZooKeeper, none of them in sync"
+"""The reason of a move that keeps what an edit would have taken away."""
+
+
+def changed_by_others(known: Topic, read: Topic | None) -> dict[int, Partition]:
+    """The partitions of a topic that others have taken away, or have given other replicas or an older state.
+
+    read   the topic of the same name as read again; None where there is none
+    """
+    if read is None or read.id not in (None, known.id):
+        return dict(known.partitions)
+    found = read.partitions
+    return {
+        index: value
+        for index, value in known.partitions.items()
+        if index not in found or (found[index] != value and _is_changed(value, found[index]))
+    }
+
+
+def _is_changed(known: Partition, read: Partition) -> bool:
+    return known.partition_epoch >= 0 and (
+        _has_older_state(known, read) or not set(known.isr).issubset(read.replicas) or not read.target
+    )
+
+
+def _has_older_state(known: Partition, read: Partition) -> bool:
+    return (
+        read.created != known.created
+        or read.partition_epoch < known.partition_epoch
+        or read.leader_epoch < known.leader_epoch
+    )
+
+
+def with_former_state(read: Partition, former: Partition) -> Partition:
+    """The partition with the newer of the two states, and with epochs that no broker has seen.
+
+    Where the state is missing or older, brokers go on with what they know: its leader and ISR are the truth.
+    """
+    if former.partition_epoch < 0 or not _has_older_state(former, read):
+        return read
+    state = read if read.partition_epoch >= 0 and read.leader_epoch > former.leader_epoch else former
+    return with_higher_epochs(
+        replace(
+            read,
+            leader=state.leader,
+            isr=state.isr,
+            leader_recovery_state=state.leader_recovery_state,
+            controller_epoch=state.controller_epoch,
+            offline=former.offline,
+        ),
+        former.leader_epoch,
+        former.partition_epoch,
+    )
+
+
+def with_higher_epochs(partition: Partition, leader_epoch: int, partition_epoch: int) -> Partition:
+    """The partition with a leader epoch, and a partition epoch, above its own and these, which brokers have seen.
+
+    A broker acts on LeaderAndIsr only with a higher leader epoch, and not with a lower partition epoch than it knows
+    (Partition.makeLeader, makeFollower).
+    """
+    seen = min(partition_epoch, partition.partition_epoch + MOST_RAISED)
+    return replace(
+        partition,
+        leader_epoch=min(max(partition.leader_epoch, leader_epoch) + 1, INT32),
+        partition_epoch=max(partition.partition_epoch, seen) + 1,
+    )
+
+
+def with_live_in_sync(cluster: Cluster, partition: Partition, former: Partition | None) -> Partition:
+    """The partition with the replicas in sync that others have taken out of it, where it has no live one without them.
+
+    They stay as removing replicas until the target has caught up. Without `former`, the value before the change, only
+    the state tells whether the replicas that left are good: where it names a leader, nobody has stopped any of them.
+    Stock Kafka's controller leaves none where it has dropped all that was in sync, and deleted the logs (at a cancel).
+    """
+    isr, replicas = partition.isr, (*partition.replicas, *partition.pending_deletion)
+    inside = among(isr, replicas)
+    if len(inside) == len(isr) and partition.target:
+        return partition
+    if any(cluster.is_online(replica, partition) for replica in inside) and partition.target:
+        return partition
+    before = () if former is None else former.replicas
+    left = without(isr, replicas) if partition.leader in isr else among(without(isr, replicas), before)
+    kept = tuple([replica for replica in left if cluster.is_online(replica, partition)])
+    if not kept and not inside:
+        kept = left
+    target = partition.target
+    if not target and former is not None:
+        return replace(partition, replicas=former.replicas, adding=former.adding, removing=former.removing)
+    if not target:
+        return replace(partition, replicas=kept or replicas, adding=(), removing=())
+    if not kept:
+        return partition
+    new = tuple([replica for replica in target if replica not in isr and replica not in before])
+    value = replace(partition, replicas=partition.replicas + kept, adding=new, removing=partition.removing + kept)
+    move = partition.move or MoveRecord(target=target, original=value.origin, reason=EDITED)
+    return replace(value, move=move)

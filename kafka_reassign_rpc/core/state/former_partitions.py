@@ -1,0 +1,98 @@
+"""What this controller last knew of partitions that others have taken out of ZooKeeper, or have changed there.
+
+A topic whose znodes vanish is forgotten, as in Kafka (KafkaController.processTopicChange): brokers are told nothing and
+go on with its logs, since somebody may put the znodes back. Then the topic is the same one if it has the same id. What
+is put back may be older than what brokers know, or lack the states: without its former values a partition would get a
+leader that is not in sync, and epochs that brokers refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.core.state.cluster import Partition, Topic
+
+MOST = 100_000
+"""So many partitions are kept. Beyond that, topics that were taken away first are given up."""
+
+
+class _FormerTopic(NamedTuple):
+    id: UUID | None
+    partitions: dict[int, Partition]
+
+
+class FormerPartitions:
+    """Soft state of one term. A partition is kept until a durable round has decided about it as it was read again."""
+
+    def __init__(self) -> None:
+        self._topics: dict[str, _FormerTopic] = {}
+        self._count = 0
+        self._unreported: dict[str, None] = {}
+
+    def keep(self, topic: Topic, partitions: Mapping[int, Partition], *, is_reported: bool = False) -> None:
+        """Keep partitions of a topic. One that is kept already stays: nothing was decided about what was read since.
+
+        is_reported   somebody has reported that these are gone
+        """
+        kept = self._topics.get(topic.name)
+        if kept is None or kept.id != topic.id:
+            self._give_up(topic.name)
+            kept = self._topics[topic.name] = _FormerTopic(topic.id, {})
+        before = len(kept.partitions)
+        for index, value in islice(partitions.items(), MOST):
+            kept.partitions.setdefault(index, value)
+        self._count += len(kept.partitions) - before
+        if not is_reported:
+            self._unreported[topic.name] = None
+        while self._count > MOST:
+            self._give_up(next(iter(self._topics)))
+
+    def of(self, topic: Topic) -> Mapping[int, Partition]:
+        """The former partitions of this very topic. One that was put back without an id counts as the same."""
+        kept = self._topics.get(topic.name)
+        return kept.partitions if kept is not None and topic.id in (None, kept.id) else {}
+
+    def id_of(self, name: str) -> UUID | None:
+        """The id that the former topic of this name had."""
+        kept = self._topics.get(name)
+        return None if kept is None else kept.id
+
+    def has_other(self, topic: Topic) -> bool:
+        """Whether another topic of the same name was taken away. Nobody has decided that its logs may go."""
+        kept = self._topics.get(topic.name)
+        return kept is not None and kept.id != topic.id
+
+    def unreported(self, topics: Mapping[str, Topic]) -> Iterator[tuple[str, int]]:
+        """Those that are gone and were not reported yet, by topic, with how many partitions are gone.
+
+        topics   the present ones
+        """
+        for name in self._unreported:
+            now = topics.get(name)
+            present = {} if now is None or now.id != self._topics[name].id else now.partitions
+            gone = len(self._topics[name].partitions.keys() - present.keys())
+            if gone:
+                yield name, gone
+
+    def decided(self, topics: Mapping[str, Topic]) -> None:
+        """A durable round has decided about all partitions of these topics, which are all that exist."""
+        self._unreported.clear()
+        for name, kept in list(self._topics.items()):
+            now = topics.get(name)
+            if now is None or now.id != kept.id:
+                continue
+            for index in kept.partitions.keys() & now.partitions.keys():
+                del kept.partitions[index]
+                self._count -= 1
+            if not kept.partitions:
+                del self._topics[name]
+
+    def _give_up(self, name: str) -> None:
+        kept = self._topics.pop(name, None)
+        self._unreported.pop(name, None)
+        if kept is not None:
+            self._count -= len(kept.partitions)
