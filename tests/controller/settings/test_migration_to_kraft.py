@@ -12,6 +12,7 @@ from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.cli.test_processes import MIGRATION
+from tests.controller.bare_controller import register
 from tests.controller.cluster import LISTENERS
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
@@ -51,14 +52,12 @@ async def test_sv_4_the_controller_goes_on_until_the_kraft_controller_takes_over
     async with Proxy(zookeeper.address) as proxy, server(f"{proxy.address}/{chroot}", 1000) as here:
         await here.ready()
         await zk.create(znode_paths.MIGRATION, MIGRATION)
-        epoch = int((await zk.get(znode_paths.CONTROLLER_EPOCH))[0])
+        epoch = await zk.get(znode_paths.CONTROLLER_EPOCH)
         proxy.fin()
-
-        async def controls_again() -> bool:
-            data, _ = await zk.get(znode_paths.CONTROLLER_EPOCH)
-            return int(data) > epoch and await is_controlled_by(zk, 1000)
-
-        await eventually(controls_again)
+        await register(zk, 1)
+        await eventually(lambda: here.live_brokers() == [1])
+        assert await is_controlled_by(zk, 1000)
+        assert await zk.get(znode_paths.CONTROLLER_EPOCH) == epoch
 
 
 async def test_sv_4_a_server_does_not_start_during_a_migration(zk: ZooKeeper, zk_connect: str) -> None:
