@@ -6,6 +6,7 @@ registry.py             the table of all APIs, built from the handler modules
 dispatch.py             from a decoded request to its handler and back
 ports.py                `Node`, `ControllerPort` and others: what handlers call, and the values they exchange
 access.py               what the caller of a request may do
+door.py                 whether a node without an authorizer does what needs a right
 acl_messages.py         filters of ACLs as requests have them
 brokers_authorizer.py   requests that only the brokers' authorizer can decide on
 broker_policies.py      requests that only the brokers' policies can decide on

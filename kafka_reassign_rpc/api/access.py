@@ -24,15 +24,19 @@ class Access:
     """What a principal may do from a host.
 
     authorizer  None: everything is allowed
+    why_denied  what a refusal on the cluster says besides; empty: nothing
     unlimited   whether everything is allowed: no need to ask for each of many resources
     denied      the first refusals that the caller is told of
     refusals    how many they are in all
     """
 
-    __slots__ = ("_authorizer", "_host", "_principal", "denied", "refusals", "unlimited")
+    __slots__ = ("_authorizer", "_host", "_principal", "_why_denied", "denied", "refusals", "unlimited")
 
-    def __init__(self, authorizer: AclAuthorizer | None = None, principal: str = "", host: str = "") -> None:
+    def __init__(
+        self, authorizer: AclAuthorizer | None = None, principal: str = "", host: str = "", why_denied: str = ""
+    ) -> None:
         self._authorizer = authorizer
+        self._why_denied = why_denied
         self._principal = principal
         self._host = host
         self.unlimited = authorizer is None or principal in authorizer.super_users
@@ -69,6 +73,8 @@ class Access:
         """
         if self.may_on_cluster(operation):
             return
+        if self._why_denied:
+            raise ClusterAuthorizationFailed(self._why_denied)
         if not request:
             raise ClusterAuthorizationFailed
         caller = f"{request} of {word(self._principal, LONGEST_NAME)} from {word(self._host, LONGEST_NAME)}"

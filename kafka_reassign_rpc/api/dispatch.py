@@ -16,6 +16,7 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
     awaited,
 )
+from kafka_reassign_rpc.api.door import NOBODY, Door
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.java_host import java_host
@@ -36,7 +37,8 @@ class Dispatcher:
     A KafkaError from a handler becomes the error answer of its API. Any other exception is a defect: the dispatcher
     logs it with its traceback, counts it in `failures` and answers UNKNOWN_SERVER_ERROR. The connection stays open.
 
-    authorizer  decides what callers may do; None: everything
+    authorizer  decides what callers may do; None: everything, if the door is open
+    door        asked where there is no authorizer; None: it is always open
     on_denied   called once for each request of which something was denied to its caller
     """
 
@@ -45,9 +47,11 @@ class Dispatcher:
         node: Node,
         authorizer: AclAuthorizer | None = None,
         on_denied: Callable[[RequestContext], None] = lambda _ctx: None,
+        door: Door | None = None,
     ) -> None:
         self._node = node
         self._authorizer = authorizer
+        self._door = door if authorizer is None else None
         self._on_denied = on_denied
         self._apis: Mapping[int, Api] = node.apis
         self.failures = 0
@@ -90,6 +94,18 @@ class Dispatcher:
 
     def handle(self, request: DecodedRequest, peer: Peer) -> Reply | Awaitable[Reply]:
         """The body of the answer, its bytes, or an awaitable of either."""
+        api = self._apis[request.header.api_key]
+        if self._door is not None and api.acl and not self._door.is_open:
+            return self._once_the_door_is_known(self._door, request, peer)
+        return self._handle(request, peer, self._access(peer))
+
+    async def _once_the_door_is_known(self, door: Door, request: DecodedRequest, peer: Peer) -> Reply:
+        await door.known()
+        access = EVERYTHING if door.is_open else Access(NOBODY, peer.principal, peer.host, door.why_closed)
+        body = self._handle(request, peer, access)
+        return await body if isawaitable(body) else body
+
+    def _handle(self, request: DecodedRequest, peer: Peer, access: Access) -> Reply | Awaitable[Reply]:
         header = request.header
         api = self._apis[header.api_key]
         ctx = RequestContext(
@@ -98,7 +114,7 @@ class Dispatcher:
             header.correlation_id,
             header.client_id,
             *peer,
-            self._access(peer),
+            access,
         )
         try:
             _check_cluster(api, ctx.access)

@@ -184,6 +184,7 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
         sampling=Sampling(values[INTERVAL] / 1000, values[STALL_TIMEOUT] / 1000),
         metrics_listener=values["metrics.listener"],
         authorizer=authorizer_config(values),
+        refuses_without_authorizer=values["broker.authorizer"] == "refuse",
         metrics_security=metrics_security,
         status_page=status_page(values, metrics_security),
         settings=ReassignmentSettings(

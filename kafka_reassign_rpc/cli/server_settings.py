@@ -195,6 +195,17 @@ SETTINGS: tuple[Setting, ...] = (
         of_kafka=True,
     ),
     Setting(
+        "broker.authorizer",
+        one_of("refuse", "ignore"),
+        "refuse",
+        "What a server without authorizer.class.name does where a broker has an authorizer, or may have one because no"
+        " broker, or not every one, has said so yet. refuse: it does nothing that needs a right"
+        " (CLUSTER_AUTHORIZATION_FAILED), and does not control brokers that have one. ignore: whoever reaches it may do"
+        " everything, also what the brokers refuse.",
+        group=CONTROLLER,
+        metavar="refuse|ignore",
+    ),
+    Setting(
         "broker.policies",
         one_of("refuse", "ignore"),
         "refuse",

@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Literal, Self, TypeVar, overload
 
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.protocol.connection_state import ClientConnection
 from kafka_reassign_rpc.protocol.messages import (
     ApiMessage,
@@ -28,7 +29,12 @@ Response = TypeVar("Response", bound="ApiMessage")
 
 
 class ConfigsRefused(ConnectionError):
-    """A broker does not tell its configs: it has answered with an error, or with nothing."""
+    """A broker does not tell its configs: it has answered with an error, or with nothing.
+
+    is_unauthorized   whether its authorizer keeps them from this process
+    """
+
+    is_unauthorized = False
 
 
 class RpcClient:
@@ -143,5 +149,7 @@ async def broker_configs(client: RpcClient, broker: int, names: Collection[str])
         raise ConfigsRefused("DescribeConfigs: an empty answer")
     if results[0].error_code:
         why = results[0].error_message or "no message"
-        raise ConfigsRefused(f"DescribeConfigs: error {results[0].error_code}, {why}")
+        refused = ConfigsRefused(f"DescribeConfigs: error {results[0].error_code}, {why}")
+        refused.is_unauthorized = results[0].error_code == ClusterAuthorizationFailed.code
+        raise refused
     return [entry for entry in results[0].configs if entry.name in names]

@@ -11,7 +11,7 @@ The learnt settings are soft state: `state.cluster.Cluster.broker_settings`.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -130,6 +130,13 @@ def authorizer(of_brokers: Collection[Mapping[str, Value]]) -> str | None:
     return "" if of_brokers and all(of_brokers) else None
 
 
+def lets_anybody_in(of_brokers: Collection[Mapping[str, Value]]) -> bool | None:
+    """Whether a broker without an authorizer lets anybody do what a server without one would do as well; None while
+    no broker has said whether it has one. One that has one closes the door for all."""
+    answered = [one for one in of_brokers if one]
+    return not any(AUTHORIZER in one for one in answered) if answered else None
+
+
 class Difference(NamedTuple):
     """Brokers that are not configured as this server is, or as one another.
 
@@ -158,7 +165,7 @@ def differences(
         values = {answered[name] for answered in of_brokers.values() if name in answered}
         if name == MIGRATION:
             if True in values:
-                where = _brokers([id_ for id_, answered in of_brokers.items() if answered.get(name)])
+                where = listed([id_ for id_, answered in of_brokers.items() if answered.get(name)])
                 text = f"{name}=true on {where}: this server cannot take part in a migration to KRaft"
                 yield Difference(name, frozenset({True}), text)
         elif name == AUTHORIZER and own.get(AUTHORIZER):
@@ -197,14 +204,16 @@ def _other_authorizers(own: Value, of_brokers: Mapping[int, Mapping[str, Value]]
 def _instead(name: str, refuses: bool) -> str:
     """What this server does since it cannot run a class of the brokers."""
     if name == AUTHORIZER:
-        return "it refuses requests about quotas and SCRAM credentials, and carries out all others, whoever sends them"
+        return (
+            "it refuses all that needs a right, and does not control the cluster, unless --broker-authorizer is ignore"
+        )
     return f"for {POLICIES[name]} it {'refuses them' if refuses else 'does not check them (--broker-policies ignore)'}"
 
 
 def _unknown(name: str, of_brokers: Mapping[int, Mapping[str, Value]]) -> str:
     silent = [broker for broker, answered in of_brokers.items() if name not in answered]
     found = [_by_value(name, of_brokers)] if len(silent) < len(of_brokers) else []
-    found += [f"no answer from {_brokers(silent)}"] if silent else []
+    found += [f"no answer from {listed(silent)}"] if silent else []
     return f"{name} is not known, so no topic is deleted: {'; '.join(found)}"
 
 
@@ -214,10 +223,11 @@ def _by_value(name: str, of_brokers: Mapping[int, Mapping[str, Value]]) -> str:
     for broker, answered in of_brokers.items():
         if name in answered:
             found.setdefault(shown(answered[name]), []).append(broker)
-    return "; ".join(f"{value} on {_brokers(found[value])}" for value in sorted(found))
+    return "; ".join(f"{value} on {listed(found[value])}" for value in sorted(found))
 
 
-def _brokers(ids: list[int]) -> str:
+def listed(ids: Iterable[int]) -> str:
+    """These brokers for people, of many the first."""
     ids = sorted(ids)
     more = f" and {len(ids) - _SHOWN_BROKERS} more" if len(ids) > _SHOWN_BROKERS else ""
     return f"broker{'s' * (len(ids) > 1)} {', '.join(map(str, ids[:_SHOWN_BROKERS]))}{more}"

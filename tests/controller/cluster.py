@@ -81,6 +81,7 @@ class Cluster:
         self.broker_settings: Mapping[str, Value] = {}
         """What servers are started with from now on, in place of what brokers have."""
         self.refuses_by_policy = True
+        self.refuses_without_authorizer = True
         self.authorizer: AuthorizerConfig | None = None
         """What servers are started with from now on."""
         self.listeners: Sequence[Endpoint] = LISTENERS
@@ -112,6 +113,7 @@ class Cluster:
             broker_settings=self.broker_settings,
             refuses_by_policy=self.refuses_by_policy,
             authorizer=self.authorizer,
+            refuses_without_authorizer=self.refuses_without_authorizer,
             **self.security(),
         )
         server = await self._server.enter_async_context(ControllerProcess(config))
@@ -410,12 +412,17 @@ async def cluster(
     racks: Mapping[int, str] | None = None,
     connect_of_server: str | None = None,
     session_timeout_ms: int = 18_000,
+    refuses_without_authorizer: bool = True,
+    acls: bool = False,
 ) -> AsyncIterator[Cluster]:
     """A cluster whose server is the controller and whose brokers are all registered.
 
     connect_of_server   how the server comes to ZooKeeper, where it is another way than that of the brokers
+    acls                whether ZooKeeper has a place for ACLs, as brokers with an authorizer make it
     """
     async with ZooKeeper(connect) as zk:
+        if acls:
+            await zk.ensure_path(znode_paths.ACLS)
         made = Cluster(
             connect,
             zk,
@@ -427,7 +434,7 @@ async def cluster(
             replica_lag_ms=replica_lag_ms,
         )
         made.broker_configs, made.broker_settings = broker_configs or {}, broker_settings or {}
-        made.racks = racks or {}
+        made.racks, made.refuses_without_authorizer = racks or {}, refuses_without_authorizer
         made.connect_of_server = connect_of_server or connect
         made.session_timeout_ms = session_timeout_ms
         try:
@@ -435,7 +442,7 @@ async def cluster(
             await made.configure("brokers", "<default>", {RATE: "1"})
             for broker in brokers:
                 await made.start_broker(broker)
-            await eventually(lambda: made.fleets[max(brokers)].brokers)
+            await eventually(lambda: not brokers or made.fleets[max(brokers)].brokers)
             for broker in brokers:
                 await made.fleets[broker].ready()
             yield made

@@ -33,6 +33,7 @@ PATIENCE_S = 5.0
 FIRST_BACKOFF_S = 0.1
 LONGEST_BACKOFF_S = 30.0
 
+_ANY_AUTHORIZER = "one that does not let this server read it (DESCRIBE_CONFIGS)"
 STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 4, 5
 """Kafka's DescribeConfigsResponse.ConfigSource: what a broker was started with, and what is built into it."""
 
@@ -93,6 +94,14 @@ class BrokerSurvey:
         """The policies of brokers that this server has to respect, by the names of their settings."""
         self.authorizer: str | None = None
         """The class of the brokers' authorizer; "" where they have none, None while that is not known."""
+        self.lets_anybody_in: bool | None = None
+        """Whether the brokers, as far as they have answered, have no authorizer; None while none has answered."""
+        self._authorizers: dict[int, Mapping[str, Value]] = {}
+        """What each broker has last answered, those that are away or have registered again too: of its authorizer."""
+        self._evaluated = asyncio.Event()
+        """Set, and replaced, at each evaluation."""
+        self.on_authorizer: Callable[[], None] = lambda: None
+        """Called when `lets_anybody_in` has changed."""
 
     @property
     def brokers(self) -> Iterable[int]:
@@ -133,6 +142,32 @@ class BrokerSurvey:
             return asked
         self._tell_silent([name for name in asked if name in POLICIES])
         return [name for name in asked if name not in POLICIES]
+
+    @property
+    def had_time_to_say(self) -> bool:
+        """Whether each registered broker has said something, or has had the time to."""
+        return self.has_asked_all or (self._has_looked and asyncio.get_running_loop().time() >= self._patience_ends)
+
+    async def authorizer_known(self) -> None:
+        """Wait until `lets_anybody_in` is known, or each broker has had the time to say what it has."""
+        now = asyncio.get_running_loop().time()
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self._patience_ends if self._has_looked else now + PATIENCE_S):
+                while self.lets_anybody_in is None and not self.had_time_to_say:
+                    await self._evaluated.wait()
+
+    @property
+    def authorizer_class(self) -> str:
+        """The class of the authorizer that any broker has last said that it has."""
+        return broker_settings.authorizer(self._of_authorizers()) or ""
+
+    @property
+    def silent(self) -> str:
+        """Why it is not known whether the brokers have an authorizer, for people."""
+        if not self._registered:
+            return "ZooKeeper has ACLs, and no broker is registered"
+        unheard = broker_settings.listed(self._registered.keys() - self._authorizers.keys())
+        return f"ZooKeeper has ACLs, and no answer came from {unheard}"
 
     def stop_waiting(self) -> None:
         """Those that wait for the first survey go on without it."""
@@ -197,6 +232,9 @@ class BrokerSurvey:
         before, self.settings = self.settings, broker_settings.in_force(self._own, answered, self.settings)
         self.policies = broker_settings.policies(answered, self.policies, refuses=self._refuses)
         self.authorizer = broker_settings.authorizer(answered)
+        let_in, self.lets_anybody_in = self.lets_anybody_in, broker_settings.lets_anybody_in(self._of_authorizers())
+        if self.lets_anybody_in != let_in:
+            self.on_authorizer()
         if self.settings != before:
             log.info("the brokers' settings are %s", broker_settings.as_configs(self.settings) or "Kafka's defaults")
         self._most_answered |= 2 * sum(map(bool, answered)) > len(answered)
@@ -204,6 +242,14 @@ class BrokerSurvey:
         self.on_settings()
         if self._is_over:
             self.stop_waiting()
+        evaluated, self._evaluated = self._evaluated, asyncio.Event()
+        evaluated.set()
+
+    def _of_authorizers(self) -> Collection[Mapping[str, Value]]:
+        """What the registered brokers have last said; where none is registered, what those have that were."""
+        if not self._registered:
+            return self._authorizers.values()
+        return [self._authorizers.get(id_, {}) for id_ in self._registered]
 
     async def _ask(self, broker: Broker) -> None:
         """Until the broker has answered."""
@@ -219,10 +265,12 @@ class BrokerSurvey:
                 entries = await broker_configs(client, broker.id, _ASKED)
                 one = self._registered[broker.id]
                 one.settings, one.of_topics = _settings(entries), _of_topics(entries)
-                self._last_of_topics[broker.id] = one.of_topics
+                self._authorizers[broker.id], self._last_of_topics[broker.id] = one.settings, one.of_topics
             finally:
                 client.close()
         except ConfigsRefused as error:
+            if error.is_unauthorized:
+                self._authorizers[broker.id] = {broker_settings.AUTHORIZER: _ANY_AUTHORIZER}
             self._tell_refused(broker, error)
             return False
         except (OSError, TimeoutError, EOFError, ProtocolError) as error:

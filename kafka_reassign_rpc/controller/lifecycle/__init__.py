@@ -9,6 +9,7 @@ controller_service   the controller as the APIs call it
 server_node          this server as clients see it
 cluster_lookup       which cluster is in ZooKeeper, and whether there is one
 served_status        what the status page sees of this server
+brokers_door         what a server without an authorizer does where the brokers have one
 served_acls          ACLs as clients find and change them
 server_registration  the id of this server, which no other has
 """

@@ -63,7 +63,9 @@ class ServerConfig(msgspec.Struct, frozen=True):
     broker_settings     settings of `core.broker_settings` by name, where the operator sets them; others are learnt
     new_cluster         whether the cluster starts with this server: it may be empty
     refuses_by_policy   whether it refuses what a policy of the brokers would have to check, since it cannot run Java
-    authorizer          None: whoever reaches the server may do everything
+    authorizer          None: whoever reaches the server may do what brokers without an authorizer let anybody do
+    refuses_without_authorizer
+                        whether a server without one refuses what needs a right where the brokers have one, or may have
     status_page         what it tells at `metrics_listener`: `served_status.OFF`, `COUNTS` or `FULL`
     """
 
@@ -87,6 +89,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     sampling: Sampling = Sampling()
     metrics_listener: tuple[str, int] | None = None
     authorizer: AuthorizerConfig | None = None
+    refuses_without_authorizer: bool = True
     metrics_security: HttpSecurity = HttpSecurity()
     status_page: str = COUNTS
 

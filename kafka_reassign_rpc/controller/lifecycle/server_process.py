@@ -16,6 +16,7 @@ from kafka_reassign_rpc.controller import controller_election, odd_znodes
 from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.defaults_judge import DefaultsJudge
+from kafka_reassign_rpc.controller.lifecycle.brokers_door import BrokersDoor
 from kafka_reassign_rpc.controller.lifecycle.cluster_lookup import cluster_id, look_for_cluster
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.served_acls import ServedAcls
@@ -148,6 +149,8 @@ class ControllerProcess:
             config.broker_settings if config.authorizer is None else {**config.broker_settings, AUTHORIZER: CLASS_NAME},
             refuses=config.refuses_by_policy,
         )
+        is_guarded = config.authorizer is None and config.refuses_without_authorizer
+        self._door = BrokersDoor(self._survey) if is_guarded else None
         self._metrics = None if config.metrics_listener is None else Metrics()
         self._page = self._status_page() if config.metrics_listener is not None and config.status_page != OFF else None
         observers = None if self._metrics is None else Observers(self._metrics, self._page)
@@ -227,6 +230,8 @@ class ControllerProcess:
             await look_for_cluster(self._zk, config.takeover)
         for path in (*znode_paths.PERSISTENT, *znode_paths.OWN):
             await self._zk.ensure_path(path)
+        if self._door is not None:
+            self._door.acls_exist = await self._zk.exists(znode_paths.ACLS) is not None
         registration = ServerRegistration(self._zk, config.server_id, self._page_address())
         await registration.check_free()
         await self._recorder.open()
@@ -255,7 +260,7 @@ class ControllerProcess:
         )
         await self._client_configs.start()
         self._server = Server(
-            Dispatcher(node, None if self._acls is None else self._acls.authorizer, self._tell_denied),
+            Dispatcher(node, None if self._acls is None else self._acls.authorizer, self._tell_denied, self._door),
             [_listener(one, config.security.get(one.listener, ListenerSecurity())) for one in config.listeners],
             config.limits,
             self._quotas,
@@ -279,6 +284,7 @@ class ControllerProcess:
             recorder=self._recorder,
             survey=self._survey,
             registration=registration,
+            door=self._door,
         )
         self._background.append(asyncio.create_task(self._figures.keep(), name="figures"))
         self._task = asyncio.create_task(self._supervisor.run(), name="supervisor")

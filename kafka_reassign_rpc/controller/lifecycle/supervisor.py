@@ -17,6 +17,9 @@ operators start it for that. With `never` it stands by for ever.
 A server whose id a broker registers with ends its term and the process: the id is the broker's, and clients and brokers
 find it there.
 
+A server without an authorizer does not control brokers that have one: it would let anybody do what they refuse. It ends
+its term and stands by as soon as a broker says so, unless `broker.authorizer` is `ignore` (`brokers_door`).
+
 A server never campaigns while the cluster is in migration to KRaft. One that is the controller when a migration begins
 goes on until the KRaft controller takes `/controller`: somebody has to control the brokers until then.
 """
@@ -32,6 +35,7 @@ from kafka_reassign_rpc.controller.commit.durable_store import DurableStore
 from kafka_reassign_rpc.controller.controller_election import Leadership, Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
+from kafka_reassign_rpc.controller.lifecycle.brokers_door import BrokersDoor
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService, TermServices
 from kafka_reassign_rpc.controller.lifecycle.server_registration import (
     BrokerIdTaken,
@@ -82,6 +86,7 @@ class Supervisor:
         sampling: Sampling = SAMPLING,
         survey: BrokerSurvey,
         registration: ServerRegistration,
+        door: BrokersDoor | None = None,
     ) -> None:
         self._zk = zk
         self._id = server_id
@@ -98,16 +103,19 @@ class Supervisor:
         self._survey = survey
         self._registration = registration
         self._notices = SettingsNotices()
+        self._door = door
         self._changed = asyncio.Event()
         self._term: Term | None = None
         self._controller_known = asyncio.Event()
         self._told: dict[str, odd_znodes.Odd | None] = {}
         self._taken_told = False
+        self._closed_told = ""
         self._is_cut_off = False
         zk.on_watch(self._watch_fired)
         zk.on_session_over(self._session_over)
         zk.on_disconnected(self._disconnected)
         zk.on_connected(self._connected)
+        survey.on_authorizer = self._authorizer_changed
 
     async def controller_known(self) -> None:
         """Wait until this server is the controller, or knows the controller."""
@@ -214,6 +222,8 @@ class Supervisor:
             if found.stops and not self._owns(owner):
                 self._may_seize = False
                 return True
+            if await self._is_kept_out(owner):
+                return True
             leadership = await controller_election.campaign(
                 self._zk, self._id, self._endpoints, self._now_ms, seize=owner
             )
@@ -223,6 +233,28 @@ class Supervisor:
             self._may_seize = False
             if not await self._serve(leadership):
                 return False
+
+    async def _is_kept_out(self, owner: controller_election.ControllerOwner | None) -> bool:
+        """Whether the brokers have an authorizer that this server lacks. It then gives the controllership back, and
+        tells each reason once."""
+        if self._door is None:
+            return False
+        await self._door.known()
+        if self._door.may_control:
+            self._closed_told = ""
+            return False
+        if self._closed_told != self._door.why_closed:
+            self._closed_told = self._door.why_closed
+            log.error("standing by, and refusing all that needs a right: %s", self._door.why_closed)
+        if self._owns(owner):
+            await controller_election.resign(self._zk)
+        elif owner is not None:
+            self._controller_known.set()
+        return True
+
+    def _authorizer_changed(self) -> None:
+        if self._door is not None and not self._door.may_control:
+            self._end_term(self._door.why_closed)
 
     def _may_campaign(self, owner: controller_election.ControllerOwner | None) -> bool:
         """Whether to campaign: no owner; this session, from before a lost connection; or, at the start, a broker."""
@@ -270,9 +302,12 @@ class Supervisor:
         self._controller_known.set()
 
     def _session_over(self, _session: int) -> None:
+        self._end_term()
+
+    def _end_term(self, *why: str) -> None:
         self._service.end()
         if self._term is not None:
-            self._term.controller_moved()
+            self._term.controller_moved(*why)
         self._changed.set()
 
     def _disconnected(self) -> None:

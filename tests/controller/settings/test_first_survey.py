@@ -82,7 +82,7 @@ async def held(here: Cluster, survey: Survey, request: Callable[[RpcClient], Awa
 async def test_sv_10_a_topic_without_counts_that_is_created_at_once_gets_those_of_the_brokers(
     zk_connect: str, survey: Survey
 ) -> None:
-    async with cluster(zk_connect, brokers=(1, 2, 3), broker_configs=COUNTS) as here:
+    async with cluster(zk_connect, refuses_without_authorizer=False, brokers=(1, 2, 3), broker_configs=COUNTS) as here:
         assert await held(here, survey, lambda client: create(here, client=client)) == (0, None)
         found = (await topic_json(here.zk, "t"))["partitions"]
         assert (len(found), len(found["0"])) == (3, 2)
@@ -92,7 +92,7 @@ async def test_sv_4_a_topic_that_a_policy_may_forbid_is_not_created_before_the_b
     zk_connect: str, survey: Survey
 ) -> None:
     policy = {CREATE_TOPIC_POLICY: "com.example.Policy"}
-    async with cluster(zk_connect, brokers=(1, 2), broker_configs=policy) as here:
+    async with cluster(zk_connect, refuses_without_authorizer=False, brokers=(1, 2), broker_configs=policy) as here:
         code, _ = await held(here, survey, lambda client: create(here, counts=1, client=client))
         assert code == PolicyViolation.code
         assert await here.zk.exists(znode_paths.topic("t")) is None
@@ -102,7 +102,7 @@ async def test_sv_4_configs_that_a_policy_may_forbid_are_not_changed_before_the_
     zk_connect: str, survey: Survey
 ) -> None:
     policy = {ALTER_CONFIG_POLICY: "com.example.Policy"}
-    async with cluster(zk_connect, brokers=(1, 2), broker_configs=policy) as here:
+    async with cluster(zk_connect, refuses_without_authorizer=False, brokers=(1, 2), broker_configs=policy) as here:
         code, _ = await held(here, survey, lambda client: change(here, client))
         assert code == PolicyViolation.code
         assert await here.described("log.retention.ms") is None
@@ -114,7 +114,9 @@ async def test_sv_10_brokers_that_refuse_to_tell_their_settings_are_named_and_wh
     monkeypatch.setattr(broker_survey, "PATIENCE_S", 0.0)
     survey.refuses = True
     with caplog.at_level(logging.WARNING):
-        async with cluster(zk_connect, brokers=(1, 2), broker_settings={"num.partitions": 1}) as here:
+        async with cluster(
+            zk_connect, refuses_without_authorizer=False, brokers=(1, 2), broker_settings={"num.partitions": 1}
+        ) as here:
             code, message = await create(here)
             assert code == RequestTimedOut.code
             assert message is not None
@@ -140,7 +142,7 @@ async def test_sv_10_brokers_that_refuse_to_tell_their_settings_are_named_and_wh
 
 
 async def test_sv_10_a_request_waits_no_longer_than_its_timeout(zk_connect: str, survey: Survey) -> None:
-    async with cluster(zk_connect, brokers=(1,)) as here:
+    async with cluster(zk_connect, refuses_without_authorizer=False, brokers=(1,)) as here:
         assert (await create(here, timeout_ms=0))[0] == RequestTimedOut.code
 
 
@@ -149,7 +151,7 @@ async def test_sv_10_brokers_that_are_silent_keep_nobody_from_creating_topics_an
 ) -> None:
     monkeypatch.setattr(broker_survey, "PATIENCE_S", 0.0)
     with caplog.at_level(logging.WARNING):
-        async with cluster(zk_connect, brokers=(1, 2)) as here:
+        async with cluster(zk_connect, refuses_without_authorizer=False, brokers=(1, 2)) as here:
             assert (await create(here))[0] == RequestTimedOut.code, "counts of -1 are those of the brokers"
             for name in ("t", "u"):
                 assert await create(here, name, counts=1) == (0, None)
@@ -161,7 +163,7 @@ async def test_sv_10_brokers_that_are_silent_keep_nobody_from_creating_topics_an
 
 
 async def test_sv_10_a_request_that_waits_ends_with_the_term(zk_connect: str, survey: Survey) -> None:
-    async with cluster(zk_connect, brokers=(1,)) as here:
+    async with cluster(zk_connect, refuses_without_authorizer=False, brokers=(1,)) as here:
         client = await here.client()
         asking = asyncio.ensure_future(create(here, client=client))
         await survey.asked.wait()

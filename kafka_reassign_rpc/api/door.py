@@ -1,0 +1,26 @@
+"""Whether a node that has no authorizer of its own does for its callers what needs a right.
+
+Where the brokers have an authorizer, a node without one would do for anybody what they refuse. So it asks them first.
+"""
+
+from typing import Protocol
+
+from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
+
+NOBODY = AclAuthorizer(frozenset(), allow_everyone=False)
+"""Decides behind a closed door: nobody may do anything."""
+NOBODY.loaded = True
+
+
+class Door(Protocol):
+    """`known` waits, for some seconds at most, until it is known whether the door is open."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether callers may do what a broker without an authorizer does for anybody."""
+
+    @property
+    def why_closed(self) -> str:
+        """Why they may not, and what to do."""
+
+    async def known(self) -> None: ...

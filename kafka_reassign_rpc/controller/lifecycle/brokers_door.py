@@ -1,0 +1,39 @@
+"""The door of a server without an authorizer: open where the brokers have none either (`api.door.Door`)."""
+
+from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
+from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
+
+_CURE = "give it theirs, or let anybody do everything here by --broker-authorizer ignore"
+
+
+class BrokersDoor:
+    """What the survey of the brokers says of their authorizer.
+
+    `acls_exist`: whether ZooKeeper has a place for ACLs, which AclAuthorizer makes as it starts. It decides where no
+    broker says anything, after the time that they have for that: brokers that are away may have an authorizer.
+    """
+
+    def __init__(self, survey: BrokerSurvey) -> None:
+        self._survey = survey
+        self.acls_exist = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a broker has said that it has no authorizer, and none that it has one; or nobody says anything."""
+        said = self._survey.lets_anybody_in
+        return not self.acls_exist and self._survey.had_time_to_say if said is None else said
+
+    @property
+    def may_control(self) -> bool:
+        """Whether the server may be the controller: brokers that have an authorizer need one that lets them act."""
+        return self._survey.lets_anybody_in is not False
+
+    @property
+    def why_closed(self) -> str:
+        if not self.may_control:
+            name = self._survey.authorizer_class
+            return f"The brokers have {AUTHORIZER}={name}, and this server has no authorizer: {_CURE}"
+        return f"Nobody has said that the brokers have no authorizer ({self._survey.silent}): try again, {_CURE}"
+
+    async def known(self) -> None:
+        await self._survey.authorizer_known()
