@@ -6,6 +6,7 @@ made from: every znode at the version that was read, led by a check that no cont
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core import server_settings
@@ -105,15 +106,15 @@ class ServerConfigStore(ConfigStore):
         return ops
 
     async def _repeat(self, make: Callable[[], Awaitable[list[Op]]]) -> None:
-        """Carry out operations in one transaction; where somebody was faster, make them again from what stands then."""
+        """Carry out operations in one transaction, once; where others were faster, make them again from what stands."""
         for attempt in range(RACES):
-            epoch = await self._zk.exists(znode_paths.CONTROLLER_EPOCH)
-            wanted = await make()
+            epoch = await self._zk.reading(partial(self._zk.exists, znode_paths.CONTROLLER_EPOCH))
+            wanted = await self._zk.reading(make)
             if not wanted:
                 return
             fence = [] if epoch is None else [Check(znode_paths.CONTROLLER_EPOCH, epoch.version)]
             try:
-                await self._zk.multi([*fence, *wanted])
+                await self._zk.transact([*fence, *wanted])
             except TransactionFailed as failure:
                 if not isinstance(failure.error, BadVersion | NodeExists | NoNode) or attempt + 1 == RACES:
                     raise failure.error from failure
@@ -124,7 +125,7 @@ class ServerConfigStore(ConfigStore):
     async def _make_parents(self, ops: Sequence[Op]) -> None:
         for op in ops:
             if isinstance(op, Create):
-                await self._zk.ensure_path(op.path.rpartition("/")[0])
+                await self._zk.reading(partial(self._zk.ensure_path, op.path.rpartition("/")[0]))
 
     async def _read_znode(self, path: str) -> _Znode:
         configs, stat = await self._read(path)

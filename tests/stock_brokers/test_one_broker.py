@@ -17,12 +17,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.docs.pages import DOCS, text_of
 from tests.faults.cluster import Cluster, address_of, metadata
 from tests.jvm import QUICK
 from tests.preflight.command import every_znode, run
 from tests.processes import processes
+from tests.reassign_command.run_command import kafka_reassign
 from tests.stock.cluster import StockBroker, StockCluster
 from tests.stock.jars import BROKER_VERSION, classpath, require
 from tests.stock.tools import Output, Tools
@@ -257,3 +259,51 @@ async def test_sv_4_the_commands_of_the_operators_page_do_what_it_says_word_for_
     assert f"controller: broker {BROKER} at {stock.broker.address}, epoch {epoch + 2}, since " in back
     left = set(await every_znode(stock.cluster.zk)) - set(stock.untouched)
     assert not [path for path in left if path.startswith("/admin")], "the page says how to delete all of them"
+
+
+async def test_hm_1_the_stock_tool_changes_our_settings_on_our_node_and_then_the_defaults_of_stock_brokers(
+    stock: OneBroker,
+) -> None:
+    """Among those defaults, one name of ours made it refuse every other change."""
+    cluster, interval, enabled = stock.cluster, "failure.interval.ms", "partition.reassignments.enabled"
+    await cluster.server("settings", *OUTLIVES_PAUSES)
+    await eventually(lambda: stock.is_controlled_by(1000), within=60)
+    ours, defaults = ("--entity-name", "1000"), ("--entity-default",)
+    try:
+        with Tools(BROKER_VERSION) as tools:
+
+            async def configs(entity: tuple[str, ...], *args: str) -> Output:
+                where = ("--bootstrap-server", stock.broker.address, "--entity-type", "brokers", *entity)
+                return await tools.run("configs", *where, *args)
+
+            added = await configs(ours, "--alter", "--add-config", f"{interval}=60000,{enabled}=false")
+            assert added.code == 0, added
+            shown = await configs(ours, "--describe")
+            assert f"{interval}=60000 sensitive=false synonyms={{DYNAMIC_BROKER_CONFIG:{interval}=60000" in shown.out
+            assert (await configs(ours, "--alter", "--delete-config", enabled)).code == 0
+            assert enabled not in (await configs(ours, "--describe")).out
+            other = await configs(defaults, "--alter", "--add-config", "log.retention.ms=3600000")
+            assert other.code == 0, other
+            assert (await configs(defaults, "--alter", "--delete-config", "log.retention.ms")).code == 0
+
+            # What an earlier version has left there: it stops the tool, until it is moved.
+            old = {interval: "5", enabled: "true"}
+            await ConfigStore(cluster.zk).alter("brokers", "<default>", lambda _: old)
+
+            async def is_stopped() -> bool:
+                refused = await configs(defaults, "--alter", "--add-config", "log.retention.ms=3600000")
+                return refused.code != 0 and "missing entries" in refused.out + refused.err
+
+            await eventually(is_stopped, within=60)
+            host, port = cluster.address("settings")
+            moved = await kafka_reassign("settings", "--bootstrap-server", f"{host}:{port}", "--move")
+            assert moved.code == 0, moved
+
+            async def is_free() -> bool:
+                return (await configs(defaults, "--alter", "--add-config", "log.retention.ms=3600000")).code == 0
+
+            await eventually(is_free, within=60)
+    finally:
+        assert await cluster.servers["settings"].stop() == 0
+    await cluster.zk.delete(znode_paths.SETTINGS)
+    await eventually(lambda: stock.is_controlled_by(BROKER), within=60)

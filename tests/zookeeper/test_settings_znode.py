@@ -118,11 +118,11 @@ async def test_hm_1_a_move_during_which_somebody_else_writes_is_made_again_from_
     store, other = ServerConfigStore(zk, 1000), ServerConfigStore(zk, 1001)
     await store.alter("brokers", "<default>", lambda _: {INTERVAL: "5"})
     failed: list[Exception] = []
-    multi = zk.multi
+    transact = zk.transact
 
     async def late(ops: object) -> object:
         if not failed:
-            monkeypatch.setattr(zk, "multi", multi)
+            monkeypatch.setattr(zk, "transact", transact)
             if changed == "defaults":
                 await other.alter("brokers", "<default>", lambda current: {**current, PAUSED: "true"})
             elif changed == "settings":
@@ -130,13 +130,13 @@ async def test_hm_1_a_move_during_which_somebody_else_writes_is_made_again_from_
             else:
                 await zk.set(znode_paths.CONTROLLER_EPOCH, b"2")
             try:
-                return await multi(ops)  # type: ignore[arg-type]
+                return await transact(ops)  # type: ignore[arg-type]
             except Exception as error:
                 failed.append(error)
                 raise
-        return await multi(ops)  # type: ignore[arg-type]
+        return await transact(ops)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(zk, "multi", late)
+    monkeypatch.setattr(zk, "transact", late)
     found = await store.move()
     assert len(failed) == 1
     expected = {
