@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from .proxies import WRITE_CUTS
 from .steps import BROKERS, KINDS, READERS, SERVERS, SWITCHED_OFF, TOPIC, ZOOKEEPER, Kind, Step
 
 BROKER_IDS = (1, 2, 3, 4)
@@ -130,6 +131,8 @@ def _servers(numbers: random.Random, off: Collection[str]) -> Iterator[Drawn]:
         arguments: dict[str, Any] = {"server": numbers.choice(SERVER_NAMES), "away": away}
         if name == "cut_server":
             arguments["how"] = numbers.choice(("reset", "silence", "mute", "refuse"))
+        elif name == "cut_commits":
+            arguments = {"away": away, "cuts": numbers.choices(list(WRITE_CUTS), k=numbers.randint(1, 12))}
         elif name == "hand_over":
             away = _time(numbers, 2, 10)
             arguments = {"away": away, "kill": numbers.random() < 0.5}

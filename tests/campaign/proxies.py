@@ -1,9 +1,17 @@
 """How a connection to ZooKeeper is cut, and comes back."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from tests.zookeeper.proxy import Proxy
+from tests.zookeeper.proxy import Proxy, WriteCut
+
+WRITE_CUTS: Mapping[str, WriteCut] = {
+    "before": WriteCut(before=True, fin=False),
+    "before-fin": WriteCut(before=True, fin=True),
+    "after": WriteCut(before=False, fin=False),
+    "after-fin": WriteCut(before=False, fin=True),
+}
+"""Where in a commit a connection is cut, and whether it is closed or reset."""
 
 
 @asynccontextmanager

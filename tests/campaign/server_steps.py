@@ -5,13 +5,13 @@ campaign is about.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from tests.waiting import eventually
 
 from .generator import BROKER_IDS, SERVER_NAMES
-from .proxies import cut
+from .proxies import WRITE_CUTS, cut
 from .site import SERVER_IDS, WAIT_S, Site
 
 
@@ -37,6 +37,23 @@ async def cut_server(site: Site, server: str, away: float, how: str) -> str:
     async with _in_our_hands(site, server) as was, cut(site.proxies[server], how):
         await asyncio.sleep(away)
     return f"cut off {was}"
+
+
+async def cut_commits(site: Site, away: float, cuts: Sequence[str]) -> str:
+    """Connections of our servers are cut at writes to ZooKeeper, one after the other. No session ends of that."""
+    proxies = [site.proxies[name] for name in SERVER_NAMES]
+    async with site.servers:
+        before = await site.read(site.cluster.epoch)
+        for proxy in proxies:
+            proxy.cut_writes(WRITE_CUTS[cut] for cut in cuts)
+        await asyncio.sleep(away)
+        made = sum(proxy.cuts for proxy in proxies)
+        for proxy in proxies:
+            proxy.cut_writes(())
+        await eventually(lambda: _is_known(site), within=WAIT_S)
+        after = await site.read(site.cluster.epoch)
+        await site.take_over()
+    return f"cut {made} times, {'the epoch stayed' if after == before else f'epoch {before} -> {after}'}"
 
 
 async def hand_over(site: Site, away: float, kill: bool) -> str:
@@ -97,12 +114,13 @@ async def _in_our_hands(site: Site, server: str) -> AsyncIterator[str]:
             await site.take_over()
 
 
+async def _is_known(site: Site) -> bool:
+    return await site.read(site.controller) is not None
+
+
 async def _ours_again(site: Site) -> None:
     """ZooKeeper serves again. Whoever was elected since, one of our servers is the controller in the end."""
 
-    async def is_known() -> bool:
-        return await site.read(site.controller) is not None
-
-    await eventually(is_known, within=WAIT_S)
+    await eventually(lambda: _is_known(site), within=WAIT_S)
     async with site.servers:
         await site.take_over()

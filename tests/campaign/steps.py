@@ -63,6 +63,7 @@ KINDS: Mapping[str, Kind] = {
     "kill_server": Kind(SERVERS, 3, takes=2),
     "freeze_server": Kind(SERVERS, 3),
     "cut_server": Kind(SERVERS, 3, takes=1),
+    "cut_commits": Kind(SERVERS, 4, takes=1),
     "hand_over": Kind(SERVERS, 2, takes=5),
     "restart_zookeeper": Kind(ZOOKEEPER, 1, takes=3),
     "kill_zookeeper": Kind(ZOOKEEPER, 1, takes=3),

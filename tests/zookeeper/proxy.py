@@ -6,15 +6,29 @@ silence()       nothing gets through in either direction, nothing is closed; `he
 mute()          requests still reach the server, its answers are held
 refusing        new connections: "" accepted, "close" accepted and closed at once, "swallow" accepted, never answered
 delay           seconds that each piece of data waits
+cut_writes()    cuts the connection at the next writes (of more than WRITE_BYTES at a time, encrypted or not), each before
+                it reaches the server, or when its answer comes
 """
 
 import asyncio
 import contextlib
 import socket
 import struct
-from typing import Self
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple, Self
 
 from tests.stop_listening import stop_listening
+
+WRITE_BYTES = 150
+"""No ping, and hardly any request for one znode, is as long."""
+
+
+class WriteCut(NamedTuple):
+    """before: the write does not reach the server. fin: the connection is closed in an orderly way."""
+
+    before: bool
+    fin: bool
 
 
 def reset_when_closed(link: socket.socket) -> None:
@@ -35,6 +49,10 @@ class Proxy:
         self.heal()
         self.accepted = 0
         self.to_server = 0
+        self.cuts = 0
+        """Connections that `cut_writes` has cut."""
+        self._cuts: deque[WriteCut] = deque()
+        self._cut_at_answer: WriteCut | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
 
@@ -71,6 +89,16 @@ class Proxy:
 
     def mute(self) -> None:
         self.to_client_open.clear()
+
+    def cut_writes(self, cuts: Iterable[WriteCut]) -> None:
+        """From now on these, and no others."""
+        self._cuts = deque(cuts)
+        self._cut_at_answer = None
+        self.cuts = 0
+
+    def _cut(self, cut: WriteCut) -> None:
+        self.cuts += 1
+        (self.fin if cut.fin else self.rst)()
 
     def heal(self) -> None:
         self.refusing, self.delay = "", 0.0
@@ -110,6 +138,16 @@ class Proxy:
             if self.delay:
                 await asyncio.sleep(self.delay)
             await (self.to_server_open if to_server else self.to_client_open).wait()
+            if to_server and self._cuts and len(data) > WRITE_BYTES and self._cut_at_answer is None:
+                cut = self._cuts.popleft()
+                if cut.before:
+                    self._cut(cut)
+                    return
+                self._cut_at_answer = cut
+            elif not to_server and self._cut_at_answer is not None:
+                cut, self._cut_at_answer = self._cut_at_answer, None
+                self._cut(cut)
+                return
             if to_server:
                 self.to_server += len(data)
             with contextlib.suppress(OSError):
