@@ -41,7 +41,7 @@ from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Op, Result
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import encode_request
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, SessionOver, Unknown
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NoNode, SessionOver, TransactionFailed, Unknown
 
 SERVER = 1000
 TOPIC_ID = UUID("11111111-2222-3333-4444-555555555555")
@@ -56,6 +56,7 @@ class DyingZooKeeper(ZooKeeper):
     transactions    all transactions that were sent, without the fence and the receipt
     lives           how many more may be sent; None: any number
     loses           after so many more, ZooKeeper carries out a transaction whose answer is lost; None: never
+    refuses         after so many more, ZooKeeper refuses one, as where somebody else has written; None: never
     """
 
     def __init__(self, connect: str) -> None:
@@ -63,6 +64,7 @@ class DyingZooKeeper(ZooKeeper):
         self.transactions: list[Sequence[Op]] = []
         self.lives: int | None = None
         self.loses: int | None = None
+        self.refuses: int | None = None
 
     def submit_multi(self, ops: Sequence[Op], session: int | None = None) -> "asyncio.Future[list[Result]]":
         if self.lives is not None:
@@ -70,6 +72,13 @@ class DyingZooKeeper(ZooKeeper):
                 raise SessionOver("the process has died")
             self.lives -= 1
         self.transactions.append([op for op in ops[1:] if not op.path.startswith(znode_paths.RECEIPTS)])
+        if self.refuses is not None:
+            self.refuses -= 1
+            if self.refuses < 0:
+                self.refuses = None
+                refused: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
+                refused.set_exception(TransactionFailed(len(ops) - 1, BadVersion("somebody else was faster")))
+                return refused
         answer = super().submit_multi(ops, session)
         if self.loses is None:
             return answer

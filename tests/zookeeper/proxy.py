@@ -6,8 +6,8 @@ silence()       nothing gets through in either direction, nothing is closed; `he
 mute()          requests still reach the server, its answers are held
 refusing        new connections: "" accepted, "close" accepted and closed at once, "swallow" accepted, never answered
 delay           seconds that each piece of data waits
-cut_writes()    cuts the connection at the next writes (of more than WRITE_BYTES at a time, encrypted or not), each before
-                it reaches the server, or when its answer comes
+cut_writes()    cuts the connection at the next writes (of more than WRITE_BYTES at a time, encrypted or not): before
+                they reach the server, or when the answer comes
 """
 
 import asyncio

@@ -1,6 +1,7 @@
-"""ZooKeeper's answer to a write is lost. The controller reads the cluster again; what it has done is answered as done.
+"""ZooKeeper's answer to a write is lost, or the write is refused since somebody else has written. What the controller has
+done is answered as done: after a refusal it reads the cluster again, and finds a part of its work there.
 
-Every write is a transaction of its own, and each answer is lost once: what follows it is carried out in part.
+Every write is a transaction of its own, and each is lost or refused once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,15 +36,22 @@ def _every_write_is_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
 
 
-def every_answer(controller: BareController) -> Iterator[int]:
-    """Numbers of transactions before the lost answer, until all have been answered."""
+@pytest.fixture(params=["loses", "refuses"])
+def fault(request: pytest.FixtureRequest) -> str:
+    """The field of `DyingZooKeeper` that says when the fault comes."""
+    name: str = request.param
+    return name
+
+
+def every_answer(controller: BareController, fault: str) -> Iterator[int]:
+    """Numbers of transactions before the fault, until all have been answered."""
     for number in count():
         controller.events.clear()
-        controller.zk.loses = number
+        setattr(controller.zk, fault, number)
         yield number
-        if controller.zk.loses is not None:
-            controller.zk.loses = None
-            assert number > 0, "an answer was lost"
+        if getattr(controller.zk, fault) is not None:
+            setattr(controller.zk, fault, None)
+            assert number > 0, "there was a fault"
             return
 
 
@@ -57,13 +65,13 @@ def new_topics(names: Sequence[str]) -> CreateTopicsCommand:
 
 
 async def test_sv_3_a_topic_is_answered_as_created_whichever_answer_of_zookeeper_was_lost(
-    zk: ZooKeeper, zk_connect: str
+    zk: ZooKeeper, zk_connect: str, fault: str
 ) -> None:
     await register(zk, 1, 2, 3)
     await put_topic(zk, "there", {0: (1, 2)})
 
     async with elected_controller(zk_connect) as controller:
-        for number in every_answer(controller):
+        for number in every_answer(controller, fault):
             names = [f"a{number}", f"b{number}"]
             answers = await controller.loop.submit(new_topics([*names, "there"]))
 
@@ -91,14 +99,14 @@ async def test_sv_3_a_topic_of_somebody_else_is_not_taken_for_the_one_that_a_los
 
 
 async def test_sv_3_partitions_are_answered_as_added_whichever_answer_of_zookeeper_was_lost(
-    zk: ZooKeeper, zk_connect: str
+    zk: ZooKeeper, zk_connect: str, fault: str
 ) -> None:
     await register(zk, 1, 2, 3)
     for name in ("a", "b"):
         await put_topic(zk, name, {0: (1, 2)}, topic_id=uuid4())
 
     async with elected_controller(zk_connect) as controller:
-        for number in every_answer(controller):
+        for number in every_answer(controller, fault):
             size = 1 + 2 * (number + 1)
             wanted = [
                 NewPartitions("a", size, None),
@@ -135,7 +143,7 @@ async def put_topic_again(zk: ZooKeeper, name: str) -> None:
 
 
 async def test_sv_3_a_deletion_is_answered_as_begun_whichever_answer_of_zookeeper_was_lost(
-    zk: ZooKeeper, zk_connect: str
+    zk: ZooKeeper, zk_connect: str, fault: str
 ) -> None:
     await register(zk, 1, 2, 3)
     for number in range(8):
@@ -143,7 +151,7 @@ async def test_sv_3_a_deletion_is_answered_as_begun_whichever_answer_of_zookeepe
             await put_topic(zk, f"{kind}{number}", {0: (1, 2)}, topic_id=uuid4())
 
     async with elected_controller(zk_connect) as controller:
-        for number in every_answer(controller):
+        for number in every_answer(controller, fault):
             names = [f"a{number}", f"b{number}"]
             answers = await controller.loop.submit(DeleteTopicsCommand([*names, "nowhere"]))
 
@@ -157,7 +165,7 @@ async def test_sv_3_a_deletion_is_answered_as_begun_whichever_answer_of_zookeepe
 
 
 async def test_sv_3_leaders_are_answered_as_elected_whichever_answer_of_zookeeper_was_lost(
-    zk: ZooKeeper, zk_connect: str
+    zk: ZooKeeper, zk_connect: str, fault: str
 ) -> None:
     await register(zk, 1, 2)
     for number in range(8):
@@ -166,7 +174,7 @@ async def test_sv_3_leaders_are_answered_as_elected_whichever_answer_of_zookeepe
             await zk.set(znode_paths.partition_state(f"t{number}", index), znode_contents.encode_state(2, 4, (2, 1), 1))
 
     async with elected_controller(zk_connect) as controller:
-        for number in every_answer(controller):
+        for number in every_answer(controller, fault):
             wanted = [TopicPartition(f"t{number}", index) for index in range(3)]
             answers = await controller.loop.submit(ElectLeadersCommand(wanted, unclean=False))
 

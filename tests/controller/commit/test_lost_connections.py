@@ -6,6 +6,7 @@ The server comes to ZooKeeper over a proxy that closes sockets. Brokers and the 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -15,12 +16,12 @@ import pytest
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.fleet.controller_requests import ControllerRequests
-from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, DeleteTopicsRequest
+from kafka_reassign_rpc.zookeeper import znode_paths, zookeeper_session
 from tests.controller.bare_controller import batch, put_request, put_topic, state_json
 from tests.controller.cluster import THROTTLED, Cluster, cluster
 from tests.waiting import eventually
-from tests.zookeeper.cutting_proxy import CuttingProxy
+from tests.zookeeper.cutting_proxy import Cut, CuttingProxy, When
 
 
 @asynccontextmanager
@@ -178,3 +179,65 @@ async def test_hm_3_a_session_that_ends_without_its_connection_ends_the_term(
         proxy.refusing = False
         await eventually(world.controls)
         assert await epoch(world) == before + 1
+
+
+async def every_command(world: Cluster, name: str) -> None:
+    """Every command is answered without an error."""
+    await world.create_topic(name, {0: [1, 2], 1: [2, 3]}, held=True)
+    grow = CreatePartitionsRequest
+    wanted = grow.CreatePartitionsTopic(name=name, count=3, assignments=None)
+    answer = await world.ask(grow(topics=[wanted], timeout_ms=10_000, validate_only=False), 1)
+    assert [one.error_code for one in answer.results] == [0], answer
+    for target in ((2, 3), (3, 1), None):
+        assert {code for code, _ in (await world.alter({(name, 0): target})).values()} == {0}
+    assert {code for code, _ in (await world.alter({(name, 1): (3, 1)}, queue=True)).values()} == {0}
+    assert {code for code, _ in (await world.alter({(name, 1): None})).values()} == {0}
+    assert await world.incremental("log.cleaner.threads", "2") == 0
+    await world.delete_topic(name)
+
+
+@pytest.mark.parametrize("when", [When.BEFORE, When.AFTER])
+async def test_hm_3_and_sv_3_clients_get_no_error_wherever_the_connection_is_cut(
+    zookeeper: EmbeddedZooKeeper,
+    zk_connect: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    when: When,
+) -> None:
+    monkeypatch.setattr(zookeeper_session, "MAX_BACKOFF", 0.02)
+    async with behind_proxy(zookeeper, zk_connect, brokers=(1, 2, 3)) as (world, proxy):
+        before = await epoch(world)
+        for number in count():
+            proxy.plan(Cut(number, when, fin=bool(number % 2)), *[Cut(0, when)] * (number % 3))
+            await every_command(world, f"t{number}")
+            if not proxy.made:
+                break
+        assert number > 5
+        proxy.plan()
+        await eventually(lambda: no_topics(world))
+        assert await epoch(world) == before
+        assert "another server is the controller" not in caplog.text
+
+
+async def no_topics(world: Cluster) -> bool:
+    return not await world.zk.children(znode_paths.TOPICS)
+
+
+async def test_hm_3_a_broker_that_dies_while_a_commit_waits_for_its_connection_is_followed_by_elections(
+    zookeeper: EmbeddedZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with behind_proxy(zookeeper, zk_connect, brokers=(1, 2, 3)) as (world, proxy):
+        await world.create_topic("t", {index: [1, 2] for index in range(4)})
+        before = await epoch(world)
+        proxy.plan(Cut(0, When.AFTER), Cut(0, When.BEFORE))
+        proxy.refusing = True
+        moved = asyncio.create_task(world.alter({("t", 0): (1, 3), ("t", 1): (2, 3)}))
+        await eventually(lambda: proxy.made)
+        await world.kill_broker(1)
+        proxy.refusing = False
+        assert {code for code, _ in (await moved).values()} == {0}
+        for index in (1, 2, 3):
+            await eventually(lambda index=index: world.led_by(("t", index), 2))
+        await eventually(lambda: world.has(("t", 1, [2, 3])))
+        assert await epoch(world) == before
+        assert "another server is the controller" not in caplog.text
