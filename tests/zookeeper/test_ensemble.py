@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.embedded_zookeeper.ensemble import Ensemble
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper.operations import Create, SetData, Stat
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, Unknown
 from tests.zookeeper.helpers import Events
@@ -68,4 +69,44 @@ async def test_sv_3_the_session_outlives_the_leader_its_own_server_and_a_frozen_
             assert time.monotonic() - since < 6
         finally:
             frozen.send_signal(signal.SIGCONT)
+        assert (zk.session_id, "over" in events.names) == (session, False)
+
+
+async def test_hm_3_commits_go_on_over_another_server_of_the_ensemble_and_each_is_made_once(ensemble: Ensemble) -> None:
+    """Our server freezes with transactions in its queue, or dies with them. It gets them again when it is back."""
+    async with ZooKeeper(ensemble.address, session_timeout_ms=15_000) as zk:
+        session, events = zk.session_id, Events(zk)
+        await zk.create("/log")
+        made = 0
+
+        async def commits(count: int) -> None:
+            nonlocal made
+            for _ in range(count):
+                results = await zk.transact_many(
+                    [[Create("/log/n", sequence=True), SetData("/log", b"%d" % (made + place))] for place in range(8)],
+                    session,
+                )
+                for _, written in results:
+                    made += 1
+                    assert isinstance(written, Stat)
+                    assert written.version == made, "each was made once, in order"
+
+        for signal_ in (signal.SIGKILL, signal.SIGSTOP):
+            leader = await ensemble.leader()
+            own = server_of(zk, ensemble)
+            running = asyncio.create_task(commits(60))
+            await asyncio.sleep(0.05)
+            frozen = signal_ == signal.SIGSTOP and own is not leader
+            if frozen:
+                own.send_signal(signal.SIGSTOP)
+            else:
+                await own.kill()
+            await events.until("disconnected", events.names.count("disconnected") + 1)
+            await running
+            if frozen:
+                own.send_signal(signal.SIGCONT)
+            else:
+                await own.start()
+            await commits(5)
+        assert len(await zk.children("/log")) == made
         assert (zk.session_id, "over" in events.names) == (session, False)

@@ -1,5 +1,5 @@
-"""ZooKeeper's answer to a write is lost, or the write is refused since somebody else has written. What the controller has
-done is answered as done: after a refusal it reads the cluster again, and finds a part of its work there.
+"""ZooKeeper's answer to a write is lost, or the write is refused since somebody else has written. What the controller
+has done is answered as done: after a refusal it reads the cluster again, and finds a part of its work there.
 
 Every write is a transaction of its own, and each is lost or refused once.
 """

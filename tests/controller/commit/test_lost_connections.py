@@ -6,6 +6,7 @@ The server comes to ZooKeeper over a proxy that closes sockets. Brokers and the 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -237,7 +238,7 @@ async def test_hm_3_a_broker_that_dies_while_a_commit_waits_for_its_connection_i
         proxy.refusing = False
         assert {code for code, _ in (await moved).values()} == {0}
         for index in (1, 2, 3):
-            await eventually(lambda index=index: world.led_by(("t", index), 2))
+            await eventually(partial(world.led_by, ("t", index), 2))
         await eventually(lambda: world.has(("t", 1, [2, 3])))
         assert await epoch(world) == before
         assert "another server is the controller" not in caplog.text
