@@ -219,8 +219,8 @@ class Receipts:
     async def _results(self, ops: Sequence[Op], receipt: Stat, session: int) -> list[Result]:
         """What ZooKeeper has answered to a transaction: all its operations have the zxid and the time of its receipt.
 
-        The creation of a znode that existed before is read, unless somebody has deleted the znode since. The digits of
-        sequential znodes are not known.
+        The creation of a znode that existed before is read, unless somebody has deleted the znode since. Not known are
+        the digits of sequential znodes, and the version where any was written over: it is the one of now.
         """
         paths = [op.path for op in ops if isinstance(op, SetData)]
         try:

@@ -78,14 +78,16 @@ async def test_hm_3_commits_go_on_over_another_server_of_the_ensemble_and_each_i
         session, events = zk.session_id, Events(zk)
         await zk.create("/log")
         made = 0
+        progress = asyncio.Event()
 
         async def commits(count: int) -> None:
             nonlocal made
             for _ in range(count):
                 results = await zk.transact_many(
-                    [[Create("/log/n", sequence=True), SetData("/log", b"%d" % (made + place))] for place in range(8)],
+                    [[Create("/log/n", sequence=True), SetData("/log", b"", made + place)] for place in range(8)],
                     session,
                 )
+                progress.set()
                 for _, written in results:
                     made += 1
                     assert isinstance(written, Stat)
@@ -94,14 +96,16 @@ async def test_hm_3_commits_go_on_over_another_server_of_the_ensemble_and_each_i
         for signal_ in (signal.SIGKILL, signal.SIGSTOP):
             leader = await ensemble.leader()
             own = server_of(zk, ensemble)
+            lost = events.names.count("disconnected")
             running = asyncio.create_task(commits(60))
-            await asyncio.sleep(0.05)
+            progress.clear()
+            await progress.wait()
             frozen = signal_ == signal.SIGSTOP and own is not leader
             if frozen:
                 own.send_signal(signal.SIGSTOP)
             else:
                 await own.kill()
-            await events.until("disconnected", events.names.count("disconnected") + 1)
+            await events.until("disconnected", lost + 1)
             await running
             if frozen:
                 own.send_signal(signal.SIGCONT)
