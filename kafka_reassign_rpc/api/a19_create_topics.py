@@ -1,6 +1,6 @@
 """CreateTopics (key 19), versions 0-7: create topics, with counts or with an assignment.
 
-Behaviour   One result per topic. Order of checks as in ZkAdminManager.createTopics: duplicate name, existing topic,
+Behaviour   One result per entry. Order of checks as in ZkAdminManager.createTopics: duplicate name, existing topic,
             null config values, counts together with assignments; then the controller's checks (counts, name, broker
             ids); then config names and values, and whether a policy would have to check the topic. Counts of -1, and
             policies, are learnt from the brokers. While most have not told, a moment after the start of a server,
@@ -123,8 +123,8 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
 
     answer = _message(
         ctx.api_version,
-        ((name, outcomes[name]) for name in counts),
-        len(counts),
+        ((topic.name, outcomes[topic.name]) for topic in request.topics),
+        len(request.topics),
         configs,
         may_show,
         throttle_ms=throttle_ms,
@@ -310,8 +310,8 @@ def _failed_topic(version: int, name: str, error: KafkaError) -> _Result:
 
 
 def fail(request: CreateTopicsRequest, version: int, error: KafkaError) -> Handled:
-    names = dict.fromkeys(t.name for t in request.topics)
-    return _message(version, ((name, error) for name in names), len(names), lambda _name: None)
+    results = ((topic.name, error) for topic in request.topics)
+    return _message(version, results, len(request.topics), lambda _name: None)
 
 
 API = Api(

@@ -130,6 +130,7 @@ async def test_sv_2_a_topic_that_is_named_twice_is_made_not_at_all() -> None:
     answer = await ask(node, create(7, {"name": "t"}, {"name": "t"}, {"name": "u"}), 7)
     assert [(t.name, t.error_code, t.error_message) for t in answer.topics] == [
         ("t", 42, "Found multiple entries for this topic."),
+        ("t", 42, "Found multiple entries for this topic."),
         ("u", 0, None),
     ]
 

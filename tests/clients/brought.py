@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,18 +15,44 @@ import pytest
 
 KAFKAJS = Path(__file__).parent / "kafkajs"
 FRANZ_GO = Path(__file__).parent / "franz_go"
+PLATFORMATIC = Path(__file__).parent / "platformatic"
+PYTHONS = Path(__file__).parent / "build"
 _BUILD_S = 300
 
 
 def kafkajs() -> Path:
     """The folder with kafkajs, installed from its lock file."""
-    lock = KAFKAJS / "package-lock.json"
-    done = KAFKAJS / "node_modules" / ".package-lock.json"
+    return _of_npm("kafkajs", KAFKAJS)
+
+
+def platformatic() -> Path:
+    """The folder with @platformatic/kafka, installed from its lock file."""
+    return _of_npm("@platformatic/kafka", PLATFORMATIC)
+
+
+def _of_npm(client: str, folder: Path) -> Path:
+    lock = folder / "package-lock.json"
+    done = folder / "node_modules" / ".package-lock.json"
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         if not (done.exists() and done.stat().st_mtime >= lock.stat().st_mtime):
-            _run("kafkajs", ("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"), KAFKAJS)
-    return KAFKAJS
+            _run(client, ("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"), folder)
+    return folder
+
+
+def python_with(requirement: str) -> Path:
+    """The Python of an environment in which this client is installed, and nothing of ours."""
+    environment = PYTHONS / requirement
+    python = environment / "bin" / "python"
+    PYTHONS.mkdir(exist_ok=True)
+    with (PYTHONS / f"{requirement}.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = environment / "installed"
+        if not done.exists():
+            _run(requirement, (sys.executable, "-m", "venv", "--clear", str(environment)), PYTHONS)
+            _run(requirement, (str(python), "-m", "pip", "install", "--quiet", requirement, "six"), PYTHONS)
+            done.touch()
+    return python
 
 
 def franz_go(package: str = ".") -> Path:

@@ -123,7 +123,7 @@ class ComparedCluster(ABC):
         answer = await self.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 5)
         if any(result["error_code"] for result in answer["topics"]):
             raise RuntimeError(f"{self.name}: {answer}")
-        await self._until_led(name, len(assignment))
+        await self.until_led(name, len(assignment))
         await self._until_logged(name, assignment)
         if held:
             newcomers = [f"{i}:{b}" for i, replicas in assignment.items() for b in BROKERS if b not in replicas]
@@ -198,7 +198,7 @@ class ComparedCluster(ABC):
         while node_id not in {broker["node_id"] for broker in (await self.metadata([]))["brokers"]}:
             await asyncio.sleep(0.05)
 
-    async def _until_led(self, topic: str, partitions: int) -> None:
+    async def until_led(self, topic: str, partitions: int) -> None:
         """Wait until every broker shows a leader for each partition."""
         for node_id in sorted(self.live):
             while True:

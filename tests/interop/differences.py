@@ -133,14 +133,6 @@ WANTED: tuple[Difference, ...] = (
         )
         for index, stock, ours in ((1, 7, 39), (2, None, "The replica lists of the partitions are empty"))
     ),
-    Difference(
-        "p02_several_topics_in_one_request",
-        "twice in one request",
-        "",
-        [["x-dup", 42, "Found multiple entries for this topic.", -1, -1]] * 2,
-        [["x-dup", 42, "Found multiple entries for this topic.", -1, -1]],
-        "M01: each name is answered once",
-    ),
 )
 
 

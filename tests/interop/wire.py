@@ -7,11 +7,11 @@ import asyncio
 import struct
 from typing import Any
 
-from kafka.protocol import admin, metadata, producer
+from kafka.protocol import admin, consumer, metadata, producer
 
 RESPONSES: dict[type, Any] = {
     request: getattr(module, name.removesuffix("Request") + "Response")
-    for module in (admin, metadata, producer)
+    for module in (admin, consumer, metadata, producer)
     for name, request in vars(module).items()
     if name.endswith("Request")
 }
