@@ -16,7 +16,7 @@ import pytest
 KAFKAJS = Path(__file__).parent / "kafkajs"
 FRANZ_GO = Path(__file__).parent / "franz_go"
 PLATFORMATIC = Path(__file__).parent / "platformatic"
-PYTHONS = Path(__file__).parent / "build"
+PYTHONS = Path(__file__).parents[2] / ".data" / "clients"
 _BUILD_S = 300
 
 
@@ -44,7 +44,7 @@ def python_with(requirement: str) -> Path:
     """The Python of an environment in which this client is installed, and nothing of ours."""
     environment = PYTHONS / requirement
     python = environment / "bin" / "python"
-    PYTHONS.mkdir(exist_ok=True)
+    PYTHONS.mkdir(parents=True, exist_ok=True)
     with (PYTHONS / f"{requirement}.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         done = environment / "installed"
