@@ -16,11 +16,12 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.docs.pages import DOCS, text_of
-from tests.faults.cluster import Cluster, address_of, metadata
+from tests.faults.cluster import Cluster, address_of, ask, metadata
 from tests.jvm import QUICK
 from tests.preflight.command import every_znode, run
 from tests.processes import processes
@@ -286,23 +287,31 @@ async def test_hm_1_the_stock_tool_changes_our_settings_on_our_node_and_then_the
             assert other.code == 0, other
             assert (await configs(defaults, "--alter", "--delete-config", "log.retention.ms")).code == 0
 
-            # What an earlier version has left there: it stops the tool, until it is moved.
+            # What an earlier version has left there: the broker shows it as secrets, until it is moved.
             old = {interval: "5", enabled: "true"}
             await ConfigStore(cluster.zk).alter("brokers", "<default>", lambda _: old)
 
-            async def is_stopped() -> bool:
-                refused = await configs(defaults, "--alter", "--add-config", "log.retention.ms=3600000")
-                return refused.code != 0 and "missing entries" in refused.out + refused.err
+            async def secrets() -> set[str]:
+                """The defaults that the stock broker shows without values: the tool stops if it asks this node."""
+                cls = DescribeConfigsRequest
+                resource = cls.DescribeConfigsResource(resource_type=4, resource_name="", configuration_keys=None)
+                answer = await ask(address_of(stock.broker.address), cls(resources=[resource]), 1)
+                return {one.name for one in answer.results[0].configs if one.is_sensitive and one.value is None}
 
-            await eventually(is_stopped, within=60)
+            async def are_secrets() -> bool:
+                return await secrets() == set(old)
+
+            await eventually(are_secrets, within=60)
             host, port = cluster.address("settings")
             moved = await kafka_reassign("settings", "--bootstrap-server", f"{host}:{port}", "--move")
             assert moved.code == 0, moved
 
-            async def is_free() -> bool:
-                return (await configs(defaults, "--alter", "--add-config", "log.retention.ms=3600000")).code == 0
+            async def are_gone() -> bool:
+                return not await secrets()
 
-            await eventually(is_free, within=60)
+            await eventually(are_gone, within=60)
+            again = await configs(defaults, "--alter", "--add-config", "log.retention.ms=3600000")
+            assert again.code == 0, again
     finally:
         assert await cluster.servers["settings"].stop() == 0
     await cluster.zk.delete(znode_paths.SETTINGS)
