@@ -15,6 +15,7 @@ Reads snapshots that were taken over time (`export --watch` takes them) and show
   - which replication factors changed, when, and with --events who asked for it
   - which partitions have their replicas in fewer racks than possible
   - which partitions are under-replicated, and since when
+  - which topics have configs at which brokers end when they start
 """
 EPILOG = """\
 exit codes: 0 no problem found, 1 failed, 2 wrong flags or unreadable snapshots, 3 problems found
@@ -26,6 +27,7 @@ EMPTY = {
     "mixed": "no topic has several replication factors",
     "rack_violations": "none",
     "under_replicated": "none",
+    "ending_configs": "none",
 }
 
 

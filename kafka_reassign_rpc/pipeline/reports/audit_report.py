@@ -30,8 +30,14 @@ def audit_page(
     first, last = snapshots[0], snapshots[-1]
     page = HtmlPage("Audit", f"Cluster {last.cluster_id}: {len(snapshots)} snapshots from {utc_time(first.at)} to "
                          f"{utc_time(last.at)} UTC")  # fmt: skip
-    findings = ("drift", "rack_violations", "under_replicated", "mixed")
-    labels = ("changed replication factors", "rack violations", "under-replicated", "topics of mixed factors")
+    findings = ("drift", "rack_violations", "under_replicated", "mixed", "ending_configs")
+    labels = (
+        "changed replication factors",
+        "rack violations",
+        "under-replicated",
+        "topics of mixed factors",
+        "topics whose configs end brokers",
+    )
     page.tiles([(f"{shown[name].total:,}", label) for name, label in zip(findings, labels, strict=True)])
     page.heading("Skew over time", "The fullest live broker against the mean of all: 1.0 is even.")
     _add_skew(page, spread)
