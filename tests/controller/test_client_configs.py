@@ -99,7 +99,7 @@ async def test_sv_5_a_deleted_user_cannot_authenticate_any_more(cache: Credentia
 
 
 def scram_servers_of(cache: CredentialCache) -> dict[str, object]:
-    return {SHA_256: lambda: ScramSaslServer(SHA_256, cache.of(SHA_256))}
+    return {SHA_256: lambda _host: ScramSaslServer(SHA_256, cache.of(SHA_256))}
 
 
 def test_sv_5_before_the_credentials_are_read_a_client_is_asked_to_come_again() -> None:
