@@ -13,6 +13,7 @@ from typing import Any
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.protocol.messages import MetadataRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.faults.cluster import Address, ask
@@ -62,13 +63,14 @@ class Topic:
 
 @dataclass(frozen=True)
 class State:
-    """A partition's state. `version` is that of its znode."""
+    """A partition's state. `version` is that of its znode, `created` the transaction that has created that."""
 
     leader: int
     isr: tuple[int, ...]
     leader_epoch: int = 0
     controller_epoch: int = 0
     version: int = 0
+    created: int = 0
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ async def read_states(zk: ZooKeeper) -> Facts:
     partitions = [(name, index) for name, topic in topics.items() for index in topic.replicas]
     written = await zk.multi_get([znode_paths.partition_state(*name) for name in partitions])
     states = {
-        name: _state(json.loads(one[0]), one[1].version)
+        name: _state(json.loads(one[0]), one[1])
         for name, one in zip(partitions, written, strict=True)
         if one is not None
     }
@@ -191,8 +193,15 @@ def topic_of(znode: Mapping[str, Any]) -> Topic:
     )
 
 
-def _state(znode: Mapping[str, Any], version: int) -> State:
-    return State(znode["leader"], tuple(znode["isr"]), znode["leader_epoch"], znode["controller_epoch"], version)
+def _state(znode: Mapping[str, Any], stat: Stat) -> State:
+    return State(
+        znode["leader"],
+        tuple(znode["isr"]),
+        znode["leader_epoch"],
+        znode["controller_epoch"],
+        stat.version,
+        stat.czxid,
+    )
 
 
 def _everything() -> MetadataRequest:

@@ -196,6 +196,10 @@ def _topic(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator
             partitions = numbers.randint(1, 3)
             kinds.update(possible)
             yield create(partitions)
+        elif name == "vanish_topic":
+            # A quarter of them come back at once: the controller may never see that they were gone.
+            away = _time(numbers, 0, 8) * (numbers.random() < 0.75)
+            yield name, {"topic": topic, "away": away}, rest + away
         elif name == "grow_topic":
             yield name, {"topic": topic, "partitions": partitions + 1}, rest
             partitions += 1

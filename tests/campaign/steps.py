@@ -70,6 +70,7 @@ KINDS: Mapping[str, Kind] = {
     "restart_reader": Kind(READERS, 1),
     "create_topic": Kind(TOPIC, 0, takes=2),
     "delete_topic": Kind(TOPIC, 1, takes=1),
+    "vanish_topic": Kind(TOPIC, 2, takes=1),
     "grow_topic": Kind(TOPIC, 1),
     "configure_topic": Kind(TOPIC, 1),
     "elect_preferred": Kind(TOPIC, 1, internal=True),

@@ -252,7 +252,18 @@ def test_sv_4_an_epoch_that_goes_down_is_found(lower: Callable[[State], State]) 
     watch = Watch()
     watch.seen(0, WELL)
     [found] = watch.seen(1, with_state(lower(WELL.states["t", 0])))
-    assert "leader epoch, version, controller epoch went from (4, 6, 2)" in found
+    assert "leader epoch, controller epoch, version went from ((4,), (2,), (0, 6))" in found
+
+
+def test_hm_2_a_state_that_is_put_back_begins_with_version_0_and_keeps_its_epochs() -> None:
+    watch = Watch()
+    watch.seen(0, WELL)
+    put_back = replace(WELL.states["t", 0], version=0, created=9)
+    assert watch.seen(1, with_state(put_back)) == []
+    for lower in (replace(put_back, leader_epoch=3), replace(put_back, controller_epoch=1)):
+        assert len(watch.seen(2, with_state(lower))) == 1
+        watch.seen(3, with_state(put_back))
+    assert len(watch.seen(4, with_state(replace(put_back, version=-1)))) == 1
 
 
 def test_sv_4_the_epochs_of_a_topic_that_is_created_again_begin_anew() -> None:

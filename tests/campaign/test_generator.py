@@ -119,6 +119,19 @@ def test_sv_4_one_topic_of_each_seed_is_never_deleted_so_that_the_group_has_to_r
     assert set(kept) == TOPICS.keys()
 
 
+def test_hm_2_topics_vanish_for_a_while_and_each_lane_leaves_the_step_its_time() -> None:
+    away = []
+    for seed in range(20):
+        steps = plan(seed, 60 * MINUTES)
+        for topic in TOPICS:
+            for one, after in pairwise(lane_of(steps, topic)):
+                if one.kind == "vanish_topic":
+                    away.append(one.arguments["away"])
+                    assert after.at - one.at > away[-1] + KINDS[one.kind].takes
+    assert away.count(0.0) / len(away) == pytest.approx(0.25, abs=0.1)
+    assert 7 < max(away) <= 8
+
+
 def test_sv_4_every_kind_is_drawn_sooner_or_later_as_often_as_its_weight_says() -> None:
     steps = [step for seed in range(50) for step in plan(seed, 60 * MINUTES, ())]
     found = [step.kind for step in steps]

@@ -13,12 +13,13 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from kafka_reassign_rpc.client.config_calls import TOPIC, config_request
 from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Stat
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, ZkError
 from tests.controller.bare_controller import batch, put_request
 from tests.faults.cluster import Name, alter, ask
 
 from .producers import Configs
-from .site import WAIT_S, Site
+from .site import SEIZED_WITHIN_S, WAIT_S, Site
 
 ASK_S = 10
 ASK_EVERY_S = 0.3
@@ -66,6 +67,52 @@ async def delete_topic(site: Site, topic: str) -> str:
         )
     await asyncio.to_thread(site.load.drop_producer, topic)
     return f"{ended}, asked {asked} times"
+
+
+async def vanish_topic(site: Site, topic: str, away: float) -> str:
+    """Somebody deletes the topic's znodes by hand, under load, and puts them back as they were: it is the same topic.
+
+    A stock controller does not take up a partition whose state is there already. So they vanish, and come back, while
+    a server of ours controls, but not later than SEIZED_WITHIN_S after their time: a hand-over waits for this step.
+    """
+    async with site.deletion():  # no hand-over begins meanwhile
+        if await site.stock_controls():
+            return "nothing: a stock broker controls"
+        znodes = await _taken_away(site, topic)
+        await asyncio.sleep(away)
+        deadline = time.monotonic() + SEIZED_WITHIN_S
+        while await site.stock_controls() and time.monotonic() < deadline:
+            await asyncio.sleep(ASK_EVERY_S)
+        await _put_back(site, topic, znodes)
+    return f"{len(znodes)} znodes were gone for {away:g} s"
+
+
+async def _taken_away(site: Site, topic: str) -> Sequence[Create]:
+    """Delete the topic's znodes in one transaction, and give them as they were then, parents first."""
+    saved: list[tuple[str, tuple[bytes, Stat]]] = []
+
+    async def taken() -> bool:
+        if saved and await _topic_id(site, topic) is None:  # the answer to the deletion was lost
+            return True
+        paths = sorted(await site.zk.tree(znode_paths.topic(topic)))
+        if not paths:  # it was carried out only now
+            raise NoNode(znode_paths.topic(topic))
+        saved[:] = [(path, await site.zk.get(path)) for path in paths]
+        await site.zk.multi([Delete(path, stat.version) for path, (_, stat) in reversed(saved)])
+        return True
+
+    await site.read(taken)
+    return [Create(path, data) for path, (data, _) in saved]
+
+
+async def _put_back(site: Site, topic: str, znodes: Sequence[Create]) -> None:
+    async def put_back() -> None:
+        if await _topic_id(site, topic) is None:
+            await site.zk.multi(znodes)
+
+    await site.read(put_back)
+    if (now := await site.read(lambda: _topic_id(site, topic))) != site.topic_ids[topic]:
+        raise AssertionError(f"{topic} has the id {now} instead of {site.topic_ids[topic]}")
 
 
 async def grow_topic(site: Site, topic: str, partitions: int) -> str:

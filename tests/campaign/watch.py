@@ -1,7 +1,7 @@
 """What has to hold at every moment of a campaign."""
 
 from .checks import needlessly_leaderless
-from .facts import Facts, Name
+from .facts import Facts, Name, State
 from .history import Absence
 
 PATIENCE_S = 45.0
@@ -13,7 +13,7 @@ class Watch:
     """Epochs never go down, and no partition is without a leader needlessly."""
 
     def __init__(self) -> None:
-        self._epochs: dict[tuple[str, int], tuple[int, int, int]] = {}
+        self._states: dict[tuple[str, int], State] = {}
         self._since: dict[tuple[str, Name], float] = {}
 
     def seen(self, now: float, facts: Facts, *, disturbed: frozenset[int] = frozenset()) -> list[str]:
@@ -25,11 +25,10 @@ class Watch:
         found = []
         for name, state in facts.states.items():
             key = facts.topics[name[0]].id, name[1]
-            epochs = (state.leader_epoch, state.version, state.controller_epoch)
-            before = self._epochs.get(key, epochs)
-            if any(new < old for new, old in zip(epochs, before, strict=True)):
-                found.append(f"{name}: leader epoch, version, controller epoch went from {before} to {epochs}")
-            self._epochs[key] = epochs
+            before, after = _epochs(self._states.get(key, state)), _epochs(state)
+            if any(new < old for new, old in zip(after, before, strict=True)):
+                found.append(f"{name}: leader epoch, controller epoch, version went from {before} to {after}")
+            self._states[key] = state
         waiting = {
             (facts.topics[name[0]].id, name): able
             for name, able in needlessly_leaderless(facts, facts.live - disturbed).items()
@@ -43,6 +42,11 @@ class Watch:
     def interrupted(self) -> None:
         """Nobody can elect now: ZooKeeper or every controller is away. The waiting begins anew."""
         self._since.clear()
+
+
+def _epochs(state: State) -> tuple[tuple[int, ...], ...]:
+    """The version begins anew where somebody puts a znode back that had vanished, the epochs go on."""
+    return (state.leader_epoch,), (state.controller_epoch,), (state.created, state.version)
 
 
 class Registrations:
