@@ -15,7 +15,7 @@ Reads snapshots that were taken over time (`export --watch` takes them) and show
   - which replication factors changed, when, and with --events who asked for it
   - which partitions have their replicas in fewer racks than possible
   - which partitions are under-replicated, and since when
-  - which topics have configs at which brokers end when they start
+  - which configs of topics, and of all brokers, brokers end at when they start or cannot apply
 """
 EPILOG = """\
 exit codes: 0 no problem found, 1 failed, 2 wrong flags or unreadable snapshots, 3 problems found

@@ -30,10 +30,11 @@ Changes = Mapping[Resource, Mapping[str, str | None]]
 
 
 class Config(NamedTuple):
-    """A config that somebody has set; `value` is None for a secret."""
+    """A config that somebody has set; `value` is None for a secret, `source` is Kafka's ConfigSource."""
 
     name: str
     value: str | None
+    source: int | None = None
 
 
 Configs = list[Config]
@@ -82,7 +83,11 @@ async def _describe_configs(
         answer = await router.ask_any(always(request), DescribeConfigsRequest)
     return {
         (found.resource_type, found.resource_name): error_of(found.error_code, found.error_message)
-        or [Config(entry.name, entry.value) for entry in found.configs if entry.config_source in _SET_BY_SOMEBODY]
+        or [
+            Config(entry.name, entry.value, entry.config_source)
+            for entry in found.configs
+            if entry.config_source in _SET_BY_SOMEBODY
+        ]
         for found in answer.results
     }
 

@@ -178,9 +178,9 @@ def _columns_with_nulls(metadata: pq.FileMetaData) -> set[str]:
     return {one.path_in_schema for one in columns if one.statistics is not None and one.statistics.null_count}
 
 
-def read(path: StorePath, schema: pa.Schema) -> pa.Table:
-    """A whole table in memory: for small tables."""
-    return pa.Table.from_batches(list(record_batches(path, schema)), schema=schema)
+def read(path: StorePath, schema: pa.Schema, *, added: Collection[str] = ()) -> pa.Table:
+    """A whole table in memory: for small tables. See `record_batches`."""
+    return pa.Table.from_batches(list(record_batches(path, schema, added=added)), schema=schema)
 
 
 def record_batches(

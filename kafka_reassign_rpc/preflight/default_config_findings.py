@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from kafka_reassign_rpc.core.configs.broker_config_rules import NOT_APPLIED
 from kafka_reassign_rpc.core.configs.config_definitions import ignored_default
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, warning
@@ -26,8 +27,7 @@ def findings(standing: Mapping[str, str], answers: Sequence[BrokerAnswer]) -> It
         ids = some(id_ for id_, _ in refusing)
         blamed = some(refusal.culprits) if refusal.culprits else "those that do not fit together"
         effect = (
-            "cannot apply the cluster-wide configs, apply none of them, and refuse every change of configs of"
-            f" brokers, also of throttles: {blamed}"
+            f"{NOT_APPLIED}: {blamed}"
             if refusal.standing
             else "would have trouble with the cluster-wide configs at their next start"
         )

@@ -300,4 +300,57 @@ def test_hm_1_topics_at_whose_configs_brokers_end_are_found(
             writer.configs.add(("broker", str(broker), "remote.log.storage.system.enable", "true"))
         writer.finish(SnapshotMeta("c1", MINUTE))
     tables = audit_job.audit_tables(spark, snapshot_series.find_snapshots(path), None)
-    assert {row["topic"] for row in row_dicts(tables["ending_configs"])} == named
+    assert {row["resource"] for row in row_dicts(tables["ending_configs"])} == named
+
+
+OWN, DEFAULT, STATIC = 2, 3, 4
+LAGS = {"log.cleaner.min.compaction.lag.ms": "10", "log.cleaner.max.compaction.lag.ms": "5"}
+
+
+@pytest.mark.parametrize(
+    ("defaults", "of_broker_1", "starts"),
+    [
+        ({"log.retention.ms": "5", "max.connections": "7"}, {}, []),
+        ({"max.connections": "0"}, {}, ["max.connections: brokers such as 1 (2 of 2) cannot apply"]),
+        ({"max.connections": "0"}, {"max.connections": ("9", OWN)}, ["max.connections: brokers such as 2 (1 of 2)"]),
+        (
+            {"max.connections": "0"},
+            {"max.connections": ("9", DEFAULT)},
+            ["max.connections: brokers such as 1 (2 of 2)"],
+        ),
+        ({"max.connections": "0"}, {"max.connections": ("9", None)}, ["max.connections: brokers such as 2 (1 of 1)"]),
+        (LAGS, {}, [", ".join(sorted(LAGS)) + ": brokers such as 1 (2 of 2) accept that, but"]),
+        ({"broker.id": "7"}, {}, ["broker.id: brokers leave it out"]),
+        ({"metric.reporters": "com.example.Known"}, {}, []),
+    ],
+)
+def test_hm_1_cluster_wide_configs_that_brokers_cannot_live_with_are_found_beside_topics(
+    tmp_path: Path,
+    spark: SparkSession,
+    defaults: dict[str, str],
+    of_broker_1: dict[str, tuple[str, int | None]],
+    starts: list[str],
+) -> None:
+    path = tmp_path / "snaps" / "s1"
+    with SnapshotWriter(path) as writer:
+        writer.brokers.extend((broker, rack, "h", 1, None, None, broker < 3) for broker, rack in RACKS.items())
+        writer.partitions.add(("kraft", 0, [1], 1, [1], [], [], 1, None, None))
+        writer.configs.add(("topic", "kraft", "remote.log.copy.disable", "true", 1))
+        writer.configs.extend(("broker", "", name, value, DEFAULT) for name, value in defaults.items())
+        for broker in ("1", "2"):
+            writer.configs.add(("broker", broker, "listeners", "OUT://:1,IN://:2", STATIC))
+            writer.configs.add(("broker", broker, "ssl.key.password", None, STATIC))
+        writer.configs.extend(("broker", "1", name, *found) for name, found in of_broker_1.items())
+        writer.finish(SnapshotMeta("c1", MINUTE))
+    tables = audit_job.audit_tables(spark, snapshot_series.find_snapshots(path), None)
+    shown = result_tables.excerpt(tables["ending_configs"])
+    *of_defaults, of_topic = shown.rows
+    assert of_topic[:2] == ("topic", "kraft")
+    assert [row[:2] for row in of_defaults] == [("broker", "<default>")] * len(starts)
+    for row, start in zip(of_defaults, starts, strict=True):
+        assert row[2].startswith(start)
+    text = "\n".join(result_tables.text_lines("ending configs", shown, empty="none"))
+    assert text.count("<default>") == len(starts)
+    page = HtmlPage("Audit", "")
+    add_table(page, "Configs that brokers cannot live with", shown)
+    assert page.html().count("&lt;default&gt;") == len(starts)

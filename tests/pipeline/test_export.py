@@ -102,6 +102,10 @@ def test_dp_1_the_snapshot_of_a_cluster_shows_its_brokers_partitions_moves_and_c
                for row in rows(tmp_path / "out", "configs")}  # fmt: skip
     assert configs["topic", "orders", "retention.ms"] == "77"
     assert configs["broker", str(target[0]), "follower.replication.throttled.rate"] == "1000"
+    sources = {(row["resource"], row["name"]): row["source"] for row in rows(tmp_path / "out", "configs")}
+    assert sources["orders", "retention.ms"] == 1
+    assert sources[str(target[0]), "follower.replication.throttled.rate"] == snapshot_schema.OF_BROKER
+    assert sources[str(target[0]), "listeners"] == snapshot_schema.STATIC
     client.change_configs({(2, "orders"): {"retention.ms": None}})
 
     code, said, _ = run("export", "--bootstrap-server", bootstrap, "--out", str(tmp_path / "two"),
@@ -158,10 +162,10 @@ class PartlySilentCluster:
         return BrokerLogDirs(held, self.log_dirs)
 
     def describe_configs(self, resources: Sequence[Resource]) -> dict[Resource, list[Config] | KafkaError]:
-        return {one: self.errors[one[1]] if one[1] in self.errors else [Config("n", "v")] for one in resources}
+        return {one: self.errors[one[1]] if one[1] in self.errors else [Config("n", "v", 1)] for one in resources}
 
     def describe_broker_configs(self, brokers: Iterable[int]) -> dict[int, list[Config] | KafkaError]:
-        return {broker: [Config("n", str(broker))] for broker in brokers}
+        return {broker: [Config("n", str(broker), 2)] for broker in brokers}
 
     def can_compare_replicas(self) -> bool:
         return False
@@ -193,7 +197,7 @@ def test_dp_1_data_that_brokers_do_not_report_is_null_and_a_warning_names_it(tmp
     assert [row["removing"] for row in rows(tmp_path / "out", "partitions")] == [[2], [], [], []]
     assert len(rows(tmp_path / "out", "replicas")) == 2
     configs = [tuple(row.values()) for row in rows(tmp_path / "out", "configs")]
-    assert configs == [("topic", "a", "n", "v"), ("broker", "", "n", "v"), ("broker", "1", "n", "1")]
+    assert configs == [("topic", "a", "n", "v", 1), ("broker", "", "n", "v", 1), ("broker", "1", "n", "1", 2)]
 
 
 def test_dp_1_many_brokers_or_topics_with_the_same_error_are_one_line_of_warning(tmp_path: Path) -> None:

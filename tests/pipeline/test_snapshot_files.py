@@ -24,7 +24,7 @@ PARTITIONS = [
     ("orders", 1, [2, 1], -1, [], [2], [1], None, 1.5, 2.5, None),
 ]
 REPLICAS = [("orders", 0, 1, 7, "/d", False), ("orders", 0, 2, None, None, True)]
-CONFIGS = [("topic", "orders", "retention.ms", "9"), ("broker", "1", "password", None)]
+CONFIGS = [("topic", "orders", "retention.ms", "9", 1), ("broker", "1", "password", None, None)]
 ROWS: dict[str, list[Any]] = {"brokers": BROKERS, "partitions": PARTITIONS, "replicas": REPLICAS, "configs": CONFIGS}
 
 
@@ -51,7 +51,7 @@ def test_dp_1_pyarrow_and_spark_read_the_rows_that_were_written(tmp_path: Path, 
 def test_dp_1_a_table_of_many_rows_goes_out_in_row_groups_and_files(tmp_path: Path) -> None:
     directory = tmp_path / "configs"
     writer = parquet_files.DirectoryWriter(directory, snapshot_schema.CONFIGS, file_rows=10)
-    rows = [("topic", "t", f"n{index}", str(index)) for index in range(25)]
+    rows = [("topic", "t", f"n{index}", str(index), 1) for index in range(25)]
     writer.extend(rows)
     writer.close()
     assert [file.name for file in parquet_files.table_files(directory)] == [

@@ -30,6 +30,11 @@ LOAD_FACTOR, CLEANS = "log.cleaner.io.buffer.load.factor", "log.cleaner.enable"
 REPORTERS = "metric.reporters"
 COUNT_LATER = (MIN_LAG, MAX_LAG, CLEANER_THREADS, DEDUPE_BYTES, LOAD_FACTOR, CLEANS, REPORTERS)
 """The configs that `later_trouble` looks at."""
+NOT_APPLIED = (
+    "cannot apply the cluster-wide configs, apply none of them, and refuse every change of configs of brokers, also of"
+    " throttles"
+)
+"""What becomes of brokers whose `judge_standing` raises."""
 OVERRIDES = "max.connections.per.ip.overrides"
 
 _OF_LOGS = {d.synonym for d in TOPIC_CONFIGS.values() if d.synonym} - {"log.message.format.version"}
@@ -85,11 +90,18 @@ def judge_reconfiguration(static: Props, standing: Props, own: Props, wanted: Pr
     _require_kafka_config(new)
     current = in_force(static, standing, own)
     try:
-        _require_kafka_config(current)
-        _judge_parts(in_force(static, {}, own), current, listener, keeps_threads=False)
+        judge_standing(static, standing, own, listener)
     except ConfigValueError:  # the broker has not been able to apply what stands
         current = in_force(static, {}, own)
     _judge_parts(current, new, listener)
+
+
+def judge_standing(static: Props, standing: Props, own: Props, listener: str) -> None:
+    """Whether a broker can apply the cluster-wide configs that stand, see `judge_reconfiguration`. Raises
+    ConfigValueError."""
+    current = in_force(static, standing, own)
+    _require_kafka_config(current)
+    _judge_parts(in_force(static, {}, own), current, listener, keeps_threads=False)
 
 
 def _require_kafka_config(props: Props) -> None:

@@ -1,1 +1,4 @@
-"""`audit`: what snapshots taken over time show (audit_job, load_spread). The page is `reports/audit_report.py`."""
+"""`audit`: what snapshots taken over time show (audit_job, load_spread, ending_configs).
+
+The page is `reports/audit_report.py`.
+"""

@@ -5,7 +5,7 @@
     mixed              last snapshot: topics whose partitions have different replication factors
     rack_violations    last snapshot: partitions on fewer racks than possible
     under_replicated   last snapshot: partitions with replicas out of sync, and since when
-    ending_configs     last snapshot: topics at whose configs brokers end when they start
+    ending_configs     last snapshot: configs of topics and of all brokers that brokers cannot live with
 
 A partition whose move is in flight or waits counts with its target: removing replicas do not count. The rack rule
 ignores brokers without a rack.
@@ -13,14 +13,12 @@ ignores brokers without a rack.
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import groupby
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 (as every Spark program does)
 
-from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE
-from kafka_reassign_rpc.core.configs.topic_config_rules import why_brokers_end
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.pipeline.auditing.ending_configs import ending_configs
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_series import FoundSnapshot
@@ -52,7 +50,7 @@ def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: St
         "mixed": _mixed(last_partitions),
         "rack_violations": _rack_violations(last_partitions, last_brokers),
         "under_replicated": _under_replicated(partitions, last_partitions),
-        "ending_configs": _ending_configs(spark, read(last, "configs"), last_brokers),
+        "ending_configs": ending_configs(spark, read(last, "configs"), last_brokers),
     }
 
 
@@ -173,26 +171,6 @@ def _under_replicated(partitions: DataFrame, last_partitions: DataFrame) -> Data
     after_in_sync = F.filter("behind", lambda at: F.col("in_sync").isNull() | (at > F.col("in_sync")))
     since = seen.select(*PARTITION, F.array_min(after_in_sync).alias("since"))
     return now.join(since, [*PARTITION]).select(*PARTITION, "replicas", "isr", "missing", "since").orderBy(*PARTITION)
-
-
-def _ending_configs(spark: SparkSession, configs: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Topics at whose configs brokers end when they start. Whether all brokers have tiered storage is known where the
-    configs of all live brokers are."""
-    of_brokers = configs.where("resource_type = 'broker' and resource != ''")
-    told = {row.resource for row in of_brokers.select("resource").distinct().collect()}
-    having = {
-        row.resource
-        for row in of_brokers.where((F.col("name") == TIERED_STORAGE) & (F.col("value") == "true")).collect()
-    }
-    live = {str(row.broker) for row in brokers.where("live").collect()}
-    tiered = None if not live <= told else live <= having
-    of_topics = configs.where("resource_type = 'topic' and value is not null").orderBy("resource")
-    found = []
-    for topic, rows in groupby(of_topics.toLocalIterator(), key=lambda row: row.resource):
-        reason = why_brokers_end({row.name: row.value for row in rows}, tiered)
-        if reason is not None:
-            found.append((topic, reason))
-    return spark.createDataFrame(found, "topic string, reason string")
 
 
 def _with_missing(partitions: DataFrame) -> DataFrame:

@@ -36,7 +36,7 @@ def audit_page(
         "rack violations",
         "under-replicated",
         "topics of mixed factors",
-        "topics whose configs end brokers",
+        "configs that brokers cannot live with",
     )
     page.tiles([(f"{shown[name].total:,}", label) for name, label in zip(findings, labels, strict=True)])
     page.heading("Skew over time", "The fullest live broker against the mean of all: 1.0 is even.")

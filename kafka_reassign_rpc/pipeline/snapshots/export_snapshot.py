@@ -243,7 +243,7 @@ class _Export:
 
     def _write_configs(self, kind: str, name: str, configs: Configs | KafkaError) -> None:
         if not isinstance(configs, KafkaError):
-            self._writer.configs.extend((kind, name, one.name, one.value) for one in configs)
+            self._writer.configs.extend((kind, name, *one) for one in configs)
         elif name:
             self.warnings.add(f"the configs of {kind} {{}}", f"{kind}s without their configs", name, configs.message)
         else:

@@ -184,6 +184,6 @@ def small_data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, Sna
     """
     tables = []
     for path, meta in metas.items():
-        one = read(path, table)
+        one = parquet_files.read(table_path(path, table), TABLES[table], added=ADDED)
         tables.append(one.append_column("at", pa.array([meta.at] * len(one), pa.int64())))
     return spark.createDataFrame(pa.concat_tables(tables))

@@ -96,9 +96,13 @@ CONFIGS = pa.schema(
         _field("resource", pa.string()),
         _field("name", pa.string()),
         pa.field("value", pa.string()),
+        pa.field("source", pa.int32()),
     ]
 )
-"""`resource_type` is "topic" or "broker"; `value` is null for a secret."""
+"""`resource_type` is "topic" or "broker"; a broker "" stands for all; `value` is null for a secret. `source` is Kafka's
+ConfigSource: where the value comes from."""
+OF_BROKER, STATIC = 2, 4
+"""Sources: a broker's own dynamic configs, and what it was started with."""
 
 TABLES = {
     "brokers": BROKERS,
@@ -108,8 +112,8 @@ TABLES = {
     "replicas": REPLICAS,
     "configs": CONFIGS,
 }
-ADDED = ("waiting",)
-"""Columns that snapshots of release 0.1.0 do not have: all of their partitions have a null there."""
+ADDED = ("waiting", "source")
+"""Columns that older snapshots do not have: all of their rows have a null there."""
 IN_EVERY_SNAPSHOT = {
     name: pa.schema([field for field in schema if field.name not in ADDED]) for name, schema in TABLES.items()
 }

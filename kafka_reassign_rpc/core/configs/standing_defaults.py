@@ -1,0 +1,72 @@
+"""Which of the cluster-wide configs that stand brokers cannot live with, from what is known of the brokers. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kafka_reassign_rpc.core.configs.broker_config_rules import (
+    NOT_APPLIED,
+    REPORTERS,
+    applied,
+    in_force,
+    judge_standing,
+    later_trouble,
+)
+from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError, ignored_default
+from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers, Configs
+
+_LISTENERS = "listeners"
+_BY_DEFAULT = "PLAINTEXT://:9092"
+
+
+def troubles(defaults: Configs, brokers: Mapping[int, ConfigLayers]) -> Iterator[tuple[Sequence[str], str]]:
+    """The names of configs that together do harm, and which: no fewer of them would.
+
+    brokers   what each broker was started with, and its own configs. One of which these are not known is not judged,
+              nor is a class of metric.reporters: nobody but the broker knows which it can load.
+    """
+    for name, value in defaults.items():
+        why = ignored_default(name, value)
+        if why is not None:
+            yield [name], f"brokers leave it out: {why}"
+    judged = {name: value for name, value in sorted(applied(defaults).items()) if name != REPORTERS}
+    found: dict[str, list[int]] = {}
+    for broker, layers in sorted(brokers.items()):
+        harm = _harm(judged, layers)
+        if harm is not None:
+            found.setdefault(harm, []).append(broker)
+    named: dict[tuple[str, ...], str] = {}
+    for ids in found.values():
+        for names, harm in _least_harmful(judged, brokers[ids[0]]):
+            named.setdefault(names, f"brokers such as {ids[0]} ({len(ids)} of {len(brokers)}) {harm}")
+    yield from named.items()
+
+
+def _least_harmful(defaults: Configs, layers: ConfigLayers) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Sets of configs none of which can be left out without an end of their harm, one after the other."""
+    rest = dict(defaults)
+    while _harm(rest, layers) is not None:
+        least = dict(rest)
+        for name in rest:
+            without = {other: value for other, value in least.items() if other != name}
+            if _harm(without, layers) is not None:
+                least = without
+        harm = _harm(least, layers)
+        if harm is None or not least:  # the broker's own configs do it
+            return
+        yield tuple(least), harm
+        rest = {name: value for name, value in rest.items() if name not in least}
+
+
+def _harm(defaults: Configs, layers: ConfigLayers) -> str | None:
+    configs = in_force(layers.static, defaults, layers.own)
+    try:
+        for listener in _listeners(configs):
+            judge_standing(layers.static, defaults, layers.own, listener)
+        later = later_trouble(configs, configs)
+    except ConfigValueError as error:
+        return f"{NOT_APPLIED}: {error}"
+    return None if later is None else f"accept that, but {later}"
+
+
+def _listeners(configs: Configs) -> list[str]:
+    addresses = configs.get(_LISTENERS, _BY_DEFAULT).split(",")
+    return [address.partition("://")[0].strip().lower() for address in addresses]
