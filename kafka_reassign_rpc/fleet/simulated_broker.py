@@ -374,7 +374,9 @@ class SimulatedBroker:
         await check_alter_config(self)
         own = await self.configs.get(BROKERS, str(self.node_id))
         try:
-            judge_reconfiguration(self.static_configs, change.before, own, change.after, LISTENER.lower())
+            judge_reconfiguration(
+                self.static_configs, change.before, own, change.after, LISTENER.lower(), may_shrink=True
+            )
         except ConfigValueError as error:
             raise InvalidRequest(str(error)) from None
 

@@ -83,7 +83,10 @@ KINDS: Mapping[str, Kind] = {
     "cancel_batch": Kind(TOPIC, 1),
 }
 
-SWITCHED_OFF: Mapping[str, str] = {}
+SWITCHED_OFF: Mapping[str, str] = {
+    "vanish_topic": "two of two seeds (501 and 502, a minute each) failed: a follower stays out of the ISR after the"
+    " put-back; whether the step or a server is at fault is not known yet",
+}
 """Kinds that no campaign draws now, each with the reason: what is not mended yet. `--with` draws them all the same."""
 
 TOLERATED: Mapping[str, str] = {

@@ -122,7 +122,7 @@ def test_sv_4_one_topic_of_each_seed_is_never_deleted_so_that_the_group_has_to_r
 def test_hm_2_topics_vanish_for_a_while_and_each_lane_leaves_the_step_its_time() -> None:
     away = []
     for seed in range(20):
-        steps = plan(seed, 60 * MINUTES)
+        steps = plan(seed, 60 * MINUTES, ())
         for topic in TOPICS:
             for one, after in pairwise(lane_of(steps, topic)):
                 if one.kind == "vanish_topic":

@@ -346,7 +346,7 @@ async def test_sv_3_a_simulated_broker_says_that_zookeeper_is_away_where_its_con
     request = DescribeConfigsRequest(
         resources=[resource], include_synonyms=False, include_documentation=False, version=4
     )
-    config = FleetConfig(zookeeper_connect=zookeeper.address, broker_ids=(1,))
+    config = FleetConfig(zookeeper_connect=zookeeper.address, broker_ids=(1,), session_timeout_ms=3_000)
     async with Fleet(config) as fleet:
         await zookeeper.stop()
         [result] = (await ask(fleet, 1, request, 4)).results

@@ -49,7 +49,7 @@ Rows = list[dict[str, Any]]
 
 
 def rows(path: Path, table: str) -> Rows:
-    found: Rows = snapshot_files.read(path, table).to_pylist()
+    found: Rows = parquet_files.read(snapshot_files.table_path(path, table), snapshot_schema.TABLES[table]).to_pylist()
     return found
 
 

@@ -27,9 +27,9 @@ def test_dp_5_an_audit_says_which_table_it_is_at(tmp_path: Path) -> None:
     code, _, err = run("audit", "--snapshot", str(tmp_path / "s"), "--out", str(tmp_path / "audit"))
     steps = err.splitlines()
     assert code in (0, 3)
-    assert steps[:3] == ["starting Spark", "reading 1 snapshot", "writing table 1 of 5: brokers"]
+    assert steps[:3] == ["starting Spark", "reading 1 snapshot", "writing table 1 of 6: brokers"]
     assert steps[-1] == "drawing the report"
-    assert [one[:18] for one in steps[2:-1]] == [f"writing table {number} of" for number in range(1, 6)]
+    assert [one[:18] for one in steps[2:-1]] == [f"writing table {number} of" for number in range(1, 7)]
 
 
 @pytest.mark.usefixtures("shared", "every_step")

@@ -32,7 +32,7 @@ def test_the_stub_declares_every_public_name_of_the_module() -> None:
 def test_a_handler_is_annotated_with_the_request_class_of_its_api(api: Api) -> None:
     """`Api` takes handlers of any request, so mypy cannot see a handler under the wrong key."""
     assert _second_parameter(api.handle) is messages.REQUESTS[api.key]
-    if api.key not in CONTROLLED_APIS:
+    if api.key not in CONTROLLED_APIS and api.fail.__module__ == api.handle.__module__:  # no helper of several APIs
         fail = get_type_hints(api.fail)
         assert next(iter(fail.values())) is messages.REQUESTS[api.key]
         assert fail["return"] in (messages.RESPONSES[api.key], Handled), "its own answer, or one in slices"

@@ -170,7 +170,7 @@ SCENARIOS: Mapping[str, tuple[str, Sequence[Step]]] = (
     {
         name: (SASL, [Token(frame) if name in _RAW and at else frame for at, frame in enumerate(frames)])
         for name, frames, _ in ORDERS
-        if name != "produce_after_handshake"  # Kafka serves that API, so it answers there
+        if name != "cut_produce_after_handshake"  # how Kafka ends on a Produce without a body was not recorded
     }
     | dict(MORE)
     | {f"scram_{name}": (SASL, steps) for name, steps in SCRAM_LOGINS.items()}

@@ -71,7 +71,7 @@ ORDERS: list[tuple[str, list[bytes], list[tuple[End, bool]]]] = [
     ("unknown_versions_after_handshake", [HANDSHAKE, unknown_api_versions()], [(SERVED, True), (LATER, True)]),
     ("handshake_twice", [HANDSHAKE, HANDSHAKE], [(SERVED, True), (LATER, True)]),
     ("metadata_after_handshake", [HANDSHAKE, METADATA], [(SERVED, True), (LATER, True)]),
-    ("produce_after_handshake", [HANDSHAKE, PRODUCE], [(SERVED, True), (LATER, False)]),
+    ("cut_produce_after_handshake", [HANDSHAKE, PRODUCE], [(SERVED, True), (NOW, False)]),
     ("unknown_authenticate", [HANDSHAKE, AUTHENTICATE_9], [(SERVED, True), (NOW, False)]),
     ("no_api_after_handshake", [HANDSHAKE, NO_API], [(SERVED, True), (NOW, False)]),
     ("no_request_after_handshake", [HANDSHAKE, SHORT], [(SERVED, True), (NOW, False)]),

@@ -47,6 +47,7 @@ _OF_CLEANER = {
     "log.cleaner.io.max.bytes.per.second",
     "log.cleaner.backoff.ms",
 }
+NETWORK_THREADS = "num.network.threads"
 _THREADS = ("num.io.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir", "background.threads")
 _OF_LISTENERS = ("max.connections", "max.connection.creation.rate")
 JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
@@ -79,12 +80,18 @@ def applied(defaults: Props) -> dict[str, str]:
     return {name: value for name, value in defaults.items() if ignored_default(name, value) is None}
 
 
-def judge_reconfiguration(static: Props, standing: Props, own: Props, wanted: Props, listener: str) -> None:
+def judge_reconfiguration(
+    static: Props, standing: Props, own: Props, wanted: Props, listener: str, *, may_shrink: bool = False
+) -> None:
     """What a broker says to `wanted` in place of the cluster-wide configs `standing`. Raises ConfigValueError.
 
     static, own   what the broker was started with, and its own dynamic configs
     listener      the name of its listener, in lower case
+    may_shrink    whether it may go on with any number of threads up to twice what it was started with: a simulated
+                  broker has no threads that work waits for
     """
+    if may_shrink:
+        standing = {name: value for name, value in standing.items() if name not in (*_THREADS, NETWORK_THREADS)}
     validate_broker_configs(wanted, per_broker=False)
     new = in_force(static, wanted, own)
     _require_kafka_config(new)
@@ -93,7 +100,7 @@ def judge_reconfiguration(static: Props, standing: Props, own: Props, wanted: Pr
         judge_standing(static, standing, own, listener)
     except ConfigValueError:  # the broker has not been able to apply what stands
         current = in_force(static, {}, own)
-    _judge_parts(current, new, listener)
+    _judge_parts(current, new, listener, may_shrink=may_shrink)
 
 
 def judge_standing(static: Props, standing: Props, own: Props, listener: str) -> None:
@@ -129,7 +136,9 @@ def _require_kafka_config(props: Props) -> None:
         raise ConfigValueError(f"{OVERRIDES} contains invalid addresses : {','.join(wrong)}")
 
 
-def _judge_parts(current: Props, new: Props, listener: str, *, keeps_threads: bool = True) -> None:
+def _judge_parts(
+    current: Props, new: Props, listener: str, *, keeps_threads: bool = True, may_shrink: bool = False
+) -> None:
     """`validateReconfiguration` of each part of the broker. `keeps_threads`: compare numbers of threads."""
     changed = {name for name in current.keys() | new.keys() if current.get(name) != new.get(name)}
     prefix = f"listener.name.{listener}."
@@ -141,12 +150,13 @@ def _judge_parts(current: Props, new: Props, listener: str, *, keeps_threads: bo
         for name in _OF_LISTENERS:
             allowed = _of_listener(new, prefix, name)
             _part(allowed > 0, f"Invalid {name} {allowed}")
-    network = "num.network.threads"
+    network = NETWORK_THREADS
     if keeps_threads and changed & {network, prefix + network}:
-        _may_become(network, _of_listener(current, prefix, network), _of_listener(new, prefix, network))
+        now, then = _of_listener(current, prefix, network), _of_listener(new, prefix, network)
+        _may_become(network, now, then, may_shrink=may_shrink)
     if keeps_threads and changed & set(_THREADS):
         for name in _THREADS:
-            _may_become(name, _whole(current, name), _whole(new, name))
+            _may_become(name, _whole(current, name), _whole(new, name), may_shrink=may_shrink)
     if changed & _OF_CLEANER and _text(new, CLEANS).lower() == "true":
         now, threads = _whole(current, CLEANER_THREADS), _whole(new, CLEANER_THREADS)
         _part(threads >= 1, "Log cleaner threads should be at least 1")
@@ -216,13 +226,13 @@ def _part(holds: bool, why: str) -> None:
         raise ConfigValueError(f"Invalid value {error} for configuration Invalid dynamic configuration")
 
 
-def _may_become(name: str, now: int, wanted: int) -> None:
+def _may_become(name: str, now: int, wanted: int, *, may_shrink: bool) -> None:
     """Numbers of threads may at most double and at most halve (DynamicThreadPool)."""
     if wanted == now:
         return
     failed = f"Dynamic thread count update validation failed for {name}={wanted}, value should"
     _part(wanted > 0, f"{failed} be at least 1")
-    _part(wanted >= now // 2, f"{failed} be at least half the current value {now}")
+    _part(may_shrink or wanted >= now // 2, f"{failed} be at least half the current value {now}")
     _part(wanted <= now * 2, f"{failed} not be greater than double the current value {now}")
 
 
