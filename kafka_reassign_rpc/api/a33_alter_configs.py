@@ -40,7 +40,8 @@ async def handle(node: Node, request: AlterConfigsRequest, ctx: RequestContext) 
 
 def _wanted(_resource: ConfigResource, configs: Sequence[_Config]) -> WantedConfigs:
     check_ops([AlterConfigOp(c.name, OpType.SET, c.value) for c in configs])
-    return WantedConfigs(replacing({c.name: c.value for c in configs if c.value is not None}))
+    wanted = {c.name: c.value for c in configs if c.value is not None}
+    return WantedConfigs(replacing(wanted), frozenset(wanted), replaces=True)
 
 
 def fail(request: AlterConfigsRequest, version: int, error: KafkaError) -> Handled:

@@ -5,32 +5,15 @@ Behaviour   DELEGATION_TOKEN_AUTH_DISABLED, as from a broker without `delegation
             one make tokens: clients may ask these.
 """
 
-from typing import NoReturn
+from kafka_reassign_rpc.api.delegation_tokens import token_api
+from kafka_reassign_rpc.protocol.messages import CreateDelegationTokenResponse
 
-from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.delegation_tokens import refuse_tokens
-from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.messages import CreateDelegationTokenRequest, CreateDelegationTokenResponse
-
-
-def handle(_node: Node, _request: CreateDelegationTokenRequest, ctx: RequestContext) -> NoReturn:
-    refuse_tokens(ctx)
-
-
-def fail(_request: CreateDelegationTokenRequest, version: int, error: KafkaError) -> CreateDelegationTokenResponse:
-    return CreateDelegationTokenResponse(
-        version=version, error_code=error.code, issue_timestamp_ms=-1, expiry_timestamp_ms=-1, max_timestamp_ms=-1
-    )
-
-
-API = Api(
-    key=38,
-    name="CreateDelegationToken",
-    min_version=0,
-    max_version=3,
-    group=ApiGroup.CLIENT,
-    acl=(),
-    handle=handle,
-    fail=fail,
+API = token_api(
+    38,
+    "CreateDelegationToken",
+    3,
+    CreateDelegationTokenResponse,
+    issue_timestamp_ms=-1,
+    expiry_timestamp_ms=-1,
+    max_timestamp_ms=-1,
 )

@@ -5,30 +5,7 @@ Behaviour   DELEGATION_TOKEN_AUTH_DISABLED, as from a broker without `delegation
             one make tokens: clients may ask these.
 """
 
-from typing import NoReturn
+from kafka_reassign_rpc.api.delegation_tokens import token_api
+from kafka_reassign_rpc.protocol.messages import DescribeDelegationTokenResponse
 
-from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.delegation_tokens import refuse_tokens
-from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.messages import DescribeDelegationTokenRequest, DescribeDelegationTokenResponse
-
-
-def handle(_node: Node, _request: DescribeDelegationTokenRequest, ctx: RequestContext) -> NoReturn:
-    refuse_tokens(ctx)
-
-
-def fail(_request: DescribeDelegationTokenRequest, version: int, error: KafkaError) -> DescribeDelegationTokenResponse:
-    return DescribeDelegationTokenResponse(version=version, error_code=error.code)
-
-
-API = Api(
-    key=41,
-    name="DescribeDelegationToken",
-    min_version=0,
-    max_version=3,
-    group=ApiGroup.CLIENT,
-    acl=(),
-    handle=handle,
-    fail=fail,
-)
+API = token_api(41, "DescribeDelegationToken", 3, DescribeDelegationTokenResponse)

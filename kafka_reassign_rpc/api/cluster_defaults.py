@@ -36,7 +36,7 @@ async def alter_cluster_defaults(
     named   the configs that the request names
     """
     for _ in range(RACES):
-        standing = dict(await node.configs.get(BROKERS, CLUSTER_DEFAULT))
+        standing = dict(await node.configs.read(BROKERS, CLUSTER_DEFAULT))
         wanted, asked = wanted_defaults(standing, change, named)
         if node.settings is not None:
             _check_settings(wanted, standing, node.node_id)

@@ -6,7 +6,7 @@ before `apply_change` are pure.
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -175,26 +175,31 @@ def config_denial(resource: ConfigResource, operation: AclOperation, access: Acc
 class WantedConfigs(NamedTuple):
     """What a request wants of one resource.
 
-    change    makes it from the resource's configs
-    touched   the configs that the request sets or deletes; None: those that come out otherwise than they are
+    change     makes it from the resource's configs
+    named      the configs that the request names
+    replaces   the request repeats what shall stay (AlterConfigs); it leaves as they are the configs that it does not
+               name (IncrementalAlterConfigs) where this is False
     """
 
     change: ConfigChange
-    touched: frozenset[str] | None = None
+    named: frozenset[str]
+    replaces: bool = False
+
+    def judged(self, current: Mapping[str, str], result: Mapping[str, str]) -> frozenset[str]:
+        """The configs that the request is about: those that it only repeats block no other."""
+        return frozenset(name for name, _ in current.items() ^ result.items()) if self.replaces else self.named
 
 
 async def apply_change(
     node: Node,
     resource: ConfigResource,
     wanted: WantedConfigs,
-    named: Collection[str],
     brokers: LiveBrokers,
     *,
     validate_only: bool,
 ) -> None:
     """Changes a resource's configs; with `validate_only` only checks the change. Raises KafkaError.
 
-    named     the configs that the request names
     brokers   what the brokers make of the configs of topics
     """
     if resource.type == ConfigResourceType.TOPIC:
@@ -205,7 +210,7 @@ async def apply_change(
         entity = (TOPICS, resource.name)
     elif resource.type == ConfigResourceType.BROKER:
         if not resource.name:
-            await alter_cluster_defaults(node, wanted.change, named, validate_only=validate_only)
+            await alter_cluster_defaults(node, wanted.change, wanted.named, validate_only=validate_only)
             return
         check_broker_name(node.node_id, resource.name)
         entity = (BROKERS, str(node.node_id))
@@ -214,7 +219,7 @@ async def apply_change(
     await check_alter_config(node)
     checked = _checked(node, resource, wanted, brokers)
     if validate_only:
-        checked(await node.configs.get(*entity))
+        checked(await node.configs.read(*entity))
     else:
         await node.configs.alter(*entity, checked)
 
@@ -234,10 +239,7 @@ def _checked(node: Node, resource: ConfigResource, wanted: WantedConfigs, broker
         result = wanted.change(current)
         try:
             if resource.type == ConfigResourceType.TOPIC:
-                touched = wanted.touched
-                if touched is None:
-                    touched = frozenset(name for name, _ in current.items() ^ result.items())
-                return validate_topic_configs(result, brokers, touched)
+                return validate_topic_configs(result, brokers, wanted.judged(current, result))
             validate_broker_configs(result, per_broker=True)
             if node.settings is not None:
                 refuse_mistyped(result.keys() - current.keys())
@@ -269,14 +271,8 @@ def as_kafka_error(error: Exception, resource: object) -> KafkaError:
 Response = TypeVar("Response", AlterConfigsResponse, IncrementalAlterConfigsResponse)
 
 
-class NamedConfig(Protocol):
-    """A config in the request of either API."""
-
-    @property
-    def name(self) -> str: ...
-
-
-Config_co = TypeVar("Config_co", bound=NamedConfig, covariant=True)
+Config_co = TypeVar("Config_co", covariant=True)
+"""A config in the request of either API."""
 
 
 class AlteredResource(Protocol[Config_co]):
@@ -331,8 +327,7 @@ async def alter_resources(
             denied = config_denial(resource, AclOperation.ALTER_CONFIGS, access)
             if denied is not None:
                 return denied
-            named = {config.name for config in asked.configs}
-            await apply_change(node, resource, what, named, brokers, validate_only=request.validate_only)
+            await apply_change(node, resource, what, brokers, validate_only=request.validate_only)
         except Exception as error:
             return as_kafka_error(error, resource)
         return None
@@ -351,9 +346,7 @@ def _resources(request: AlterRequest[Config_co]) -> Steps[list[ConfigResource]]:
     return resources
 
 
-def refuse_all(
-    request: AlterRequest[NamedConfig], response: type[Response], version: int, error: KafkaError
-) -> Handled:
+def refuse_all(request: AlterRequest[object], response: type[Response], version: int, error: KafkaError) -> Handled:
     """The answer in which every resource has failed with `error`."""
 
     def steps() -> AnswerSteps:

@@ -240,8 +240,11 @@ class ConfigPort(Protocol):
     """
 
     async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
-        """The configs that the entity sets; empty where it sets none. Raises InvalidConfig where they cannot be
-        read."""
+        """The configs of the entity that hold; empty where it sets none. Raises InvalidConfig where those of a topic
+        cannot be read. A broker without readable configs has none."""
+
+    async def read(self, entity_type: str, name: str) -> Mapping[str, str]:
+        """The same, to judge a change of them. Raises InvalidConfig where they cannot be read."""
 
     async def alter(self, entity_type: str, name: str, change: ConfigChange) -> None:
         """Reads, changes, writes (compare-and-set) and announces the change. Passes on what `change` raises.

@@ -113,7 +113,7 @@ class Registration:
 
     async def close(self) -> None:
         """Stops registering. The znode goes with the session."""
-        with suppress(BrokerIdTaken):  # `check` has told of it
+        with suppress(BrokerIdTaken):  # `check` has said so
             await end(self._task)
 
     def _watch_fired(self, kind: WatchKind, path: str) -> None:

@@ -57,11 +57,13 @@ class ConfigStore:
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
 
-    async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
-        """The configs that the entity sets; empty where it sets none.
+    async def read(self, entity_type: str, name: str) -> Mapping[str, str]:
+        """The configs that the entity sets; empty where it sets none."""
+        return (await self._read(znode_paths.config(entity_path(entity_type, name))))[0]
 
-        A broker's znode that is malformed counts as empty: brokers leave it out too.
-        """
+    async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
+        """The configs of the entity that hold. A broker's znode that is malformed counts as empty: brokers leave it out
+        too."""
         try:
             return (await self._read(znode_paths.config(entity_path(entity_type, name))))[0]
         except BadZnode as error:

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, 
 class ServedConfigs:
     """The `ConfigPort` of the server process and of simulated brokers.
 
-    Both methods raise BrokerNotAvailable where there is no session with ZooKeeper, and InvalidConfig where what it has
+    The methods raise BrokerNotAvailable where there is no session with ZooKeeper, and InvalidConfig where what it has
     cannot be read.
 
     After an `alter` in which the session ends, the change may have been made or not: repeating it does no harm.
@@ -29,6 +29,10 @@ class ServedConfigs:
     async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
         with _answering():
             return await self._store.get(entity_type, name)
+
+    async def read(self, entity_type: str, name: str) -> Mapping[str, str]:
+        with _answering():
+            return await self._store.read(entity_type, name)
 
     async def alter(self, entity_type: str, name: str, change: Change) -> None:
         with _answering():
@@ -74,4 +78,6 @@ def _answering() -> Iterator[None]:
     except (NotSent, SessionOver, Unknown) as error:
         raise BrokerNotAvailable(f"ZooKeeper cannot be asked: {error}") from error
     except BadZnode as error:
-        raise InvalidConfig(f"What is set cannot be read: {error}") from None
+        raise InvalidConfig(
+            f"What is set cannot be read: {error}. Repair this znode, or delete it to do without."
+        ) from None

@@ -54,16 +54,21 @@ class ServerConfigStore(ConfigStore):
         super().__init__(zk)
         self._own = str(own_id)
 
+    async def read(self, entity_type: str, name: str) -> Mapping[str, str]:
+        found = await super().read(entity_type, name)
+        if (entity_type, name) != (BROKERS, self._own):
+            return found
+        return _of_own_node(found, (await self._read_znode(znode_paths.SETTINGS)).configs)
+
     async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
         found = await super().get(entity_type, name)
         if (entity_type, name) != (BROKERS, self._own):
             return found
-        _, others = server_settings.divided(found)
         try:
             settings = await self._read_znode(znode_paths.SETTINGS)
         except BadZnode:  # whoever starts a move is told, and so is the operator in the log
-            return others
-        return others | server_settings.divided(settings.configs)[0]
+            return _of_own_node(found, {})
+        return _of_own_node(found, settings.configs)
 
     async def alter(self, entity_type: str, name: str, change: Change, removal: Removal | None = None) -> None:
         if (entity_type, name) == (BROKERS, self._own):
@@ -130,3 +135,8 @@ class ServerConfigStore(ConfigStore):
     async def _read_znode(self, path: str) -> _Znode:
         configs, stat = await self._read(path)
         return _Znode(path, configs, None if stat is None else stat.version)
+
+
+def _of_own_node(found: Mapping[str, str], settings: Mapping[str, str]) -> Mapping[str, str]:
+    """What stands in the node's own znode, and the settings that this version knows."""
+    return server_settings.divided(found)[1] | server_settings.divided(settings)[0]

@@ -83,6 +83,8 @@ class DictConfigs:
     async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
         return self.entities.get((entity_type, name), {})
 
+    read = get
+
     async def alter(self, entity_type: str, name: str, change: ConfigChange) -> None:
         current = self.entities.get((entity_type, name), {})
         wanted = dict(change(current))

@@ -84,8 +84,9 @@ async def test_hm_1_settings_that_cannot_be_read_are_not_overwritten(zk: ZooKeep
     await zk.create(znode_paths.SETTINGS, b"garbage")
     store = ServerConfigStore(zk, 1000)
     assert await store.get("brokers", "1000") == {}
-    with pytest.raises(BadZnode, match=r"^/admin/reassignment_settings: "):
-        await store.alter("brokers", "1000", put(failure_interval_ms="5"))
+    for change in (store.alter("brokers", "1000", put(failure_interval_ms="5")), store.read("brokers", "1000")):
+        with pytest.raises(BadZnode, match=r"^/admin/reassignment_settings: "):
+            await change
     with pytest.raises(BadZnode):
         await store.move()
     assert (await zk.get(znode_paths.SETTINGS))[0] == b"garbage"

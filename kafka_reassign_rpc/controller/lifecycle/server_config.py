@@ -42,7 +42,7 @@ class AuthorizerConfig(msgspec.Struct, frozen=True):
     """The settings of AclAuthorizer, by Kafka's names.
 
     zookeeper_url       where ACLs are, if not at `ServerConfig.zookeeper_connect`. The other two belong to it;
-                        None: as there
+                        None: as that of the cluster
     """
 
     super_users: frozenset[str] = frozenset()

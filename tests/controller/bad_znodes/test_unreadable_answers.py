@@ -4,7 +4,6 @@ import logging
 
 import pytest
 
-from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut
 from kafka_reassign_rpc.protocol.messages import (
     AllocateProducerIdsRequest,
     AlterConfigsRequest,
@@ -64,45 +63,52 @@ async def test_sv_4_only_a_registered_broker_gets_producer_ids_and_only_by_its_b
         assert await code(2, epoch) == BROKER_ID_NOT_REGISTERED
 
 
-async def test_236_5_configs_that_cannot_be_read_are_not_changed(
-    zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("validate_only", [False, True])
+async def test_hm_1_configs_that_cannot_be_read_are_not_changed_and_the_answer_says_what_to_mend(
+    zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture, validate_only: bool
 ) -> None:
+    """No broker is live that could be asked: what cannot be read comes first."""
     caplog.set_level(logging.INFO)
     await put_topic(zk, "t", {0: (1,)})
-    for path in (znode_paths.config_topic("t"), znode_paths.config_broker("<default>")):
-        await zk.ensure_path(path.rpartition("/")[0])
-        await zk.create(path, GARBAGE)
-    incremental, full = IncrementalAlterConfigsRequest.AlterConfigsResource, AlterConfigsRequest.AlterConfigsResource
-    described = DescribeConfigsRequest.DescribeConfigsResource
+    unreadable: dict[tuple[int, str, str], str] = {
+        (2, "t", "retention.ms"): znode_paths.config_topic("t"),
+        (4, "", "min.insync.replicas"): znode_paths.config_broker("<default>"),
+        (4, "1000", "min.insync.replicas"): znode_paths.config_broker("1000"),
+        (4, "1000", "failure.interval.ms"): znode_paths.SETTINGS,
+    }
     async with serving(zk_connect) as address:
-        unreadable = (INVALID_CONFIG, "cannot be read")
-        nobody_to_ask = (RequestTimedOut.code, "no broker is live")  # they would have to judge what stands
-        for kind, name, config, (code, said) in (
-            (2, "t", "retention.ms", unreadable),
-            (4, "", "min.insync.replicas", nobody_to_ask),
-        ):
-            change = incremental.AlterableConfig(name=config, config_operation=0, value="1")
-            answers = [
-                await ask(address, request, 0)
-                for request in (
-                    IncrementalAlterConfigsRequest(
-                        version=0,
-                        resources=[incremental(version=0, resource_type=kind, resource_name=name, configs=[change])],
-                        validate_only=False,
-                    ),
-                    AlterConfigsRequest(
-                        version=0,
-                        resources=[full(version=0, resource_type=kind, resource_name=name, configs=[])],
-                        validate_only=False,
-                    ),
-                )
-            ]
-            for answer in answers:
-                (result,) = answer.responses
-                assert (result.error_code, said in result.error_message) == (code, True), result
+        for (kind, name, config), path in unreadable.items():
+            await zk.ensure_path(path.rpartition("/")[0])
+            await zk.create(path, GARBAGE)
+            for request in changes(kind, name, config, validate_only):
+                (result,) = (await ask(address, request, 0)).responses
+                assert result.error_code == INVALID_CONFIG
+                assert result.error_message.startswith(f"What is set cannot be read: {path}: ")
+                assert "Repair this znode, or delete it" in result.error_message
+            assert (await zk.get(path))[0] == GARBAGE
+            if (kind, name) != (2, "t"):
+                await zk.delete(path)  # of the server's own two znodes, one at a time
+        described = DescribeConfigsRequest.DescribeConfigsResource
         resource = described(version=1, resource_type=2, resource_name="t", configuration_keys=None)
         (result,) = (await ask(address, DescribeConfigsRequest(version=1, resources=[resource]), 1)).results
         assert result.error_code == INVALID_CONFIG
-    assert (await zk.get(znode_paths.config_topic("t")))[0] == GARBAGE
-    assert (await zk.get(znode_paths.config_broker("<default>")))[0] == GARBAGE
     no_defect(caplog)
+
+
+def changes(kind: int, name: str, config: str, validate_only: bool) -> tuple[object, object]:
+    """A request of each API that changes this config of a resource."""
+    incremental, full = IncrementalAlterConfigsRequest.AlterConfigsResource, AlterConfigsRequest.AlterConfigsResource
+    change = incremental.AlterableConfig(name=config, config_operation=0, value="1")
+    wanted = full.AlterableConfig(name=config, value="1")
+    return (
+        IncrementalAlterConfigsRequest(
+            version=0,
+            resources=[incremental(version=0, resource_type=kind, resource_name=name, configs=[change])],
+            validate_only=validate_only,
+        ),
+        AlterConfigsRequest(
+            version=0,
+            resources=[full(version=0, resource_type=kind, resource_name=name, configs=[wanted])],
+            validate_only=validate_only,
+        ),
+    )
