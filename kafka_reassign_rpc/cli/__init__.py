@@ -8,6 +8,7 @@ connection_settings, self_healing_settings, http_settings, security_settings (of
 listener_settings                         listeners, their protocols and their security, made from settings
 kafka_config                              the server.properties of a broker
 security_names                            names that mean security and that nobody would use
+secret_settings                           the files with secrets that the settings of a server name
 extras                                    which extra of the package each command needs
 completion                                the script for the completion of a shell
 settings_reader, value_parsers            settings from flags and a TOML file; the forms of values

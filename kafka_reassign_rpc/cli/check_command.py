@@ -7,12 +7,13 @@ import logging
 import msgspec
 
 from kafka_reassign_rpc.cli.listener_settings import settle_listeners
+from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
-from kafka_reassign_rpc.preflight import findings
+from kafka_reassign_rpc.preflight import findings, secret_file_findings
 from kafka_reassign_rpc.preflight.check import check
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if config.sasl is not None:
         asyncio.run(_read(config.sasl))
     logging.disable(logging.CRITICAL)  # the findings say what the log would
-    found = asyncio.run(check(config, seconds))
+    found = [*secret_file_findings.findings(secret_files(arguments, values)), *asyncio.run(check(config, seconds))]
     if arguments.json:
         print(msgspec.json.encode(findings.document(found)).decode())  # noqa: T201
     else:

@@ -44,13 +44,7 @@ def read_kafka_config(path: str, wanted: Iterable[str], of_listeners: Iterable[s
     wanted         the names that are taken
     of_listeners   the names that may stand behind `listener.name.<listener>.`
     """
-    try:
-        data = read_bounded(Path(path), LARGEST_FILE)
-        found = parse_properties(data.decode("latin-1"))
-    except OSError as error:
-        raise UsageError(f"--kafka-config: cannot read {path}: {error.strerror}") from None
-    except BadSetting as error:
-        raise UsageError(f"--kafka-config: {path}: {error}") from None
+    found = read_properties(path)
     names, below = frozenset(wanted), frozenset(of_listeners)
     taken = {name: value for name, value in found.items() if name in names or is_of_listener(name, below)}
     left = tuple(name for name in found if name not in taken and not is_of_providers(name))
@@ -58,6 +52,16 @@ def read_kafka_config(path: str, wanted: Iterable[str], of_listeners: Iterable[s
         return KafkaConfig(
             resolved(taken, found), left, listeners_of(found), mechanisms_of(found), "listeners" in found
         )
+    except BadSetting as error:
+        raise UsageError(f"--kafka-config: {path}: {error}") from None
+
+
+def read_properties(path: str) -> dict[str, str]:
+    """All that a server.properties says, as it stands there. Raises UsageError."""
+    try:
+        return parse_properties(read_bounded(Path(path), LARGEST_FILE).decode("latin-1"))
+    except OSError as error:
+        raise UsageError(f"--kafka-config: cannot read {path}: {error.strerror}") from None
     except BadSetting as error:
         raise UsageError(f"--kafka-config: {path}: {error}") from None
 

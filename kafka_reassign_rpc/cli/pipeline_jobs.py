@@ -65,7 +65,7 @@ def client_of(arguments: argparse.Namespace, address: str) -> "ReassignmentClien
 def _configs(arguments: argparse.Namespace, warn: Callable[[str], None]) -> dict[str, Any]:
     from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
 
-    properties = load(arguments.command_config) if arguments.command_config else {}
+    properties = load(arguments.command_config, warn) if arguments.command_config else {}
     configs = client_configs(arguments.bootstrap_server, properties, warn)
     if "client.id" not in properties:
         configs["client_id"] = "kafka-reassign-rpc"

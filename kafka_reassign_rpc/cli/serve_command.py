@@ -17,6 +17,7 @@ from kafka_reassign_rpc.cli.http_settings import http_security, status_page
 from kafka_reassign_rpc.cli.kafka_config import JAVA_ALONE
 from kafka_reassign_rpc.cli.listener_settings import listener_security, sasl_sources, settle_listeners
 from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until_signalled, set_up_logging
+from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_settings
@@ -38,6 +39,7 @@ from kafka_reassign_rpc.core.reassignment_settings import (
     ReassignmentSettings,
 )
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
+from kafka_reassign_rpc.security.secret_files import readable
 from kafka_reassign_rpc.server import file_descriptors
 from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.server.server_limits import ServerLimits, most_per_ip
@@ -84,6 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
     set_up_logging(values["log.level"], values["log.format"])
     tell_left_out(arguments.kafka_config, values[LEFT_OUT])
     config = server_config(values, new_cluster=values["zookeeper.connect"] is None)
+    for one in readable(secret_files(arguments, values)):
+        log.warning("%s", one)
 
     async def main(stop: asyncio.Event) -> None:
         async with AsyncExitStack() as stack:
@@ -145,7 +149,11 @@ def _event_log_config(values: dict[str, Any]) -> EventLogConfig | None:
     elif not directory:
         return None
     return EventLogConfig(
-        Path(directory), values["event.log.file.bytes"], values["event.log.files"], values["event.log.refusals.files"]
+        Path(directory),
+        values["event.log.file.bytes"],
+        values["event.log.files"],
+        values["event.log.refusals.files"],
+        values["event.log.group.read"],
     )
 
 

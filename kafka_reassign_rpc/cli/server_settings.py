@@ -390,6 +390,15 @@ SETTINGS: tuple[Setting, ...] = (
         group=PROCESS,
         metavar="FILES",
     ),
+    Setting(
+        "event.log.group.read",
+        true_or_false,
+        False,
+        "Whether the group of the event log's files may read them (modes 0640, and 0750 of the folder), beside their"
+        " owner (0600, and 0700). The group is that of the process, or of the folder where that has the setgid bit.",
+        group=PROCESS,
+        metavar="true|false",
+    ),
     *HTTP_SETTINGS,
     Setting(
         "log.level",

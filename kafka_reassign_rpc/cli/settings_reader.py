@@ -152,7 +152,7 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
     """The value of every setting by its dotted name, also of those of single listeners that are set. Raises UsageError,
     which names the flag or the file's key."""
     known = {setting.name: setting for setting in settings}
-    from_file = _read_file(arguments.config) if arguments.config else {}
+    from_file = read_toml(arguments.config) if arguments.config else {}
     for name in from_file:
         if name not in known and _of_listener(name, known) is None:
             raise UsageError(f"{arguments.config}: unknown setting {name!r}")
@@ -246,7 +246,8 @@ def _hint(name: str) -> str:
     return "; with a unit: 20s, 5min" if name.endswith(_DURATIONS) else ""
 
 
-def _read_file(path: str) -> dict[str, Any]:
+def read_toml(path: str) -> dict[str, Any]:
+    """The values of a TOML file by dotted names. Raises UsageError."""
     try:
         with Path(path).open("rb") as file:
             return dict(_flatten(tomllib.load(file)))

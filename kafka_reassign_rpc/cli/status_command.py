@@ -58,9 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _configs(arguments: argparse.Namespace) -> dict[str, Any]:
     """The client's configs. Raises UsageError."""
+
+    def warn(text: str) -> None:
+        say(f"warning: {text}")
+
     try:
-        properties = load_properties(arguments.command_config) if arguments.command_config else {}
-        return client_configs(arguments.bootstrap_server, properties, lambda text: say(f"warning: {text}"))
+        properties = load_properties(arguments.command_config, warn) if arguments.command_config else {}
+        return client_configs(arguments.bootstrap_server, properties, warn)
     except BadSetting as error:
         raise UsageError(f"--command-config: {error}") from None
 

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.config_providers import is_of_providers, resolved
 from kafka_reassign_rpc.security.login.client_security import client_security
 from kafka_reassign_rpc.security.properties import parse_properties
+from kafka_reassign_rpc.security.secret_files import named_files, of_settings_file, readable
 from kafka_reassign_rpc.support.bounded_files import read_bounded
 
 DEFAULT_TIMEOUT_MS = 60_000
@@ -76,8 +77,10 @@ def _number(name: str, value: str) -> int:
         raise BadSetting(f"Invalid value {value} for configuration {name}: Not a number of type INT") from None
 
 
-def load_properties(path: str) -> dict[str, str]:
+def load_properties(path: str, warn: Warn = lambda _: None) -> dict[str, str]:
     """Read a properties file, and what `config.providers` brings into it. Raises BadSetting.
+
+    warn   gets a line for each file with secrets that others may read: this one, or one that it names
 
     The file is UTF-8. Java reads it as ISO 8859-1: for non-ASCII text that both understand use \\uXXXX.
     """
@@ -87,6 +90,8 @@ def load_properties(path: str) -> dict[str, str]:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise BadSetting(f"Unable to read file {path}: {reason}") from None
     found = parse_properties(text)
+    for one in readable([*of_settings_file(path, "--command-config", found), *named_files(found)]):
+        warn(str(one))
     try:
         return resolved({name: value for name, value in found.items() if not is_of_providers(name)}, found)
     except BadSetting as error:

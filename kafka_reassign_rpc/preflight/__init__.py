@@ -5,6 +5,8 @@ read_state       what ZooKeeper holds           ask_brokers      what each broke
 znode_rights     whether the ACLs let a server in
 znode_findings, broker_findings, default_config_findings, topic_config_findings, authorizer_findings
                  what follows from that (pure)
+secret_file_findings
+                 whether others may read the files with the server's secrets
 findings         OK, WARNING or UNSAFE, as text and JSON
 read_status      reads the status: from ZooKeeper, or from nodes
 cluster_status   who is the controller, since when, and what is under way

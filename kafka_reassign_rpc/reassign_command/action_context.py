@@ -30,7 +30,7 @@ class ActionContext:
         self.options = options
         self.output = output
         path = options.value("command-config")
-        properties = load(path) if path else {}
+        properties = load(path, lambda text: _say(f"WARN {text}")) if path else {}
         controllers = options.value("bootstrap-controller")
         bootstrap = options.value("bootstrap-server") or controllers or ""
         check_addresses(bootstrap.split(","))

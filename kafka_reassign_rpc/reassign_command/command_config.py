@@ -20,10 +20,10 @@ def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn) ->
         raise CommandFailed(str(error)) from None
 
 
-def load(path: str) -> dict[str, str]:
+def load(path: str, warn: Warn) -> dict[str, str]:
     """Read a properties file. Raises CommandFailed."""
     try:
-        return client_properties.load_properties(path)
+        return client_properties.load_properties(path, warn)
     except BadSetting as error:
         raise CommandFailed(str(error)) from None
 

@@ -6,6 +6,7 @@ The mechanisms take bytes and give bytes: no sockets. What they need of files an
     bad_setting.py          the error of a security setting, and text that never shows
     properties.py           settings as texts by name, a listener's own before those of all
     config_providers.py     values of a properties file that stand elsewhere (KIP-297)
+    secret_files.py         files with secrets that settings name, and whether others may read them
     security_protocols.py   which protocol a listener speaks
     login/                  logins of this process, as JAAS spells them
     sasl/                   the order of messages of SASL, and its mechanisms

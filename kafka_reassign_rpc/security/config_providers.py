@@ -21,6 +21,8 @@ PROVIDERS = "config.providers"
 MOST_BYTES = 1 << 20
 """The size of a file with values, and of all values of one file of settings together."""
 _PACKAGE = "org.apache.kafka.common.config.provider."
+_FILE_PROVIDER = f"{_PACKAGE}FileConfigProvider"
+_DIRECTORY_PROVIDER = f"{_PACKAGE}DirectoryConfigProvider"
 _ANY_NAME = re.compile(".*", re.DOTALL)
 
 Lookup = Callable[[str, str], str | None]
@@ -54,6 +56,28 @@ def resolved(values: Mapping[str, str], properties: Mapping[str, str]) -> dict[s
 def is_of_providers(name: str) -> bool:
     """Whether a setting configures providers."""
     return name == PROVIDERS or name.startswith(f"{PROVIDERS}.")
+
+
+def files_of_providers(values: Mapping[str, str], properties: Mapping[str, str]) -> list[Path]:
+    """The files from which `resolved` would bring the values, each once. Reads nothing."""
+    found: dict[Path, None] = {}
+    for value in values.values():
+        for variable in _variables(value):
+            kind = properties.get(f"{PROVIDERS}.{variable.provider}.class", "").strip()
+            if variable.path and kind == _FILE_PROVIDER:
+                found[Path(variable.path)] = None
+            elif variable.path and kind == _DIRECTORY_PROVIDER:
+                found[Path(variable.path) / variable.key] = None
+    return list(found)
+
+
+def without_variables(value: str) -> str:
+    """What a value says itself, beside the variables in it."""
+    out, at = [], 0
+    for variable in _variables(value):
+        out.append(value[at : variable.start])
+        at = variable.end
+    return "".join((*out, value[at:]))
 
 
 def _replaced(value: str, providers: Mapping[str, Lookup], most: int) -> str:
@@ -158,8 +182,8 @@ def _environment_provider(properties: Mapping[str, str], prefix: str) -> Lookup:
 
 
 _CLASSES: Mapping[str, Callable[[Mapping[str, str], str], Lookup]] = {
-    f"{_PACKAGE}FileConfigProvider": _file_provider,
-    f"{_PACKAGE}DirectoryConfigProvider": _directory_provider,
+    _FILE_PROVIDER: _file_provider,
+    _DIRECTORY_PROVIDER: _directory_provider,
     f"{_PACKAGE}EnvVarConfigProvider": _environment_provider,
 }
 

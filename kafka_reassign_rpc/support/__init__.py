@@ -6,6 +6,7 @@ sliced_sort    sorts long lists in slices
 backoff        waits that double
 atomic_files   files and directories that appear as a whole
 bounded_files  files read up to a length
+file_rights    who else may read a file
 file_stamps    whether a file has changed
 bounded_text   what anybody may have written, read and shown within limits
 bounded_log    lines of the log within limits

@@ -120,6 +120,7 @@ PLAN = ("plan", "rebalance", "--snapshot", "s", "--out", "o")
         (("serve", "--metrics-listener", "127.0.0.1:70000"), "--metrics-listener: expected HOST:PORT"),
         (("serve", "--metrics-listener", ""), "--metrics-listener"),
         (("serve", "--event-log-file-bytes", "100"), "--event-log-file-bytes: expected a whole number from 65536"),
+        (("serve", "--event-log-group-read", "yes"), "--event-log-group-read: expected true or false, got 'yes'"),
         (("serve", "--event-log-files", "1"), "--event-log-files: expected a whole number from 2"),
         (("serve", "--loop", "infinite"), "--loop: expected one of auto, uvloop, asyncio"),
         (("serve", "--self-healing-throttle", "half"), "--self-healing-throttle: expected a whole number of bytes per"),

@@ -30,12 +30,13 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 
 class EventLogConfig(msgspec.Struct, frozen=True):
-    """Where the event log is kept, and how much of it."""
+    """Where the event log is kept, how much of it, and whether a group may read it."""
 
     directory: Path
     file_bytes: int = 16 * 2**20
     files: int = 8
     refusal_files: int = 2
+    group_read: bool = False
 
 
 class AuthorizerConfig(msgspec.Struct, frozen=True):

@@ -104,7 +104,11 @@ def _event_log(config: EventLogConfig | None) -> EventLog | None:
     if config is None:
         return None
     return EventLog(
-        config.directory, file_bytes=config.file_bytes, files=config.files, refusal_files=config.refusal_files
+        config.directory,
+        file_bytes=config.file_bytes,
+        files=config.files,
+        refusal_files=config.refusal_files,
+        group_read=config.group_read,
     )
 
 

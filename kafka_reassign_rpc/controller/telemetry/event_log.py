@@ -10,18 +10,36 @@ refusals too; they are read there. Written lines have reached the operating syst
 process. They are not synced to the disk: after a loss of power the last seconds may be missing. The next start removes
 an incomplete last line. Only one process writes to a directory at a time.
 
+The files hold who asked for what: their owner alone may read them and their folder, or the group too. The next
+start corrects files that an earlier release left open, and the folder where nothing but the log is in it.
+
 All methods block, and may be called from any thread.
 """
 
 import fcntl
 import heapq
+import logging
 import os
+import re
+import stat
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller.telemetry.event_log_files import LogFiles, lines_of
+from kafka_reassign_rpc.controller.telemetry.event_log_files import (
+    DIGITS,
+    GROUP_READS,
+    OWNER_ALONE,
+    LogFiles,
+    lines_of,
+    make_folder,
+)
 from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.file_rights import restrict
+
+log = logging.getLogger(__name__)
+
+_OWN_NAME = re.compile(rf"lock|(?:events|refusals)-[0-9]{{{DIGITS}}}\.jsonl")
 
 
 class EventLogPage(NamedTuple):
@@ -52,24 +70,55 @@ class EventLog:
     file_bytes     the log begins a new file before one grows beyond this
     files          how many files of decisions are kept
     refusal_files  how many files of refusals are kept
+    group_read     whether the group of the files may read them too
     """
 
     def __init__(
-        self, directory: Path, *, file_bytes: int = 16 * 2**20, files: int = 8, refusal_files: int = 2
+        self,
+        directory: Path,
+        *,
+        file_bytes: int = 16 * 2**20,
+        files: int = 8,
+        refusal_files: int = 2,
+        group_read: bool = False,
     ) -> None:
         self.directory = directory
         self.next_seq = 0
-        self._decisions = LogFiles(directory, "events", file_bytes=file_bytes, keep=files)
-        self._refusals = LogFiles(directory, "refusals", file_bytes=file_bytes, keep=refusal_files)
+        self._rights = GROUP_READS if group_read else OWNER_ALONE
+        rights = self._rights
+        self._decisions = LogFiles(directory, "events", file_bytes=file_bytes, keep=files, rights=rights)
+        self._refusals = LogFiles(directory, "refusals", file_bytes=file_bytes, keep=refusal_files, rights=rights)
         self._lock_file = -1
         self._lock = Lock()
 
     def open(self) -> None:
         """Find the number to go on with. Raises BlockingIOError where another process writes to the directory."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self._lock_file = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        is_new = make_folder(self.directory, self._rights)
+        self._lock_file = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, self._rights.file)
         fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._correct_rights(is_new=is_new)
         self.next_seq = max(self._decisions.open(), self._refusals.open())
+
+    def _correct_rights(self, *, is_new: bool) -> None:
+        """Give the files and the folder the rights of the log, and warn where that cannot be."""
+        names = os.listdir(self.directory)
+        own = [name for name in names if _OWN_NAME.fullmatch(name)]
+        for name in own:
+            self._correct(self.directory / name, self._rights.file)
+        if is_new:
+            return
+        if len(own) == len(names):
+            self._correct(self.directory, self._rights.folder)
+        elif stat.S_IMODE(self.directory.stat().st_mode) & 0o777 & ~self._rights.folder:
+            log.warning("others may see which files are in %s: the mode stays, because there are files of others in it;"
+                        " give the event log a folder of its own (event.log.dir)", self.directory)  # fmt: skip
+
+    def _correct(self, path: Path, mode: int) -> None:
+        try:
+            restrict(path, mode)
+        except OSError as error:
+            log.warning("others may read who asked for what in %s: chmod %o %s (the server may not: %s)",
+                        path, mode, path, error_text(error))  # fmt: skip
 
     def close(self) -> None:
         with self._lock:

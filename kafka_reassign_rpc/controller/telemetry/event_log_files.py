@@ -10,6 +10,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
+
+from kafka_reassign_rpc.support.file_rights import restrict
 
 START = b'{"seq":'
 """Every line begins with this; the number follows."""
@@ -18,6 +21,30 @@ DIGITS = 20
 
 MARK_BYTES = 65_536
 """Distance of the marks in a file: places whose event number is known."""
+
+
+class LogRights(NamedTuple):
+    """The modes of the log's files and of their folder."""
+
+    file: int
+    folder: int
+
+
+OWNER_ALONE = LogRights(0o600, 0o700)
+GROUP_READS = LogRights(0o640, 0o750)
+
+
+def make_folder(path: Path, rights: LogRights) -> bool:
+    """Make a folder with these rights, unless it exists. Returns whether it is new. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(rights.folder)
+    except FileExistsError:
+        if path.is_dir():
+            return False
+        raise
+    restrict(path, rights.folder)  # whatever the umask of the process is
+    return True
 
 
 class LogFile:
@@ -36,13 +63,15 @@ class LogFiles:
     name        what the files' names begin with
     file_bytes  the series begins a new file before one grows beyond this
     keep        how many files are kept
+    rights      who may read them
     """
 
-    def __init__(self, directory: Path, name: str, *, file_bytes: int, keep: int) -> None:
+    def __init__(self, directory: Path, name: str, *, file_bytes: int, keep: int, rights: LogRights) -> None:
         self._directory = directory
         self._name = name
         self._file_bytes = file_bytes
         self._keep = keep
+        self._rights = rights
         self.files: list[LogFile] = []
         self._descriptor = -1
 
@@ -99,11 +128,12 @@ class LogFiles:
             if os.fstat(self._descriptor).st_nlink and (not last.size or last.size + size <= self._file_bytes):
                 return last
         self.close()
-        self._directory.mkdir(parents=True, exist_ok=True)
+        make_folder(self._directory, self._rights)
         if not self.files:
             first = 0
         file = LogFile(self._directory / f"{self._name}-{first:0{DIGITS}d}.jsonl", first)
-        self._descriptor = os.open(file.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, 0o644)
+        self._descriptor = os.open(file.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, self._rights.file)
+        os.fchmod(self._descriptor, self._rights.file)  # whatever the umask of the process is
         file.marks = []
         if self.files and self.files[-1].first == first:  # it is empty
             self.files.pop()
