@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if config.sasl is not None:
         asyncio.run(_read(config.sasl))
     logging.disable(logging.CRITICAL)  # the findings say what the log would
-    found = [*secret_file_findings.findings(secret_files(arguments, values)), *asyncio.run(check(config, seconds))]
+    found = [*secret_file_findings.findings(secret_files(values)), *asyncio.run(check(config, seconds))]
     if arguments.json:
         print(msgspec.json.encode(findings.document(found)).decode())  # noqa: T201
     else:

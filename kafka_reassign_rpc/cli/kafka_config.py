@@ -9,6 +9,7 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.config_providers import is_of_providers, resolved
 from kafka_reassign_rpc.security.properties import LISTENER_PREFIX, parse_properties
+from kafka_reassign_rpc.security.secret_files import SecretFile, of_settings_file
 from kafka_reassign_rpc.support.bounded_files import read_bounded
 
 LARGEST_FILE = 2**20
@@ -29,6 +30,7 @@ class KafkaConfig(NamedTuple):
     listeners    the names of the broker's listeners, in small letters
     mechanisms   those that the broker enables, in small letters
     is_whole     whether it says which listeners the broker has
+    secret_files the file itself where it holds secrets, and those with values that it takes from elsewhere
     """
 
     taken: Mapping[str, str] = {}
@@ -36,6 +38,7 @@ class KafkaConfig(NamedTuple):
     listeners: Collection[str] = ()
     mechanisms: Collection[str] = ()
     is_whole: bool = False
+    secret_files: tuple[SecretFile, ...] = ()
 
 
 def read_kafka_config(path: str, wanted: Iterable[str], of_listeners: Iterable[str]) -> KafkaConfig:
@@ -44,24 +47,25 @@ def read_kafka_config(path: str, wanted: Iterable[str], of_listeners: Iterable[s
     wanted         the names that are taken
     of_listeners   the names that may stand behind `listener.name.<listener>.`
     """
-    found = read_properties(path)
+    try:
+        data = read_bounded(Path(path), LARGEST_FILE)
+        found = parse_properties(data.decode("latin-1"))
+    except OSError as error:
+        raise UsageError(f"--kafka-config: cannot read {path}: {error.strerror}") from None
+    except BadSetting as error:
+        raise UsageError(f"--kafka-config: {path}: {error}") from None
     names, below = frozenset(wanted), frozenset(of_listeners)
     taken = {name: value for name, value in found.items() if name in names or is_of_listener(name, below)}
     left = tuple(name for name in found if name not in taken and not is_of_providers(name))
     try:
         return KafkaConfig(
-            resolved(taken, found), left, listeners_of(found), mechanisms_of(found), "listeners" in found
+            resolved(taken, found),
+            left,
+            listeners_of(found),
+            mechanisms_of(found),
+            "listeners" in found,
+            tuple(of_settings_file(path, "--kafka-config", found)),
         )
-    except BadSetting as error:
-        raise UsageError(f"--kafka-config: {path}: {error}") from None
-
-
-def read_properties(path: str) -> dict[str, str]:
-    """All that a server.properties says, as it stands there. Raises UsageError."""
-    try:
-        return parse_properties(read_bounded(Path(path), LARGEST_FILE).decode("latin-1"))
-    except OSError as error:
-        raise UsageError(f"--kafka-config: cannot read {path}: {error.strerror}") from None
     except BadSetting as error:
         raise UsageError(f"--kafka-config: {path}: {error}") from None
 

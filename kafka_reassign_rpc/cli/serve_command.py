@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     set_up_logging(values["log.level"], values["log.format"])
     tell_left_out(arguments.kafka_config, values[LEFT_OUT])
     config = server_config(values, new_cluster=values["zookeeper.connect"] is None)
-    for one in readable(secret_files(arguments, values)):
+    for one in readable(secret_files(values)):
         log.warning("%s", one)
 
     async def main(stop: asyncio.Event) -> None:

@@ -18,11 +18,14 @@ from kafka_reassign_rpc.cli.security_names import OTHER_NAMES, Surroundings, unu
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import text_or_empty
 from kafka_reassign_rpc.core.config_values import INT64
+from kafka_reassign_rpc.security.secret_files import of_settings_file
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
 
 LEFT_OUT = "names left out of kafka.config"
 """The key of the names in `--kafka-config` that are of no use to this server, in the order of the file."""
+SECRET_FILES = "files with secrets"  # noqa: S105 (a key)
+"""The key of the files of settings that hold secrets, and of those that their `config.providers` name."""
 LISTENERS_APART = ("metrics",)
 """Listeners that have settings of their own and are none of `listeners`."""
 _SHOWN_NAMES = 10
@@ -152,7 +155,7 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
     """The value of every setting by its dotted name, also of those of single listeners that are set. Raises UsageError,
     which names the flag or the file's key."""
     known = {setting.name: setting for setting in settings}
-    from_file = read_toml(arguments.config) if arguments.config else {}
+    from_file = _read_toml(arguments.config) if arguments.config else {}
     for name in from_file:
         if name not in known and _of_listener(name, known) is None:
             raise UsageError(f"{arguments.config}: unknown setting {name!r}")
@@ -180,7 +183,8 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
     stay = found.get(OTHER_NAMES) or ()
     names = [*from_kafka, *kafka.left]
     _refuse(arguments.kafka_config, unused(names, around, stay), f"mend it, or say that it may stay: {OTHER_NAMES}")
-    return {**found, LEFT_OUT: kafka.left}
+    of_config = of_settings_file(arguments.config, "--config", from_file) if arguments.config else ()
+    return {**found, LEFT_OUT: kafka.left, SECRET_FILES: (*of_config, *kafka.secret_files)}
 
 
 def _refuse(path: str | None, names: Iterable[tuple[str, str]], cure: str) -> None:
@@ -246,7 +250,7 @@ def _hint(name: str) -> str:
     return "; with a unit: 20s, 5min" if name.endswith(_DURATIONS) else ""
 
 
-def read_toml(path: str) -> dict[str, Any]:
+def _read_toml(path: str) -> dict[str, Any]:
     """The values of a TOML file by dotted names. Raises UsageError."""
     try:
         with Path(path).open("rb") as file:

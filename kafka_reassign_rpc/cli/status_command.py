@@ -11,6 +11,7 @@ import msgspec
 from kafka_reassign_rpc.cli import outward_settings
 from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
 from kafka_reassign_rpc.cli.pipeline_jobs import say
+from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_files, read_settings
@@ -19,6 +20,7 @@ from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
 from kafka_reassign_rpc.client import KafkaError, client_configs, load_properties
 from kafka_reassign_rpc.preflight import cluster_status
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.secret_files import readable
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 HELP = "say who controls a cluster, since when, and what is under way"
@@ -58,15 +60,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _configs(arguments: argparse.Namespace) -> dict[str, Any]:
     """The client's configs. Raises UsageError."""
-
-    def warn(text: str) -> None:
-        say(f"warning: {text}")
-
     try:
-        properties = load_properties(arguments.command_config, warn) if arguments.command_config else {}
-        return client_configs(arguments.bootstrap_server, properties, warn)
+        properties = load_properties(arguments.command_config, _warn) if arguments.command_config else {}
+        return client_configs(arguments.bootstrap_server, properties, _warn)
     except BadSetting as error:
         raise UsageError(f"--command-config: {error}") from None
+
+
+def _warn(text: str) -> None:
+    say(f"warning: {text}")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -78,7 +80,10 @@ def run(arguments: argparse.Namespace) -> int:
             connect = zookeeper_connect(arguments.zookeeper_connect)
         except ValueError as error:
             raise UsageError(f"--zookeeper-connect: {error}") from None
-        access = outward_settings.access(security_properties(read_settings(arguments, SETTINGS)))
+        values = read_settings(arguments, SETTINGS)
+        for one in readable(secret_files(values)):
+            _warn(str(one))
+        access = outward_settings.access(security_properties(values))
         reading = read_status.from_zookeeper(connect, seconds, access)
     else:
         reading = read_status.from_nodes(_configs(arguments), seconds)

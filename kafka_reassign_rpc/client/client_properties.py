@@ -90,9 +90,10 @@ def load_properties(path: str, warn: Warn = lambda _: None) -> dict[str, str]:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise BadSetting(f"Unable to read file {path}: {reason}") from None
     found = parse_properties(text)
-    for one in readable([*of_settings_file(path, "--command-config", found), *named_files(found)]):
-        warn(str(one))
     try:
-        return resolved({name: value for name, value in found.items() if not is_of_providers(name)}, found)
+        values = resolved({name: value for name, value in found.items() if not is_of_providers(name)}, found)
     except BadSetting as error:
         raise BadSetting(f"{path}: {error}") from None
+    for one in readable([*of_settings_file(path, "--command-config", found), *named_files(values)]):
+        warn(str(one))
+    return values

@@ -259,7 +259,8 @@ class EmbeddedZooKeeper:
     def _write_files(self) -> None:
         data = self.data_dir / "data"
         data.mkdir(exist_ok=True)
-        data.chmod(0o700)  # it holds the credentials of SCRAM users
+        with contextlib.suppress(PermissionError):  # not where the folder is somebody else's, or has no modes
+            data.chmod(0o700)  # it holds the credentials of SCRAM users
         settings = {
             "dataDir": str(data),
             "clientPort": str(self.port),

@@ -20,7 +20,7 @@ def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn) ->
         raise CommandFailed(str(error)) from None
 
 
-def load(path: str, warn: Warn) -> dict[str, str]:
+def load(path: str, warn: Warn = lambda _: None) -> dict[str, str]:
     """Read a properties file. Raises CommandFailed."""
     try:
         return client_properties.load_properties(path, warn)

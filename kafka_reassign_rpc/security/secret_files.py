@@ -36,16 +36,12 @@ class ReadableSecret(NamedTuple):
 
     file: SecretFile
     who: str
-    cure: str
+    advice: str
 
     @property
     def problem(self) -> str:
         whose = f"{self.file.path} ({self.file.named_by})"
         return f"{self.who} on this machine may read the secrets in {whose}, and log in with them"
-
-    @property
-    def advice(self) -> str:
-        return f"{self.cure} {self.file.path}"
 
     def __str__(self) -> str:
         return f"{self.problem}: {self.advice}"

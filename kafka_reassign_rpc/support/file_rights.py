@@ -1,15 +1,24 @@
-"""Who else may read a file: whether its mode lets its group or everybody in, and how to close it.
+"""Who else may read a file: whether its rights let its group or everybody in, and what closes it.
 
-Only the file's own mode counts, as with ssh: the folder above may be closed today, a copy or a backup has the mode too.
+Only the file's own rights count, as with ssh: the folder above may be closed today, a copy or a backup has them too.
 """
 
+import grp
 import os
+import shlex
 import stat
+import struct
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 GROUP, EVERYBODY = "its group", "everybody"
+_ACL = "system.posix_acl_access"
+_ACL_ENTRY = struct.Struct("<HHI")
+_ACL_OF_GROUP = 0x04
+"""Linux's ACL_GROUP_OBJ: what the group itself may do. The mode shows what named users may do in its place."""
+_ACL_HEADER_BYTES = 4
 
 
 class Identity(NamedTuple):
@@ -19,44 +28,65 @@ class Identity(NamedTuple):
     groups: Collection[int]
 
 
+class Rights(NamedTuple):
+    """The rights of a file.
+
+    mode      its permission bits, with those of the group itself where named users may read it as well
+    is_fixed  whether it stands where nobody can change them: on a file system that is mounted to be read only
+    """
+
+    mode: int
+    owner: int
+    group: int
+    is_fixed: bool = False
+
+
 def this_process() -> Identity:
     return Identity(os.geteuid(), {os.getegid(), *os.getgroups()})
 
 
-def readers(mode: int, owner: int, group: int, by: Identity) -> str | None:
-    """Who else may read a file of this mode: EVERYBODY, GROUP, or None. Pure.
+def readers(rights: Rights, by: Identity) -> str | None:
+    """Who else may read such a file: EVERYBODY, GROUP, or None. Pure.
 
     A group by which `by` itself reads somebody else's file is no leak, nor is one to which root gives a file of its
-    own: so a service gets a secret that it cannot change (`root:service`, mode 0640).
+    own: so a service gets a secret that it cannot change (`root:service`, mode 0640). Where rights are fixed, a group
+    of `by` is the one that the mount gives its files to (Kubernetes: fsGroup).
     """
-    if mode & stat.S_IROTH:
+    if rights.mode & stat.S_IROTH:
         return EVERYBODY
-    if not mode & stat.S_IRGRP:
+    if not rights.mode & stat.S_IRGRP:
         return None
-    given = (owner != by.user and group in by.groups) or (owner == 0 and group != 0)
+    through_group = rights.group in by.groups and (rights.owner != by.user or rights.is_fixed)
+    given = through_group or (rights.owner == 0 and rights.group != 0)
     return None if given else GROUP
 
 
+def cure(path: Path, rights: Rights, by: Identity) -> str:
+    """What to do so that nobody else reads such a file, and all that have to go on. Pure, but for names of groups."""
+    if rights.is_fixed:
+        return f"give {path} mode 0400 where it is mounted from (Kubernetes: defaultMode: 0400, and an fsGroup)"
+    file = shlex.quote(str(path))
+    if by.user in (0, rights.owner):
+        return f"chmod 600 {file}"
+    if rights.mode & stat.S_IRGRP and rights.group in by.groups:
+        return f"chmod o-rwx {file}"
+    # It may be somebody else's, such as the brokers': its owner must read it afterwards, and this process too.
+    return f"chgrp {_name_of(min(by.groups))} {file} && chmod 640 {file}"
+
+
 def readers_of(path: Path) -> tuple[str, str] | None:
-    """Who else may read the file, and the command that ends it; None where nobody may, or where that is unknown (there
-    is no such file, or it is out of sight). Follows links. Never raises OSError."""
+    """Who else may read the file, and what ends it; None where nobody may, or where that is unknown (there is no such
+    file, or it is out of sight). Follows links. Never raises OSError."""
     try:
         found = path.stat()
+        is_fixed = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
     except (OSError, ValueError):  # ValueError: a NUL in the path
         return None
-    by = this_process()
-    who = readers(found.st_mode, found.st_uid, found.st_gid, by)
-    if who is None or not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(found.st_mode):
         return None
-    if found.st_uid == by.user:
-        return who, "chmod 600"
-    # Somebody else's file: whoever closes it must leave this process in.
-    return (
-        who,
-        "chmod o-rwx"
-        if found.st_mode & stat.S_IRGRP and found.st_gid in by.groups
-        else "chown it to the user of this process, and chmod 600",
-    )
+    rights, by = Rights(_mode(path, found.st_mode), found.st_uid, found.st_gid, is_fixed), this_process()
+    who = readers(rights, by)
+    return None if who is None else (who, cure(path, rights, by))
 
 
 def restrict(path: Path, mode: int) -> None:
@@ -66,3 +96,21 @@ def restrict(path: Path, mode: int) -> None:
     wanted = stat.S_IMODE(found.st_mode) & ~0o777 | mode
     if not stat.S_ISLNK(found.st_mode) and stat.S_IMODE(found.st_mode) != wanted:
         path.chmod(wanted)
+
+
+def _mode(path: Path, mode: int) -> int:
+    """An ACL gives a file to users by name, as systemd does with credentials (LoadCredential=): that is no leak."""
+    acl = b""
+    if hasattr(os, "getxattr"):  # Linux alone has them
+        with suppress(OSError):
+            acl = os.getxattr(path, _ACL)[_ACL_HEADER_BYTES:]
+    entries = _ACL_ENTRY.iter_unpack(acl[: len(acl) // _ACL_ENTRY.size * _ACL_ENTRY.size])
+    may_group = [rights for tag, rights, _ in entries if tag == _ACL_OF_GROUP]
+    return mode if not may_group else mode & ~stat.S_IRWXG | (may_group[0] & 0o7) << 3
+
+
+def _name_of(group: int) -> str:
+    try:
+        return grp.getgrgid(group).gr_name
+    except KeyError:
+        return str(group)

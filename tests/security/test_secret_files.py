@@ -16,7 +16,8 @@ from kafka_reassign_rpc.client import load_properties
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.preflight import secret_file_findings
 from kafka_reassign_rpc.preflight.findings import Level
-from kafka_reassign_rpc.security.secret_files import holds_secret, readable
+from kafka_reassign_rpc.security.secret_files import holds_secret, named_files, readable
+from tests.preflight.command import run
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 KRB5 = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true"
@@ -75,7 +76,7 @@ listeners=A://:1
     parser = argparse.ArgumentParser()
     serve_command.add_arguments(parser)
     arguments = parser.parse_args(["--config", str(toml), "--kafka-config", str(kafka)])
-    files = list(secret_files(arguments, read_settings(arguments, SETTINGS)))
+    files = list(secret_files(read_settings(arguments, SETTINGS)))
     open_ones = {store, users, keytab, own_keytab, values, logins, toml, kafka}
     found = list(secret_file_findings.findings(files))
     assert len(found) == len(open_ones)
@@ -100,6 +101,45 @@ def test_hm_7_client_tools_warn_of_a_file_with_a_password_and_of_no_other(tmp_pa
     assert len(warned) == 1
     assert warned[0].endswith(f": chmod 600 {path}")
     assert "very secret" not in warned[0]
+
+
+def test_hm_7_client_tools_warn_of_files_that_a_provider_names_and_of_the_file_with_its_values(tmp_path: Path) -> None:
+    path, store, values = tmp_path / "client.properties", tmp_path / "s.p12", tmp_path / "values"
+    store.touch(0o644)
+    values.write_text(f"store={store}\np=secret\n")
+    values.chmod(0o644)
+    path.write_text(
+        f"config.providers=file\nconfig.providers.file.class={PROVIDER}\n"
+        f"ssl.keystore.location=${{file:{values}:store}}\nssl.keystore.password=${{file:{values}:p}}\n"
+    )
+    path.chmod(0o644)  # it holds no secret itself
+    warned: list[str] = []
+    load_properties(str(path), warned.append)
+    assert [text.rpartition(" ")[2] for text in warned] == [str(values), str(store)]
+
+
+async def test_hm_7_status_warns_of_the_secrets_of_its_way_to_zookeeper(tmp_path: Path) -> None:
+    path = tmp_path / "server.toml"
+    path.write_text('"zookeeper.ssl.keystore.password" = "very secret"\n')
+    path.chmod(0o644)
+    ended = await run("status", "--zookeeper-connect", "127.0.0.1:1", "--config", str(path), "--timeout-ms", "100")
+    assert f"(--config), and log in with them: chmod 600 {path}" in ended.err
+    assert "very secret" not in ended.err
+
+
+def test_hm_7_a_secret_behind_links_as_kubernetes_mounts_it_counts_by_the_file_itself(tmp_path: Path) -> None:
+    (tmp_path / "..2026_11_26").mkdir()
+    (tmp_path / "..data").symlink_to("..2026_11_26")
+    (tmp_path / "..2026_11_26" / "server.p12").touch(0o644)
+    link = tmp_path / "server.p12"
+    link.symlink_to("..data/server.p12")
+    files = list(named_files({"listener.name.a.ssl.keystore.location": str(link)}))
+    assert [one.advice for one in readable(files)] == [f"chmod 600 {link}"]
+    (tmp_path / "..data" / "server.p12").chmod(0o400)
+    assert readable(files) == []
+    link.unlink()
+    link.symlink_to("..data/gone")
+    assert readable(files) == []
 
 
 def mode(path: Path) -> int:
@@ -141,3 +181,14 @@ def test_hm_7_a_folder_with_files_of_others_keeps_its_mode_and_is_warned_of(
     log.close()
     assert (mode(tmp_path), mode(tmp_path / "other"), mode(tmp_path / "lock")) == (0o755, 0o644, 0o600)
     assert f"others may see which files are in {tmp_path}" in caplog.text
+    assert f"such as {tmp_path / 'events'}" in caplog.text
+
+
+def test_hm_7_the_folder_behind_the_operators_link_is_closed(tmp_path: Path) -> None:
+    folder, link = tmp_path / "disk", tmp_path / "events"
+    folder.mkdir(0o755)
+    link.symlink_to(folder)
+    log = EventLog(link)
+    log.open()
+    log.close()
+    assert (mode(folder), mode(folder / "lock")) == (0o700, 0o600)

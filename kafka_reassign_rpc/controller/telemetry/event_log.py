@@ -103,22 +103,28 @@ class EventLog:
         """Give the files and the folder the rights of the log, and warn where that cannot be."""
         names = os.listdir(self.directory)
         own = [name for name in names if _OWN_NAME.fullmatch(name)]
-        for name in own:
-            self._correct(self.directory / name, self._rights.file)
-        if is_new:
-            return
-        if len(own) == len(names):
-            self._correct(self.directory, self._rights.folder)
-        elif stat.S_IMODE(self.directory.stat().st_mode) & 0o777 & ~self._rights.folder:
-            log.warning("others may see which files are in %s: the mode stays, because there are files of others in it;"
-                        " give the event log a folder of its own (event.log.dir)", self.directory)  # fmt: skip
+        for path in (self.directory / name for name in own):
+            try:
+                restrict(path, self._rights.file)
+            except OSError as error:
+                log.warning("others may read who asked for what in %s: chmod %o %s (the server may not: %s)",
+                            path, self._rights.file, path, error_text(error))  # fmt: skip
+        if not is_new:
+            self._correct_folder(has_others=len(own) < len(names))
 
-    def _correct(self, path: Path, mode: int) -> None:
+    def _correct_folder(self, *, has_others: bool) -> None:
+        """The files are closed already: what an open folder shows are their names."""
+        folder = self.directory.resolve()  # the operator's own link
         try:
-            restrict(path, mode)
+            if not has_others:
+                restrict(folder, self._rights.folder)
+            why = "there are files of others in it"
         except OSError as error:
-            log.warning("others may read who asked for what in %s: chmod %o %s (the server may not: %s)",
-                        path, mode, path, error_text(error))  # fmt: skip
+            why = error_text(error)
+        if stat.S_IMODE(folder.stat().st_mode) & 0o777 & ~self._rights.folder:
+            log.warning("others may see which files are in %s, and how large they are: its mode stays (%s); give the"
+                        " event log a folder of its own (event.log.dir), such as %s",
+                        self.directory, why, self.directory / "events")  # fmt: skip
 
     def close(self) -> None:
         with self._lock:
