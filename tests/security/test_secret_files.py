@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.cli import serve_command
+from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import SECURITY_SETTINGS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
@@ -17,7 +18,6 @@ from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.preflight import secret_file_findings
 from kafka_reassign_rpc.preflight.findings import Level
 from kafka_reassign_rpc.security.secret_files import holds_secret, named_files, readable
-from tests.preflight.command import run
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 KRB5 = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true"
@@ -118,13 +118,19 @@ def test_hm_7_client_tools_warn_of_files_that_a_provider_names_and_of_the_file_w
     assert [text.rpartition(" ")[2] for text in warned] == [str(values), str(store)]
 
 
-async def test_hm_7_status_warns_of_the_secrets_of_its_way_to_zookeeper(tmp_path: Path) -> None:
+def test_hm_7_status_warns_of_the_secrets_of_its_way_to_zookeeper(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "server.toml"
     path.write_text('"zookeeper.ssl.keystore.password" = "very secret"\n')
     path.chmod(0o644)
-    ended = await run("status", "--zookeeper-connect", "127.0.0.1:1", "--config", str(path), "--timeout-ms", "100")
-    assert f"(--config), and log in with them: chmod 600 {path}" in ended.err
-    assert "very secret" not in ended.err
+    try:
+        main(["status", "--zookeeper-connect", "127.0.0.1:1", "--config", str(path), "--timeout-ms", "100"])
+    finally:
+        logging.disable(logging.NOTSET)  # the command has silenced it
+    said = capsys.readouterr().err
+    assert f"(--config), and log in with them: chmod 600 {path}" in said
+    assert "very secret" not in said
 
 
 def test_hm_7_a_secret_behind_links_as_kubernetes_mounts_it_counts_by_the_file_itself(tmp_path: Path) -> None:
