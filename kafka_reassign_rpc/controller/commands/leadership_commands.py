@@ -120,7 +120,7 @@ class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):
     def _decide_one(self, work: Round, change: IsrChange) -> Partition | KafkaError:
         answer, changes = alter_partition(work.view, self._request.broker_id, change, self._request.api_version)
         if isinstance(answer, NotController):
-            changes = higher_epochs(work.view, self._request.broker_id, change)
+            changes = higher_epochs(work.view, change)
         for made in changes:
             work.view.add(made)
         return answer

@@ -100,18 +100,18 @@ def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_vers
     return IsrAnswer(answer, [PartitionChange(topic, change.partition, value, write)])
 
 
-def higher_epochs(view: RoundView, broker_id: int, change: IsrChange) -> list[Change]:
-    """Epochs above those that the leader knows, where ZooKeeper has lower ones: an older state was put back there.
+def higher_epochs(view: RoundView, change: IsrChange) -> list[Change]:
+    """Epochs above those that the sender knows, where ZooKeeper has lower ones: an older state was put back there.
 
-    Brokers act on LeaderAndIsr only with epochs that they have not seen. A newer controller would fence the write.
+    Brokers act on LeaderAndIsr only with a higher leader epoch, and with no lower partition epoch, than they have seen.
+    One of the two may have risen here since: the sender skips what it is sent then, be it that another one leads. A
+    stock broker repeats the whole request until no partition of it is answered NOT_CONTROLLER, and asks for no other
+    ISR meanwhile: so any sender counts. Where there is a newer controller, the write is fenced.
     """
     topic = change.topic if change.topic_id is None else view.cluster.topic_names.get(change.topic_id)
     partition = None if topic is None else view.get(topic, change.partition)
-    if topic is None or partition is None or partition.leader != broker_id:
-        return []
-    known = partition.leader_epoch, partition.partition_epoch
     seen = change.leader_epoch, change.partition_epoch
-    if seen == known or seen[0] < known[0] or seen[1] < known[1]:
+    if topic is None or partition is None:
         return []
     return [PartitionChange(topic, change.partition, with_higher_epochs(partition, *seen), AssignmentWrite.LATER)]
 

@@ -189,17 +189,29 @@ async def test_hm_2_the_state_of_a_partition_that_somebody_removes_is_written_ba
         await controller.check()
 
 
-async def test_hm_2_a_leader_that_knows_higher_epochs_than_a_restored_zookeeper_gets_higher_ones_still(
-    zk: ZooKeeper, zk_connect: str
+@pytest.mark.parametrize(
+    ("sender", "seen", "wanted"),
+    [
+        (1, (40, 20), (41, 21)),
+        (1, (40, 0), (41, 1)),
+        (1, (1, 20), (4, 21)),
+        (2, (1, 20), (4, 21)),
+        (4, (1, 20), (4, 21)),
+    ],
+    ids=["both", "the leader epoch", "the partition epoch", "one that led before", "one that has left"],
+)
+async def test_hm_2_a_replica_that_knows_higher_epochs_than_a_restored_zookeeper_gets_higher_ones_still(
+    zk: ZooKeeper, zk_connect: str, sender: int, seen: tuple[int, int], wanted: tuple[int, int]
 ) -> None:
+    """It skips every LeaderAndIsr with a lower partition epoch, and asks again and again with its own epochs."""
     await begin(zk)
     async with elected_controller(zk_connect) as controller:
-        epoch = controller.cluster.brokers[1].epoch
-        change = IsrChange("t", None, 0, 40, 20, (1, 2))
-        (answer,) = await controller.loop.submit(AlterPartitionCommand(AlterPartition(1, epoch, [change], 1)))
+        epoch = controller.cluster.brokers[sender].epoch
+        change = IsrChange("t", None, 0, *seen, (sender,))
+        (answer,) = await controller.loop.submit(AlterPartitionCommand(AlterPartition(sender, epoch, [change], 1)))
         assert isinstance(answer, NotController)
         now = controller.partition(*NAME)
-        assert (now.leader_epoch, now.partition_epoch, now.isr) == (41, 21, (1, 2, 3))
+        assert (now.leader_epoch, now.partition_epoch, now.leader, now.isr) == (*wanted, 1, (1, 2, 3))
         assert isinstance(await controller.isr(NAME, (1, 2)), Partition)
         await controller.check()
 
