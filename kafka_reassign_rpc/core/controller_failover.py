@@ -30,7 +30,7 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership.broker_changes import settled
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, first_electable, first_live, unclean_leader
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import among
-from kafka_reassign_rpc.core.round.changed_by_others import with_former_state, with_live_in_sync
+from kafka_reassign_rpc.core.round.changed_by_others import put_back, with_former_state, with_live_in_sync
 from kafka_reassign_rpc.core.round.round_view import (
     AssignmentWrite,
     Change,
@@ -77,7 +77,11 @@ def fail_over(
         return []
     found = view.cluster.topics[topic]
     former = view.cluster.former.of(found).get(index)
-    known = partition if former is None else with_former_state(partition, former)
+    known = partition
+    if former is not None:
+        known = with_former_state(partition, former)
+    elif view.cluster.former.is_put_back(found, index):
+        known = put_back(partition, index)
     value, missing = place_missing(view, topic, index, known, own_id)
     placed = value is not known
     edited, value = value, with_live_in_sync(view.cluster, value, former)

@@ -279,8 +279,8 @@ class TopicsRead(Command[None]):
                 the first config (Kafka: AdminZkClient.createTopicWithAssignment)
     appeared    called with the names once the topics are usable
 
-    Where the cluster has another topic of the same name, nothing is done: that one is newer. Partitions that come with
-    a state were there before: their leader epochs rise, so that leaders ask again for an ISR that was refused since.
+    Where the cluster has another topic of the same name, nothing is done: that one is newer. New partitions that come
+    with a state were there before: their epochs rise, so that leaders ask again for an ISR that was refused since.
     """
 
     def __init__(
@@ -340,14 +340,15 @@ class TopicsRead(Command[None]):
             changed = changed_by_others(known, replace(topic, partitions=partitions))
             if changed:
                 cluster.former.keep(known, changed)
-        has_states = any(value.partition_epoch >= 0 for value in partitions.values())
+        with_states = [index for index, value in partitions.items() if value.partition_epoch >= 0]
+        cluster.former.appeared(topic, [index for index in with_states if index not in before])
         self._changed.update(
             TopicPartition(topic.name, index) for index, value in partitions.items() if before.get(index) != value
         )
         self._reassigned.update(
             TopicPartition(topic.name, index)
             for index, value in partitions.items()
-            if (known is None and value.partition_epoch >= 0) or reassigned_by_others(before.get(index), value)
+            if reassigned_by_others(before.get(index), value)
         )
         replay.put_topic(
             cluster,
@@ -360,7 +361,7 @@ class TopicsRead(Command[None]):
             unreadable=topic.unreadable,
             created=topic.created,
             # One that is put back with its states may have had another id before.
-            id_since=LAST_ZXID if known is None and has_states else topic.id_since,
+            id_since=LAST_ZXID if known is None and with_states else topic.id_since,
             deleting=known is not None and known.deleting,
         )
 

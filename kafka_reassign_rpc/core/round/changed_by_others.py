@@ -3,6 +3,7 @@
     in ZooKeeper                                    the controller
     a topic, or a partition in its znode, is gone   forgets it; brokers go on, and no log is deleted
     it is back                                      takes the newer state of the two, with epochs that brokers accept
+    it is back, and has vanished in another term    takes the state as it is, with epochs that brokers accept
     the state of a partition is gone, or older      the same
     replicas of which none is in sync and alive     keeps the former replicas in sync until new ones have caught up: a
                                                     move, with the replicas in the znode as its target
@@ -20,6 +21,12 @@ from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition
 
 MOST_RAISED = 1_000
 """By how much a partition epoch is raised at once. Each step is a write of the state znode, whose version it is."""
+
+UNKNOWN_CHANGES = 100
+"""By how much the partition epoch of a state is raised that was put back and whose former one is not known: so many
+changes of the ISR, or more, brokers may have seen since. (One that asks for an ISR tells which epoch it knows.)"""
+MOST_UNKNOWN = 1_000
+"""Partitions of a topic that are raised by so much: each costs `UNKNOWN_CHANGES` writes."""
 
 EDITED = "replicas edited in ZooKeeper, none of them in sync"
 """The reason of a move that keeps what an edit would have taken away."""
@@ -88,6 +95,17 @@ def with_higher_epochs(partition: Partition, leader_epoch: int, partition_epoch:
         leader_epoch=min(max(partition.leader_epoch, leader_epoch) + 1, INT32),
         partition_epoch=max(partition.partition_epoch, seen) + 1,
     )
+
+
+def put_back(read: Partition, index: int) -> Partition:
+    """A partition whose state somebody has put back, and of which this term knows no former one.
+
+    Without higher epochs the next leader would skip LeaderAndIsr, and nobody would lead, nor ask for an ISR.
+    """
+    if read.partition_epoch < 0:
+        return read
+    changes = UNKNOWN_CHANGES if index < MOST_UNKNOWN else 0
+    return with_higher_epochs(read, read.leader_epoch, read.partition_epoch + changes)
 
 
 def with_live_in_sync(cluster: Cluster, partition: Partition, former: Partition | None) -> Partition:

@@ -357,6 +357,11 @@ def keep_soft_state(known: Cluster, fresh: Cluster) -> Iterator[None]:
                 offline = tuple([replica for replica in partition.offline if replica in same])
                 put_partition(fresh, now, index, replace(value, offline=offline))
         yield
+    for topic in list(fresh.topics.values()):
+        if topic.name not in known.topics:
+            # Not those that this controller has created in a round whose commit was refused half-way.
+            fresh.former.appeared(topic, [index for index, value in topic.partitions.items() if value.leader_epoch > 0])
+            yield
 
 
 def topic_unreadable(cluster: Cluster, name: str, reason: str) -> None:

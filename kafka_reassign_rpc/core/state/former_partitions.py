@@ -3,12 +3,13 @@
 A topic whose znodes vanish is forgotten, as in Kafka (KafkaController.processTopicChange): brokers are told nothing and
 go on with its logs, since somebody may put the znodes back. Then the topic is the same one if it has the same id. What
 is put back may be older than what brokers know, or lack the states: without its former values a partition would get a
-leader that is not in sync, and epochs that brokers refuse.
+leader that is not in sync, and epochs that brokers refuse. Where another term saw it vanish, this one knows only that
+it has appeared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
@@ -32,6 +33,7 @@ class FormerPartitions:
         self._topics: dict[str, _FormerTopic] = {}
         self._count = 0
         self._unreported: dict[str, None] = {}
+        self._appeared: dict[str, set[int]] = {}
 
     def keep(self, topic: Topic, partitions: Mapping[int, Partition], *, is_reported: bool = False) -> None:
         """Keep partitions of a topic. One that is kept already stays: nothing was decided about what was read since.
@@ -55,6 +57,15 @@ class FormerPartitions:
         """The former partitions of this very topic. One that was put back without an id counts as the same."""
         kept = self._topics.get(topic.name)
         return kept.partitions if kept is not None and topic.id in (None, kept.id) else {}
+
+    def appeared(self, topic: Topic, partitions: Collection[int]) -> None:
+        """This term has not known these partitions, and they come with states: brokers may know them."""
+        if partitions:
+            self._appeared.setdefault(topic.name, set()).update(partitions)
+
+    def is_put_back(self, topic: Topic, index: int) -> bool:
+        """Whether the partition has appeared with a state that is still to be decided about."""
+        return index in self._appeared.get(topic.name, ())
 
     def id_of(self, name: str) -> UUID | None:
         """The id that the former topic of this name had."""
@@ -81,6 +92,7 @@ class FormerPartitions:
     def decided(self, topics: Mapping[str, Topic]) -> None:
         """A durable round has decided about all partitions of these topics, which are all that exist."""
         self._unreported.clear()
+        self._appeared.clear()
         for name, kept in list(self._topics.items()):
             now = topics.get(name)
             if now is None or now.id != kept.id:

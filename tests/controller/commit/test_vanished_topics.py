@@ -216,6 +216,47 @@ async def test_hm_2_a_replica_that_knows_higher_epochs_than_a_restored_zookeeper
         await controller.check()
 
 
+@pytest.mark.parametrize("what", ["topic", "topic, seen by a reload", "partition"])
+async def test_hm_2_what_another_term_saw_vanish_is_put_back_with_epochs_that_brokers_accept_though_its_leader_is_dead(
+    zk: ZooKeeper, zk_connect: str, what: str
+) -> None:
+    """The next leader skips LeaderAndIsr where it has seen a higher partition epoch. Nobody would ask for an ISR then,
+    and nobody lead."""
+    await begin(zk)
+    path = znode_paths.topic("t")
+    async with elected_controller(zk_connect) as controller:
+        for isr in ((1, 2), (1, 2, 3), (1, 2), (1, 2, 3)):
+            assert isinstance(await controller.isr(NAME, isr), Partition)
+        before = controller.partition(*NAME)
+        backup = await saved(zk)
+        whole = await topic_json(zk, "t")
+    less = json.dumps(whole | {"partitions": {"1": whole["partitions"]["1"]}}).encode()
+    if what == "partition":
+        await zk.delete_tree(znode_paths.partition("t", 0))
+        await zk.set(path, less)
+    else:
+        await zk.delete_tree(path)
+    await zk.delete(znode_paths.broker(1))
+    async with elected_controller(zk_connect) as controller:
+        if what == "topic":
+            await put_back(zk, backup)
+            await look(controller)
+        elif what == "topic, seen by a reload":
+            await put_back(zk, backup)
+            await reload(zk, controller)
+        else:
+            await watches_of(controller).changed_topics(["t"])
+            await put_back(zk, [one for one in backup if one[0].startswith(znode_paths.partition("t", 0))])
+            await zk.set(path, json.dumps(whole).encode())
+            await see(zk, controller, "by a watch")
+        now = controller.partition(*NAME)
+        assert (now.leader, now.isr) == (2, (2, 3))
+        assert now.leader_epoch > before.leader_epoch
+        assert now.partition_epoch > before.partition_epoch
+        assert (await zk.get(znode_paths.partition_state(*NAME)))[1].version == now.partition_epoch
+        await controller.check()
+
+
 async def edit(zk: ZooKeeper, replicas: Sequence[int], **more: object) -> None:
     found = await topic_json(zk, "t")
     found = found | more | {"partitions": found["partitions"] | {"0": list(replicas)}}
