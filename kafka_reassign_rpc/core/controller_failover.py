@@ -81,7 +81,7 @@ def fail_over(
     if former is not None:
         known = with_former_state(partition, former)
     elif view.cluster.former.is_put_back(found, index):
-        known = put_back(partition, index)
+        known = put_back(partition)
     value, missing = place_missing(view, topic, index, known, own_id)
     placed = value is not known
     edited, value = value, with_live_in_sync(view.cluster, value, former)

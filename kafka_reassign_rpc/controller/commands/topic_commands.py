@@ -348,7 +348,7 @@ class TopicsRead(Command[None]):
         self._reassigned.update(
             TopicPartition(topic.name, index)
             for index, value in partitions.items()
-            if reassigned_by_others(before.get(index), value)
+            if (known is None and value.partition_epoch >= 0) or reassigned_by_others(before.get(index), value)
         )
         replay.put_topic(
             cluster,

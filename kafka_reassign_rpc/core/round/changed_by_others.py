@@ -25,8 +25,6 @@ MOST_RAISED = 1_000
 UNKNOWN_CHANGES = 100
 """By how much the partition epoch of a state is raised that was put back and whose former one is not known: so many
 changes of the ISR, or more, brokers may have seen since. (One that asks for an ISR tells which epoch it knows.)"""
-MOST_UNKNOWN = 1_000
-"""Partitions of a topic that are raised by so much: each costs `UNKNOWN_CHANGES` writes."""
 
 EDITED = "replicas edited in ZooKeeper, none of them in sync"
 """The reason of a move that keeps what an edit would have taken away."""
@@ -97,15 +95,12 @@ def with_higher_epochs(partition: Partition, leader_epoch: int, partition_epoch:
     )
 
 
-def put_back(read: Partition, index: int) -> Partition:
+def put_back(read: Partition) -> Partition:
     """A partition whose state somebody has put back, and of which this term knows no former one.
 
     Without higher epochs the next leader would skip LeaderAndIsr, and nobody would lead, nor ask for an ISR.
     """
-    if read.partition_epoch < 0:
-        return read
-    changes = UNKNOWN_CHANGES if index < MOST_UNKNOWN else 0
-    return with_higher_epochs(read, read.leader_epoch, read.partition_epoch + changes)
+    return with_higher_epochs(read, read.leader_epoch, read.partition_epoch + UNKNOWN_CHANGES)
 
 
 def with_live_in_sync(cluster: Cluster, partition: Partition, former: Partition | None) -> Partition:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST = 100_000
 """So many partitions are kept. Beyond that, topics that were taken away first are given up."""
+MOST_APPEARED = 1_000
+"""Of so many partitions one round notes that they have appeared: each costs many writes (`round.changed_by_others`)."""
 
 
 class _FormerTopic(NamedTuple):
@@ -34,6 +36,7 @@ class FormerPartitions:
         self._count = 0
         self._unreported: dict[str, None] = {}
         self._appeared: dict[str, set[int]] = {}
+        self._room = MOST_APPEARED
 
     def keep(self, topic: Topic, partitions: Mapping[int, Partition], *, is_reported: bool = False) -> None:
         """Keep partitions of a topic. One that is kept already stays: nothing was decided about what was read since.
@@ -60,8 +63,10 @@ class FormerPartitions:
 
     def appeared(self, topic: Topic, partitions: Collection[int]) -> None:
         """This term has not known these partitions, and they come with states: brokers may know them."""
-        if partitions:
-            self._appeared.setdefault(topic.name, set()).update(partitions)
+        some = list(islice(partitions, self._room))
+        if some:
+            self._room -= len(some)
+            self._appeared.setdefault(topic.name, set()).update(some)
 
     def is_put_back(self, topic: Topic, index: int) -> bool:
         """Whether the partition has appeared with a state that is still to be decided about."""
@@ -93,6 +98,7 @@ class FormerPartitions:
         """A durable round has decided about all partitions of these topics, which are all that exist."""
         self._unreported.clear()
         self._appeared.clear()
+        self._room = MOST_APPEARED
         for name, kept in list(self._topics.items()):
             now = topics.get(name)
             if now is None or now.id != kept.id:

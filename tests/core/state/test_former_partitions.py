@@ -1,0 +1,61 @@
+"""What a term knows of partitions that others have taken out of ZooKeeper, or have put back there."""
+
+from uuid import UUID
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.round.changed_by_others import UNKNOWN_CHANGES
+from kafka_reassign_rpc.core.state import former_partitions
+from kafka_reassign_rpc.core.state.cluster import Partition, Topic
+from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
+from tests.core.build import TOPIC, made, not_moving, view
+
+
+def topic(name: str, *partitions: Partition, id_: int = 1) -> Topic:
+    return Topic(name, UUID(int=id_), dict(enumerate(partitions)))
+
+
+def test_hm_2_of_some_partitions_that_appear_in_a_round_the_epochs_rise_by_much_and_each_round_begins_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(former_partitions, "MOST_APPEARED", 3)
+    former = FormerPartitions()
+    one, two = topic("one"), topic("two")
+
+    def noted() -> list[tuple[str, int]]:
+        return [(known.name, index) for known in (one, two) for index in range(3) if former.is_put_back(known, index)]
+
+    for _ in range(2):
+        former.decided({})
+        former.appeared(one, [0, 2])
+        former.appeared(two, [0, 1, 2])
+        assert noted() == [("one", 0), ("one", 2), ("two", 0)]
+    former.decided({})
+    assert noted() == []
+
+
+def test_hm_2_a_state_of_which_no_former_one_is_known_keeps_its_leader_and_gets_higher_epochs() -> None:
+    here = view(not_moving(1, 2), not_moving(1, 2))
+    known = here.cluster.topics[TOPIC]
+    here.cluster.former.appeared(known, [0])
+    before = known.partitions[0]
+    now = made(fail_over(here, TOPIC, 0))
+    assert now == replace(
+        before,
+        leader_epoch=before.leader_epoch + 1,
+        partition_epoch=before.partition_epoch + UNKNOWN_CHANGES + 1,
+    )
+    assert fail_over(here, TOPIC, 1) == []
+
+
+def test_hm_2_a_former_state_that_is_known_tells_more_than_that_a_topic_has_appeared() -> None:
+    here = view(replace(not_moving(1, 2), created=9))
+    known = here.cluster.topics[TOPIC]
+    before = replace(known.partitions[0], leader=2, isr=(2,), created=5)
+    here.cluster.former.keep(known, {0: before})
+    here.cluster.former.appeared(known, [0])
+    now = made(fail_over(here, TOPIC, 0))
+    assert (now.leader, now.isr) == (2, (2,))
+    assert now.partition_epoch == before.partition_epoch + 1
