@@ -413,6 +413,7 @@ async def cluster(
     connect_of_server: str | None = None,
     session_timeout_ms: int = 18_000,
     refuses_without_authorizer: bool = True,
+    authorizer: AuthorizerConfig | None = None,
     acls: bool = False,
 ) -> AsyncIterator[Cluster]:
     """A cluster whose server is the controller and whose brokers are all registered.
@@ -437,6 +438,7 @@ async def cluster(
         made.racks, made.refuses_without_authorizer = racks or {}, refuses_without_authorizer
         made.connect_of_server = connect_of_server or connect
         made.session_timeout_ms = session_timeout_ms
+        made.authorizer = authorizer
         try:
             await made.start_server()
             await made.configure("brokers", "<default>", {RATE: "1"})

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 import pytest_asyncio
@@ -152,6 +152,63 @@ async def test_hm_1_cluster_wide_configs_that_brokers_cannot_apply_or_start_with
         assert "it would not start again" in text
     finally:
         await store.alter("brokers", "<default>", lambda _now: {})
+
+
+SETTINGS = b'{"version":1,"config":{%s}}'
+
+
+@pytest.mark.parametrize(
+    ("znode", "defaults", "level", "text", "advice"),
+    [
+        (None, {}, Level.OK, "no setting is set for all servers", ""),
+        (
+            SETTINGS % b'"self.healing.paused":"true","failure.interval.ms":"5"',
+            {"log.roll.ms": "5"},
+            Level.OK,
+            "the servers share failure.interval.ms='5', self.healing.paused='true'",
+            "",
+        ),
+        (
+            b"garbage",
+            {"failure.interval.ms": "5"},
+            Level.UNSAFE,
+            "/admin/reassignment_settings: ",
+            "repair /admin/reassignment_settings, or delete it to do without",
+        ),
+        (
+            SETTINGS % b'"failure.intervall.ms":"5"',
+            {},
+            Level.WARNING,
+            "/admin/reassignment_settings has settings that this version does not know: failure.intervall.ms",
+            "if no later version has written them, correct their names there",
+        ),
+        (
+            SETTINGS % b'"failure.interval.ms":"5","self.healing.paused":"true"',
+            {"failure.interval.ms": "6", "self.healing.paused": "true", "self.healing.max.moves": "7"},
+            Level.WARNING,
+            "failure.interval.ms=5 of /admin/reassignment_settings holds; 6 of the brokers' default configs has no"
+            " effect; self.healing.max.moves=7 holds, but stands in the brokers' default configs, which a later version"
+            " does not read; self.healing.paused=true of the brokers' default configs is superfluous",
+            "--delete-config failure.interval.ms,self.healing.max.moves,self.healing.paused)",
+        ),
+    ],
+    ids=["none", "shared", "unreadable", "unknown", "old place"],
+)
+async def test_hm_1_the_check_tells_what_the_servers_share_and_what_is_wrong_with_it(
+    simulated: Cluster, znode: bytes | None, defaults: dict[str, str], level: Level, text: str, advice: str
+) -> None:
+    store = ConfigStore(simulated.zk)
+    await store.alter("brokers", "<default>", replacing(defaults))
+    try:
+        async with AsyncExitStack() as stack:
+            if znode is not None:
+                await stack.enter_async_context(standing(simulated.zk, znode_paths.SETTINGS, znode))
+            [found] = [one for one in await checked(simulated.connect) if one.subject == "settings"]
+        assert found.level is level
+        assert text in found.text
+        assert advice in found.advice
+    finally:
+        await store.alter("brokers", "<default>", replacing({}))
 
 
 async def test_sv_4_the_json_of_the_check_has_the_verdict_and_every_finding(simulated: Cluster) -> None:

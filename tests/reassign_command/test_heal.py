@@ -18,7 +18,7 @@ from kafka_reassign_rpc.reassign_command.action_heal import COMMAND, MOVES_SHOWN
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.subcommands import arguments_of
-from tests.controller.cluster import RATE, cluster
+from tests.controller.cluster import cluster
 from tests.reassign_command.run_command import kafka_reassign
 from tests.stock.tools import Output as Printed
 from tests.waiting import eventually
@@ -290,8 +290,7 @@ async def test_46_6_the_status_follows_a_repair_from_the_countdown_over_its_move
     async with cluster(zk_connect, brokers=(1, 2, 3, 4), event_log=tmp_path) as world:
 
         async def heal_after(interval_ms: int, most: str) -> None:
-            configs = {RATE: "1", MAX_PER_CLUSTER: most, INTERVAL: str(interval_ms)}
-            await world.configure("brokers", "<default>", configs)
+            await world.settings({MAX_PER_CLUSTER: most, INTERVAL: str(interval_ms)})
 
         await heal_after(HOUR_MS, "1")
         await world.create_topic("held", {0: (3, 1), 1: (1, 3), 2: (3, 2)}, held=True)

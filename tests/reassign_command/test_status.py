@@ -246,7 +246,8 @@ async def world_with_moves(zk_connect: str, tmp_path: Path) -> AsyncIterator[Clu
     ) as world:
         await world.create_topic("held", {0: (2, 1), 1: (1, 2)}, held=True)
         await world.create_topic("other", {0: (1, 2)}, held=True)
-        await world.configure("brokers", "<default>", {RATE: "0", MAX_PER_CLUSTER: "2"})
+        await world.configure("brokers", "<default>", {RATE: "0"})
+        await world.settings({MAX_PER_CLUSTER: "2"})
         await world.alter({("held", 0): (3, 4), ("held", 1): (3, 2)}, reason="TICKET-7 \x1b[31m", throttle=5_000)
         await world.alter({("other", 0): (3, 4)}, reason="later")
 

@@ -27,7 +27,7 @@ from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore, Change, Read
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, Unknown, ZkError
 
 log = logging.getLogger(__name__)
 
@@ -94,8 +94,8 @@ class AclKeeper:
                     await (self._load() if self._stale else self._follow())
             except Exception as error:
                 self._stale = True
-                if not self._zk.connected:
-                    continue  # `_reconnected` comes
+                if isinstance(error, NotSent | Unknown) or not self._zk.connected:
+                    continue  # `_reconnected` comes, or has come
                 if isinstance(error, ZkError | TooManyInZooKeeper):
                     log.error("the ACLs cannot be loaded: %s", error)
                 else:

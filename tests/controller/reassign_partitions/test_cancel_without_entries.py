@@ -74,9 +74,9 @@ async def test_236_2_a_cancel_withdraws_the_moves_of_legacy_requests_that_wait_f
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk)
-    await zk.ensure_path(f"{znode_paths.CONFIG}/brokers")
+    await zk.ensure_path(znode_paths.ADMIN)
     cap = b'{"version":1,"config":{"partition.reassignments.max.per.cluster":"1"}}'
-    await zk.create(f"{znode_paths.CONFIG}/brokers/<default>", cap)
+    await zk.create(znode_paths.SETTINGS, cap)
     async with elected_controller(zk_connect) as controller:
         await request(controller, {("t", 0): (1, 4), ("t", 1): (1, 4)}, legacy=True)
         await request(controller, {("t", 2): (1, 4)}, legacy=False)

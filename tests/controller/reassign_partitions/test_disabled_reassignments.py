@@ -12,7 +12,7 @@ from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, put_topic, register
 from tests.controller.bare_watches import watches_of
@@ -143,7 +143,7 @@ async def test_236_6_who_asks_whether_reassignments_are_disabled_is_told_what_wa
     await register(zk, 1, 2)
     await put_topic(zk, "t", {0: (1, 2)})
     await zk.ensure_path(znode_paths.CONFIG_CHANGES)
-    configs = ConfigStore(zk)
+    settings = ServerConfigStore(zk, 1000)
     async with elected_controller(zk_connect) as controller:
         watches = watches_of(controller)
         await watches.place()
@@ -153,7 +153,7 @@ async def test_236_6_who_asks_whether_reassignments_are_disabled_is_told_what_wa
             for value in ("false", "true") * 5:
                 hold = Hold()
                 round_under_way = controller.loop.submit(hold)
-                await configs.alter("brokers", "<default>", partial(switched, value))
+                await settings.alter("brokers", "1000", partial(switched, value))
                 asyncio.get_running_loop().call_later(0.1, hold.release)
                 await watches.up_to_date()
                 disabled = restrictions.reassignments_disabled(controller.cluster)

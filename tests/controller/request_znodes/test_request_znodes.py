@@ -163,7 +163,7 @@ async def test_236_6_requests_wait_while_reassignments_are_disabled_and_deleting
     if switch == "znode":
         await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
     else:
-        await world.configure("brokers", "<default>", {RATE: "1", ENABLED: "false"})
+        await world.settings({ENABLED: "false"})
     await eventually(lambda: count_log_lines(caplog, "reassignments.disabled"))
     names = [await put_request(world.zk, {("held", index): (3, 4)}) for index in range(3)]
     await eventually(lambda: count_log_lines(caplog, "3 of its znodes wait", "No reassignment may be started"))
@@ -176,7 +176,7 @@ async def test_236_6_requests_wait_while_reassignments_are_disabled_and_deleting
     if switch == "znode":
         await world.zk.delete(znode_paths.REASSIGN_CANCEL)
     else:
-        await world.configure("brokers", "<default>", {RATE: "1"})
+        await world.settings({})
     await eventually(lambda: all_requests_are_carried_out(world))
     assert await world.moving() == {("held", 0), ("held", 2)}
 

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.cluster import BROKERS, LISTENERS, RATE, SIZE, Cluster, cluster
+from tests.controller.cluster import BROKERS, LISTENERS, SIZE, Cluster, cluster
 from tests.http_client import get
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
@@ -188,7 +188,7 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
     assert await counted(address, "reassignments_enabled") == 0
     await world.zk.delete(znode_paths.REASSIGN_CANCEL)
     await eventually(lambda: waits(address, "batch", 0))
-    await world.configure("brokers", "<default>", {RATE: "1", MAX_PER_CLUSTER: "0"})
+    await world.settings({MAX_PER_CLUSTER: "0"})
     await world.alter({("free", 0): (3, 4)})
     await eventually(lambda: waits(address, "rpc", 1))
     assert await counted(address, "reassignments_enabled") == 1
@@ -223,9 +223,8 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
 
 
 async def configure_healing(world: Cluster, **values: str) -> None:
-    """Set configs by their constants in core.healing.healing_settings. Held moves stay held."""
-    configs = {str(getattr(healing_settings, name)): value for name, value in values.items()}
-    await world.configure("brokers", "<default>", {RATE: "1", **configs})
+    """Set settings by their constants in core.healing.healing_settings."""
+    await world.settings({str(getattr(healing_settings, name)): value for name, value in values.items()})
 
 
 async def waits(address: str, route: str, moves: int) -> bool:

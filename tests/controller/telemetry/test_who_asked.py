@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, put_topic, register
-from tests.controller.cluster import BROKERS, RATE, Cluster, cluster
+from tests.controller.cluster import BROKERS, Cluster, cluster
 from tests.faults.cluster import alter_request
 from tests.waiting import eventually
 
@@ -82,12 +82,12 @@ async def test_sv_7_every_decision_is_recorded_once_in_order_and_with_who_asked_
     await world.zk.delete(znode_paths.REASSIGN_CANCEL)
     await then(("reassignments.enabled", "", None))
 
-    await world.configure("brokers", "<default>", {RATE: "1", MAX_PER_CLUSTER: "0"})
+    await world.settings({MAX_PER_CLUSTER: "0"})
     await world.alter({("held", 1): (3, 4)})
     await then(("move.waiting", "held-1", CLIENT))
     await world.alter({("held", 1): None})
     await then(("move.withdrawn", "held-1", CLIENT))
-    await world.configure("brokers", "<default>", {RATE: "1"})
+    await world.settings({})
 
     await world.submit({("nope", 0): (1, 2), ("held", 1): (3, 4)})
     await then(("entry.refused", "nope-0", BATCH), ("move.started", "held-1", BATCH))
