@@ -272,13 +272,26 @@ class BrokerChannel:
         match request:
             case AllMetadata():
                 yield from _metadata_in_parts(self._cluster())
-            case StopReplica(stops) if version < 3:  # one request deletes all of its partitions or none
-                for delete in (False, True):
-                    alike = {name: stop for name, stop in stops.items() if stop.delete is delete}
-                    if alike:
-                        yield StopReplica(alike)
+            case StopReplica():
+                stops = {name: stop for name, stop in request.stops.items() if not self._is_undone(name, stop)}
+                alike = [stops]
+                if version < 3:  # one request deletes all of its partitions or none
+                    alike = [
+                        {name: stop for name, stop in stops.items() if stop.delete is delete}
+                        for delete in (False, True)
+                    ]
+                yield from map(StopReplica, filter(None, alike))
             case _:
                 yield request
+
+    def _is_undone(self, name: TopicPartition, stop: StopReplicaState) -> bool:
+        """Whether the topic whose deletion this stop is for is there and not in deletion any more: somebody has removed
+        the mark. The topic may have been put back meanwhile: its id tells which one it is."""
+        topic = self._cluster().topics.get(name.topic)
+        if topic is None or topic.deleting or stop.deleted is None or topic.id != stop.deleted:
+            return False
+        log.warning("broker %d keeps %s: the topic is not in deletion any more", self.broker.id, name)
+        return True
 
     async def _in_turns(self, steps: Generator[None, None, _T]) -> _T:
         """Run a generator to its end, one slice in each turn of the loop that the channels share."""

@@ -238,7 +238,8 @@ class ChannelManager:
 
     def replica_deleted(self, broker_id: int, topic: Topic, index: int) -> None:
         """A replica of a topic that is deleted stops and deletes its log."""
-        self.stop(broker_id, topic.name, index, StopReplicaState(DELETED_EPOCH, delete=True, created=topic.created))
+        stop = StopReplicaState(DELETED_EPOCH, delete=True, created=topic.created, deleted=topic.id)
+        self.stop(broker_id, topic.name, index, stop)
 
     def flush(self) -> None:
         """Send what has been marked."""

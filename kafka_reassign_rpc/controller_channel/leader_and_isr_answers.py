@@ -88,7 +88,8 @@ def may_be_replaced(replica: HostedReplica, broker: int, cluster: Cluster, elect
     It is of a deleted topic: the replica was dropped while the broker was away. (Kafka's controller leaves it, and the
     broker refuses the new replica for ever.) A replica in sync is replaced only where the partition was created in
     this term, and its topic had the id by then: that log was never one of this partition. In others the id may have
-    changed and the log be the right one: somebody restored ZooKeeper, or wrote the znode without the id.
+    changed and the log be the right one: somebody restored ZooKeeper, or wrote the znode without the id. Where a topic
+    of the name has vanished without a mark, the log may be of that one: nobody has decided that it may go.
 
     elected  the zxid of this controller's election
     """
@@ -100,6 +101,7 @@ def may_be_replaced(replica: HostedReplica, broker: int, cluster: Cluster, elect
         and replica.topic_id is not None
         and topic.id == replica.topic_id
         and broker in value.replicas
+        and not cluster.former.has_other(topic)
         and (broker not in (*value.isr, value.leader) or _has_its_first_id(topic, value, elected))
         and cluster.broker_settings.delete_topic_enable is not False
     )

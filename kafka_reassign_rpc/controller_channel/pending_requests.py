@@ -29,6 +29,7 @@ where it is a LeaderAndIsr, the controller raises leader epochs (see `BrokerChan
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import NamedTuple, TypeVar
+from uuid import UUID
 
 from kafka_reassign_rpc.controller_channel.pending_leader_and_isr import PendingLeaderAndIsr
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -47,12 +48,13 @@ class StopReplicaState(NamedTuple):
     """How a StopReplica stops one replica (Kafka's StopReplicaPartitionState).
 
     `leader_epoch` fences an older stop; `delete` removes the log. `created`: `Topic.created`, since the
-    request and its answer only have the topic's name.
+    request and its answer only have the topic's name. `deleted`: the id of the topic that is deleted, if it has one.
     """
 
     leader_epoch: int
     delete: bool
     created: int = -1
+    deleted: UUID | None = None
 
 
 class LiveBrokers(NamedTuple):

@@ -139,6 +139,16 @@ def test_sv_10_a_log_is_not_replaced_for_another_topic_of_the_name_or_where_the_
     assert not may_be_replaced(HostedReplica(name, UUID(int=1)), 2, cluster, elected=10)
 
 
+@pytest.mark.parametrize("vanished", [UUID(int=1), UUID(int=2), None], ids=["the same", "another", "without an id"])
+def test_hm_2_a_log_stays_where_another_topic_of_the_name_has_vanished_without_a_mark(vanished: UUID | None) -> None:
+    """Nobody has said that the logs of that one may go, and this may be one of them."""
+    cluster = hosted((1,), created=5)
+    gone = Topic("one", vanished, {0: cluster.topics["one"].partitions[0]}, created=3)
+    cluster.former.keep(gone, gone.partitions)
+    replica = HostedReplica(TopicPartition("one", 0), UUID(int=1))
+    assert may_be_replaced(replica, 3, cluster, elected=10) is (vanished == UUID(int=1))
+
+
 def refused(created: int = 20, isr: tuple[int, ...] = (1, 3), **changed: Any) -> Cluster:
     """Topic `one` on brokers 1 and 3, whose epochs are 12 and 13: 3 refuses it."""
     cluster = hosted(isr, created=created)

@@ -1,6 +1,7 @@
 """StopReplica is repeated until the broker has confirmed each replica."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
@@ -14,15 +15,17 @@ from kafka_reassign_rpc.protocol.messages import (
     StopReplicaRequest,
     StopReplicaResponse,
 )
+from kafka_reassign_rpc.protocol.versions import ApiKey
 from tests.controller_channel.scripted_broker import (
     FENCED_LEADER_EPOCH,
     KAFKA_STORAGE_ERROR,
+    NEWEST,
     UNKNOWN_SERVER_ERROR,
     connected,
     note_waits,
     stop_answer,
 )
-from tests.core.build import cluster, not_moving
+from tests.core.build import TOPIC_ID, cluster, not_moving
 from tests.waiting import eventually
 
 
@@ -114,6 +117,38 @@ async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_cha
         assert channel._retry.is_requested
         await channel.close()
         assert not channel._retry.is_requested
+
+
+@pytest.mark.parametrize("version", [2, 4])
+@pytest.mark.parametrize(
+    ("deleted", "now", "sent"),
+    [
+        (TOPIC_ID, "in deletion", True),
+        (TOPIC_ID, "there", False),
+        (UUID(int=99), "there", True),
+        (TOPIC_ID, "gone", True),
+        (None, "there", True),
+    ],
+    ids=["in deletion", "unmarked", "another topic", "gone", "of an earlier topic"],
+)
+async def test_hm_2_no_log_is_deleted_with_a_topic_whose_mark_is_gone_when_the_stop_is_sent(
+    version: int, deleted: UUID | None, now: str, sent: bool
+) -> None:
+    """The mark was removed by hand while the broker did not answer. Other stops go out all the same."""
+    stop = StopReplicaState(DELETED_EPOCH, delete=True, created=5, deleted=deleted)
+    other = StopReplicaState(7, delete=False)
+    async with connected(NEWEST | {ApiKey.STOP_REPLICA: version}) as (broker, channel, reports, found):
+        broker.answer = lambda body: stop_answer(body, version)
+        channel.pending.stop("t", 0, stop)
+        channel.pending.stop("t", 1, other)
+        found.topics["t"].deleting = now == "in deletion"
+        if now == "gone":
+            del found.topics["t"]
+        channel.wake()
+        await eventually(lambda: not channel._wakeup.is_set())
+        told = {name.partition: one for _, stops in reports.stopped for name, one in stops.items()}
+        assert told == ({0: stop, 1: other} if sent else {1: other})
+        assert not channel.pending.has_stops
 
 
 def test_455_5_a_replica_that_is_removed_again_is_stopped_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicCreated,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.state.cluster import Partition, Topic
 from kafka_reassign_rpc.core.topics import topic_changes
 from tests.core import build
 from tests.core.build import TOPIC, made, moving, not_moving, view
@@ -263,6 +263,17 @@ def test_sv_10_only_brokers_that_have_registered_since_a_topic_was_created_may_h
     assert set(topic_changes.possible_strays(here, TOPIC, ())) == {(0, 3), (0, 4), (1, 4)}
     assert set(topic_changes.possible_strays(here, TOPIC, {(0, 3), (1, 4)})) == {(0, 4)}
     assert list(topic_changes.possible_strays(here, "nope", ())) == []
+
+
+def test_hm_2_a_topic_in_deletion_has_no_strays_where_another_of_its_name_has_vanished_without_a_mark() -> None:
+    here = build.cluster(not_moving(1, 2), live=(1, 2, 3))
+    now = here.topics[TOPIC]
+    now.created = here.brokers[1].epoch - 1
+    gone = Topic(TOPIC, UUID(int=77), dict(now.partitions), created=0)
+    here.former.keep(gone, gone.partitions)
+    assert list(topic_changes.possible_strays(here, TOPIC, ())) == []
+    here.former.keep(Topic(TOPIC, now.id, {}, created=0), gone.partitions)
+    assert list(topic_changes.possible_strays(here, TOPIC, ())) == [(0, 3)]
 
 
 def test_sv_4_a_partition_that_appears_gets_a_state() -> None:
