@@ -31,6 +31,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     StopReplica,
     StopReplicaState,
     UpdateMetadata,
+    is_undone,
 )
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
@@ -127,6 +128,7 @@ class BrokerChannel:
                        None for all of its partitions; its slices share `turn`
     leader_and_isr_refused  called with the broker and the partitions whose leader epochs have to rise, since it has
                        refused them, or None for all of its partitions
+    accepted_elsewhere  whether another broker has accepted an in-sync replica of the same partition
     turn               held while a slice of a request is built, until the next turn of the event loop: all channels
                        share it, so that requests to many brokers do not add up to one long turn
     """
@@ -143,6 +145,7 @@ class BrokerChannel:
         log_dirs_answered: LogDirsAnswered = lambda *_: None,
         leader_and_isr_answered: LeaderAndIsrAnswered | None = None,
         leader_and_isr_refused: LeaderAndIsrRefused = lambda *_: None,
+        accepted_elsewhere: Callable[[HostedReplica], bool] = lambda _: True,
     ) -> None:
         self.broker = broker
         self.pending = PendingRequests()
@@ -155,6 +158,7 @@ class BrokerChannel:
         self._log_dirs_answered = log_dirs_answered
         self._leader_and_isr_answered = leader_and_isr_answered
         self._leader_and_isr_refused = leader_and_isr_refused
+        self._accepted_elsewhere = accepted_elsewhere
         self._begun_anew: dict[str, set[int]] = {}
         """The partitions whose leader epochs will rise, or all of the broker if `_all_anew`."""
         self._all_anew = False
@@ -163,7 +167,8 @@ class BrokerChannel:
         """Replicas reported as offline: the broker has last answered KAFKA_STORAGE_ERROR, or see `refused_in_sync`."""
         self._replaced: set[HostedReplica] = set()
         self._kept_logs: dict[TopicPartition, HostedReplica] = {}
-        """Replicas in sync, by what is known here, whose logs are of other topics by what the broker says."""
+        """Replicas whose logs are of other topics by what the broker says, and stay: they count as in sync, or no other
+        broker has accepted the topic's id."""
         self._sending: BrokerRequest | None = None
         self._wakeup = asyncio.Event()
         self._sent = asyncio.Event()
@@ -273,7 +278,9 @@ class BrokerChannel:
             case AllMetadata():
                 yield from _metadata_in_parts(self._cluster())
             case StopReplica():
-                stops = {name: stop for name, stop in request.stops.items() if not self._is_undone(name, stop)}
+                stops = {
+                    name: stop for name, stop in request.stops.items() if not is_undone(self._cluster(), name, stop)
+                }
                 alike = [stops]
                 if version < 3:  # one request deletes all of its partitions or none
                     alike = [
@@ -283,15 +290,6 @@ class BrokerChannel:
                 yield from map(StopReplica, filter(None, alike))
             case _:
                 yield request
-
-    def _is_undone(self, name: TopicPartition, stop: StopReplicaState) -> bool:
-        """Whether the topic whose deletion this stop is for is there and not in deletion any more: somebody has removed
-        the mark. The topic may have been put back meanwhile: its id tells which one it is."""
-        topic = self._cluster().topics.get(name.topic)
-        if topic is None or topic.deleting or stop.deleted is None or topic.id != stop.deleted:
-            return False
-        log.warning("broker %d keeps %s: the topic is not in deletion any more", self.broker.id, name)
-        return True
 
     async def _in_turns(self, steps: Generator[None, None, _T]) -> _T:
         """Run a generator to its end, one slice in each turn of the loop that the channels share."""
@@ -420,13 +418,20 @@ class BrokerChannel:
         cluster = self._cluster()
         if replica in self._replaced:
             return
-        if not leader_and_isr_answers.may_be_replaced(replica, self.broker.id, cluster, self._sender.elected):
+        if not leader_and_isr_answers.may_be_replaced(
+            replica,
+            self.broker.id,
+            cluster,
+            self._sender.elected,
+            has_proof=lambda: self._accepted_elsewhere(replica),
+        ):
             if replica.name not in self._kept_logs:
                 log.warning("broker %d has the log of another topic for %s: it stays", self.broker.id, replica.name)
             self._kept_logs[replica.name] = replica
             return
         self._replaced.add(replica)
         name = replica.name
+        self._kept_logs.pop(name, None)
         log.warning("broker %d has the log of an earlier topic for %s: it is deleted", self.broker.id, name)
         stop = StopReplicaState(DELETED_EPOCH, delete=True, created=cluster.topics[name.topic].created)
         self.pending.stop(*name, stop)
@@ -434,7 +439,7 @@ class BrokerChannel:
         self.wake()
 
     def kept_of(self, partitions: Mapping[str, Iterable[int]] | None) -> list[HostedReplica]:
-        """Of these partitions, or of all: the replicas that the broker has refused and that count as in sync."""
+        """Of these partitions, or of all: the replicas that the broker has refused and whose logs stay."""
         if not self._kept_logs or partitions is None:
             return list(self._kept_logs.values())
         names = (TopicPartition(topic, index) for topic, indexes in partitions.items() for index in indexes)
@@ -461,9 +466,10 @@ class BrokerChannel:
         answers = [LogDirAnswer(*replica, is_offline=True, in_sync=other) for replica, other in replicas.items()]
         self._log_dirs_answered(self.broker, answers)
 
-    def left_isr(self, topic: str, index: int) -> None:
-        """The broker's replica is not in sync any more: a log of an earlier topic may be replaced now."""
-        replica = self._kept_logs.pop(TopicPartition(topic, index), None)
+    def look_again(self, topic: str, index: int) -> None:
+        """The broker's replica is not in sync any more, or another broker has accepted one of the same partition: a log
+        of an earlier topic may be replaced now."""
+        replica = self._kept_logs.get(TopicPartition(topic, index))
         if replica is not None:
             self._replace_log(replica)
 

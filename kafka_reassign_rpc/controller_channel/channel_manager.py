@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 
-from kafka_reassign_rpc.controller_channel import leader_and_isr_answers
 from kafka_reassign_rpc.controller_channel.broker_channel import (
     BrokerChannel,
     LeaderAndIsrRefused,
@@ -12,7 +12,11 @@ from kafka_reassign_rpc.controller_channel.broker_channel import (
     Stopped,
 )
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
-from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
+from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import (
+    HostedReplica,
+    cannot_be_in_sync,
+    in_sync_elsewhere,
+)
 from kafka_reassign_rpc.controller_channel.leaders_first import LeadersFirst
 from kafka_reassign_rpc.controller_channel.missed_changes import Dropped, MissedChanges
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
@@ -79,6 +83,7 @@ class ChannelManager:
                 self._log_dirs_answered,
                 self._leader_and_isr_answered,
                 self._leader_and_isr_refused,
+                partial(self._is_accepted_elsewhere, broker_id),
             )
         for channel in self._channels.values():
             channel.pending.live_brokers_changed()
@@ -108,7 +113,7 @@ class ChannelManager:
         if before is not None and before.isr != after.isr:
             for replica in set(before.isr).difference(after.isr):
                 if (channel := self._channels.get(replica)) is not None:
-                    channel.left_isr(topic, index)
+                    channel.look_again(topic, index)
         for replica in after.pending_deletion:
             if has_new_epoch or before is None or replica not in before.pending_deletion:
                 self.stop_and_delete(replica, topic, index, after)
@@ -163,10 +168,13 @@ class ChannelManager:
                     yield
         for refusing in list(self._channels.values()):
             elsewhere: dict[HostedReplica, int] = {}
+            broker = refusing.broker.id
             for refused in refusing.kept_of(partitions):
-                in_sync = self._accepted_by(refused, refusing.broker.id)
-                if in_sync is not None:
+                in_sync = self._accepted_by(refused, broker)
+                if in_sync is not None and cannot_be_in_sync(refused, broker, self._cluster()):
                     elsewhere[refused] = in_sync
+                elif in_sync is not None:
+                    refusing.look_again(*refused.name)
                 if work.step():
                     yield
             if elsewhere:
@@ -176,11 +184,14 @@ class ChannelManager:
     def _accepted_by(self, replica: HostedReplica, broker_id: int) -> int | None:
         """Another broker whose in-sync replica is of the topic of which this broker has refused one."""
         waiting = self._leaders_first.waiting(*replica.name)
-        for other in leader_and_isr_answers.in_sync_elsewhere(replica, broker_id, self._cluster()):
+        for other in in_sync_elsewhere(replica, broker_id, self._cluster()):
             channel = self._channels.get(other)
             if channel is not None and other not in waiting and channel.has_accepted(replica):
                 return other
         return None
+
+    def _is_accepted_elsewhere(self, broker_id: int, replica: HostedReplica) -> bool:
+        return self._accepted_by(replica, broker_id) is not None
 
     def leader_and_isr(self, broker_id: int, topic: str, index: int) -> None:
         """Mark LeaderAndIsr for a replica, which is new only if it is known as such and the broker was not told yet."""

@@ -5,7 +5,7 @@ event loop. `refusals` reads the bytes themselves, and yields after each slice.
 """
 
 import struct
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 from uuid import UUID
 
@@ -82,53 +82,65 @@ def _refusals(body: bytes, cluster: Cluster) -> Generator[None, None, list[tuple
     return found
 
 
-def may_be_replaced(replica: HostedReplica, broker: int, cluster: Cluster, elected: int) -> bool:
+def may_be_replaced(
+    replica: HostedReplica, broker: int, cluster: Cluster, elected: int, *, has_proof: Callable[[], bool]
+) -> bool:
     """Whether the broker's log, which is not of the present topic of its name, may be deleted for a new replica.
 
     It is of a deleted topic: the replica was dropped while the broker was away. (Kafka's controller leaves it, and the
-    broker refuses the new replica for ever.) A replica in sync is replaced only where the partition was created in
-    this term, and its topic had the id by then: that log was never one of this partition. In others the id may have
-    changed and the log be the right one: somebody restored ZooKeeper, or wrote the znode without the id. Where a topic
-    of the name has vanished without a mark, the log may be of that one: nobody has decided that it may go.
+    broker refuses the new replica for ever.) Where the partition was created in this term, and its topic had the id by
+    then, that log was never one of this partition. In others the id may have changed and the log be the right one:
+    somebody restored ZooKeeper, or wrote the znode without the id. A replica in sync is not replaced there, another one
+    only with proof. Where a topic of the name has vanished without a mark, the log may be of that one: nobody has
+    decided that it may go.
 
-    elected  the zxid of this controller's election
+    elected    the zxid of this controller's election
+    has_proof  whether another broker has accepted the topic's id for its replica in sync
     """
     topic = cluster.topics.get(replica.name.topic)
-    value = None if topic is None or topic.deleting else topic.partitions.get(replica.name.partition)
+    value = _hosted(replica, cluster)
     return (
         topic is not None
         and value is not None
-        and replica.topic_id is not None
-        and topic.id == replica.topic_id
         and broker in value.replicas
         and not cluster.former.has_other(topic)
-        and (broker not in (*value.isr, value.leader) or _has_its_first_id(topic, value, elected))
         and cluster.broker_settings.delete_topic_enable is not False
+        and (_has_its_first_id(topic, value, elected) or (broker not in (*value.isr, value.leader) and has_proof()))
     )
 
 
 def in_sync_elsewhere(replica: HostedReplica, broker: int, cluster: Cluster) -> list[int]:
-    """The in-sync replicas on other live brokers, where the broker's replica counts as in sync and cannot be.
-
-    The broker has refused the replica, since it has the log of another topic. It was registered already when the
-    partition was created: so that log is of an earlier topic, and of this one the broker never had a record. (After
-    somebody has restored ZooKeeper, all brokers have newer registrations than the partitions that were restored.)
-    """
-    topic = cluster.topics.get(replica.name.topic)
-    value = None if topic is None or topic.deleting else topic.partitions.get(replica.name.partition)
-    registered = cluster.brokers.get(broker)
-    if (
-        topic is None
-        or value is None
-        or registered is None
-        or replica.topic_id is None
-        or topic.id != replica.topic_id
-        or value.created < registered.epoch
-        or broker not in value.isr
-        or broker in value.offline
-    ):
+    """The in-sync replicas on other live brokers."""
+    value = _hosted(replica, cluster)
+    if value is None:
         return []
     return [other for other in value.isr if other != broker and cluster.is_online(other, value)]
+
+
+def cannot_be_in_sync(replica: HostedReplica, broker: int, cluster: Cluster) -> bool:
+    """Whether the broker's replica counts as in sync and cannot be: the broker has refused it.
+
+    It has the log of another topic, and was registered already when the partition was created: so that log is of an
+    earlier topic, and of this one the broker never had a record. (After somebody has restored ZooKeeper, all brokers
+    have newer registrations than the partitions that were restored.)
+    """
+    value = _hosted(replica, cluster)
+    registered = cluster.brokers.get(broker)
+    return (
+        value is not None
+        and registered is not None
+        and value.created >= registered.epoch
+        and broker in value.isr
+        and broker not in value.offline
+    )
+
+
+def _hosted(replica: HostedReplica, cluster: Cluster) -> Partition | None:
+    """The partition, if the topic of its name is the one that the broker was told of, and is not in deletion."""
+    topic = cluster.topics.get(replica.name.topic)
+    if topic is None or topic.deleting or replica.topic_id is None or topic.id != replica.topic_id:
+        return None
+    return topic.partitions.get(replica.name.partition)
 
 
 def _has_its_first_id(topic: Topic, value: Partition, elected: int) -> bool:

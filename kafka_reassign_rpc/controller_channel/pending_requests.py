@@ -32,7 +32,7 @@ from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from kafka_reassign_rpc.controller_channel.pending_leader_and_isr import PendingLeaderAndIsr
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -55,6 +55,15 @@ class StopReplicaState(NamedTuple):
     delete: bool
     created: int = -1
     deleted: UUID | None = None
+
+
+def is_undone(cluster: Cluster, name: TopicPartition, stop: StopReplicaState) -> bool:
+    """Whether the topic with which this log is to be deleted is there, and not in deletion any more.
+
+    Somebody has removed the mark. The topic may have been put back meanwhile: its id tells which one it is.
+    """
+    topic = cluster.topics.get(name.topic)
+    return topic is not None and not topic.deleting and stop.deleted is not None and topic.id == stop.deleted
 
 
 class LiveBrokers(NamedTuple):

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import (
     SLICE,
     HostedReplica,
+    cannot_be_in_sync,
     in_sync_elsewhere,
     may_be_replaced,
     refusals,
@@ -129,14 +130,17 @@ def test_sv_10_a_log_of_another_topic_is_replaced_where_it_cannot_be_of_the_pres
     cluster: Cluster, may: bool
 ) -> None:
     replica = HostedReplica(TopicPartition("one", 0), UUID(int=1))
-    assert may_be_replaced(replica, 3, cluster, elected=10) is may
+    assert may_be_replaced(replica, 3, cluster, elected=10, has_proof=lambda: True) is may
+    without = may_be_replaced(replica, 3, cluster, elected=10, has_proof=lambda: False)
+    assert without is (may and 3 in cluster.topics["one"].partitions[0].isr), "a restored znode proves no id"
 
 
 def test_sv_10_a_log_is_not_replaced_for_another_topic_of_the_name_or_where_the_broker_has_no_replica() -> None:
     cluster = hosted((1,), created=5)
     name = TopicPartition("one", 0)
-    assert not may_be_replaced(HostedReplica(name, UUID(int=2)), 3, cluster, elected=10)
-    assert not may_be_replaced(HostedReplica(name, UUID(int=1)), 2, cluster, elected=10)
+    for other in (3, UUID(int=2)), (2, UUID(int=1)):
+        replica = HostedReplica(name, other[1])
+        assert not may_be_replaced(replica, other[0], cluster, elected=10, has_proof=lambda: True)
 
 
 @pytest.mark.parametrize("vanished", [UUID(int=1), UUID(int=2), None], ids=["the same", "another", "without an id"])
@@ -146,7 +150,8 @@ def test_hm_2_a_log_stays_where_another_topic_of_the_name_has_vanished_without_a
     gone = Topic("one", vanished, {0: cluster.topics["one"].partitions[0]}, created=3)
     cluster.former.keep(gone, gone.partitions)
     replica = HostedReplica(TopicPartition("one", 0), UUID(int=1))
-    assert may_be_replaced(replica, 3, cluster, elected=10) is (vanished == UUID(int=1))
+    may = may_be_replaced(replica, 3, cluster, elected=10, has_proof=lambda: True)
+    assert may is (vanished == UUID(int=1))
 
 
 def refused(created: int = 20, isr: tuple[int, ...] = (1, 3), **changed: Any) -> Cluster:
@@ -180,8 +185,12 @@ def test_sv_10_a_replica_that_its_broker_refuses_is_held_against_the_others_in_s
     cluster: Cluster, others: list[int]
 ) -> None:
     """A broker that has registered since may be right: somebody has restored ZooKeeper."""
-    name = TopicPartition("one", 0)
-    assert in_sync_elsewhere(HostedReplica(name, UUID(int=1)), 3, cluster) == others
-    assert in_sync_elsewhere(HostedReplica(name, UUID(int=2)), 3, cluster) == [], "of another topic"
+
+    def held(topic_id: int) -> list[int]:
+        replica = HostedReplica(TopicPartition("one", 0), UUID(int=topic_id))
+        return in_sync_elsewhere(replica, 3, cluster) if cannot_be_in_sync(replica, 3, cluster) else []
+
+    assert held(1) == others
+    assert held(2) == [], "of another topic"
     del cluster.brokers[1]
-    assert in_sync_elsewhere(HostedReplica(name, UUID(int=1)), 3, cluster) == []
+    assert held(1) == []

@@ -104,12 +104,31 @@ async def test_sv_10_the_log_of_an_earlier_topic_stays_until_its_replica_has_lef
         channel.pending.leader_and_isr("t", 1, is_new=True)
         channel.wake()
         await eventually(lambda: channel._kept_logs)
-        channel.left_isr("t", 0)
+        channel.look_again("t", 0)
         partitions = found.topics["t"].partitions
         partitions[1] = replace(partitions[1], isr=(1, 2))
-        channel.left_isr("t", 1)
+        channel.look_again("t", 1)
         await eventually(lambda: broker.kinds()[-2:] == [StopReplicaRequest, LeaderAndIsrRequest])
         assert not channel._kept_logs
+
+
+async def test_hm_2_a_log_of_another_topic_stays_until_another_broker_has_accepted_the_topics_id() -> None:
+    """A backup of ZooKeeper may name an id that no broker knows: then this log is the right one, or even the last."""
+    refusal = leader_and_isr_answer({0: INCONSISTENT_TOPIC_ID})
+    proved = False
+    async with connected() as (broker, channel, _, _found):
+        channel._accepted_elsewhere = lambda _: proved
+        broker.answer = lambda body: refusal if isinstance(body, LeaderAndIsrRequest) else RESPONSES[body.API_KEY]
+        channel.pending.leader_and_isr("t", 0, is_new=True)
+        channel.wake()
+        await eventually(lambda: channel.kept_of({"t": [0]}))
+        channel.look_again("t", 0)
+        await eventually(lambda: not channel._wakeup.is_set())
+        assert broker.kinds() == [LeaderAndIsrRequest]
+        proved = True
+        channel.look_again("t", 0)
+        await eventually(lambda: broker.kinds()[-2:] == [StopReplicaRequest, LeaderAndIsrRequest])
+        assert channel.kept_of(None) == []
 
 
 async def test_sv_10_a_log_that_its_broker_accepts_later_is_not_replaced_when_its_replica_leaves_the_isr() -> None:
@@ -123,7 +142,7 @@ async def test_sv_10_a_log_that_its_broker_accepts_later_is_not_replaced_when_it
             await eventually(lambda: bool(channel._kept_logs) is has_kept)  # noqa: B023
         partitions = found.topics["t"].partitions
         partitions[1] = replace(partitions[1], isr=(1, 2))
-        channel.left_isr("t", 1)
+        channel.look_again("t", 1)
         await eventually(lambda: not channel._wakeup.is_set())
         assert StopReplicaRequest not in broker.kinds()
         assert reports.log_dirs == []
@@ -176,7 +195,7 @@ def test_sv_10_a_channel_hears_when_its_broker_leaves_an_isr(monkeypatch: pytest
 
     class Channel:
         def __init__(self, broker: int) -> None:
-            self.left_isr = partial(self._note, broker)
+            self.look_again = partial(self._note, broker)
 
         def _note(self, broker: int, topic: str, index: int) -> None:
             heard.append((broker, topic, index))
