@@ -61,8 +61,12 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 kerberos: venv  ## what the tests of Kerberos need: they run where a KDC, its headers and a compiler are (CONTRIBUTING.md)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check gssapi==1.12.0 k5test==0.10.4 decorator==5.3.1
 
+COMPILE = $(BIN)/uv pip compile --universal --quiet --python-version 3.11 --generate-hashes --no-header
+
 lock:  ## pin every dependency again, after a change in pyproject.toml
-	$(BIN)/uv pip compile --universal --quiet --python-version 3.11 --generate-hashes --no-header --extra all --group dev --output-file requirements.lock pyproject.toml
+	$(COMPILE) --extra all --group dev --output-file requirements.lock pyproject.toml
+	$(COMPILE) --extra server --constraint requirements.lock --output-file requirements-production.lock pyproject.toml
+	$(COMPILE) --group build --constraint requirements.lock --output-file requirements-build.lock
 
 clean:  ## remove what was built and installed, and the data of `make serve`
 	rm -rf $(VENV) .data build dist site .coverage .coverage.* *.egg-info

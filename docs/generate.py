@@ -36,7 +36,7 @@ SCHEMAS = FOLDER.parent / "schemas"
 
 NOTE = "<!-- `python -m docs.generate` writes this page from {source}. Do not edit it. -->"
 
-COMMANDS_WITH_EXIT_CODES = ("check", "status", "export", "plan", "submit", "audit", "history", "hash")
+COMMANDS_WITH_EXIT_CODES = ("check", "status", "health", "export", "plan", "submit", "audit", "history", "hash")
 
 HERE = {
     "UnknownServerError": "The message says what happened; a line on the server's standard error says more. Try again",

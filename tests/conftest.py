@@ -140,7 +140,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for line in optional_software.left_out(kdc=optional_software.HAS_KDC, prometheus=optional_software.HAS_PROMETHEUS):
+    has = optional_software
+    for line in has.left_out(kdc=has.HAS_KDC, prometheus=has.HAS_PROMETHEUS, systemd=has.HAS_SYSTEMD):
         terminalreporter.write_line(line, yellow=True)
 
 

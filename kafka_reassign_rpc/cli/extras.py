@@ -16,6 +16,7 @@ EXTRA_OF_COMMAND: dict[str, str] = {
     "serve": "server",
     "check": "server",
     "status": "server",
+    "health": "server",
     "fleet": "server",
     "zookeeper": "server",
     "hash": "server",

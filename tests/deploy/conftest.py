@@ -1,5 +1,5 @@
-"""Tests with a Prometheus run where one is installed; `.ci/run` installs it where it may."""
+"""Tests with a Prometheus or systemd run where it is installed; `.ci/run` installs both where it may."""
 
-from tests.optional_software import HAS_PROMETHEUS, NEED_PROMETHEUS
+from tests.optional_software import HAS_PROMETHEUS, HAS_SYSTEMD, NEED_PROMETHEUS, NEED_SYSTEMD
 
-collect_ignore = [] if HAS_PROMETHEUS else [*NEED_PROMETHEUS]
+collect_ignore = [*(() if HAS_PROMETHEUS else NEED_PROMETHEUS), *(() if HAS_SYSTEMD else NEED_SYSTEMD)]

@@ -1,13 +1,10 @@
 """`deploy/`: what is named there exists, every file can be read, and each alert has its section in the runbook."""
 
 import argparse
-import configparser
 import json
 import re
-import shutil
-import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +22,11 @@ from kafka_reassign_rpc.cli.settings_reader import read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import HISTOGRAM, METRICS
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
+from tests.deploy import unit_file
 from tests.deploy.alert_cases import CASES, HEALTHY
+from tests.deploy.unit_file import DROP_IN, UNIT
 from tests.docs.pages import ROOT
+from tests.secured_example import EXAMPLE, make_certificates, put_files
 
 DEPLOY = ROOT / "deploy"
 ALERTS = yaml.safe_load((DEPLOY / "prometheus/alerts.yml").read_text())
@@ -143,39 +143,69 @@ def served(arguments: list[str]) -> dict[str, Any]:
     return values
 
 
+HANDED_OVER = "/etc/kafka-reassign-rpc"
+"""Where all secured examples have the files of examples/secured-cluster."""
+Secured = Callable[[Sequence[str]], dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Secured:
+    """The settings of a command line that is handed the files of the example, with the certificates of its script."""
+    folder = tmp_path_factory.mktemp("handed-over")
+    put_files(folder, {HANDED_OVER: str(folder)})
+    assert make_certificates(folder, "controller1") == "controller1.p12: CN=kafka, DNS:controller1\n"
+
+    def read(words: Sequence[str]) -> dict[str, Any]:
+        values = served([word.replace(HANDED_OVER, str(folder)) for word in words])
+        assert values["ssl.keystore.location"] == f"{folder}/controller1.p12", "its own, not the broker's"
+        return values
+
+    return read
+
+
+def is_secured(values: dict[str, Any]) -> None:
+    """Brokers come with certificates, clients by SCRAM, ACLs decide, and the pages speak TLS."""
+    protocols = {one.listener: one.security_protocol for one in values["listeners"]}
+    assert protocols == {"INTERNAL": "SSL", "CLIENT": "SASL_SSL"}
+    assert values["listener.name.internal.ssl.client.auth"] == "required"
+    assert values["sasl.enabled.mechanisms"] == "SCRAM-SHA-512"
+    assert values["authorizer.class.name"]
+    assert values["metrics.security.protocol"] == "SSL"
+
+
 def test_sv_1_the_unit_starts_the_server_with_settings_that_it_takes() -> None:
-    unit = configparser.ConfigParser(strict=False, interpolation=None)
-    unit.optionxform = str  # type: ignore[method-assign,assignment]
-    unit.read_string((DEPLOY / "systemd/kafka-reassign-rpc.service").read_text())
-    _, command, *arguments = unit["Service"]["ExecStart"].split()
-    assert (command, arguments[0]) == ("serve", "--config")
-    file = DEPLOY / "systemd" / Path(arguments[1]).name
-    assert tomllib.loads(file.read_text())["data.dir"] == f"/var/lib/{unit['Service']['StateDirectory']}"
+    _, serve, *arguments = unit_file.command(UNIT)
+    assert (serve, arguments[0]) == ("serve", "--config")
+    file = UNIT.with_name(Path(arguments[1]).name)
+    (state,) = unit_file.service(UNIT)["StateDirectory"]
+    assert tomllib.loads(file.read_text())["data.dir"] == f"/var/lib/{state}"
     values = served(["--config", str(file)])
     assert values["metrics.listener"] is not None
     with pytest.raises(UsageError):
-        served(["--config", str(DEPLOY / "systemd/kafka-reassign-rpc.service")])
+        served(["--config", str(UNIT)])
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed here")
-def test_sv_1_systemd_knows_every_line_of_the_unit(tmp_path: Path) -> None:
-    """The command is not installed here: another one takes its place."""
-    unit = (DEPLOY / "systemd/kafka-reassign-rpc.service").read_text()
-    command = "/opt/kafka-reassign-rpc/bin/kafka-reassign-rpc"
-    assert unit.count(command) == 1
-
-    def verified(text: str) -> str:
-        file = tmp_path / "kafka-reassign-rpc.service"
-        file.write_text(text.replace(command, "/bin/true"))
-        verify = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(file)]
-        return subprocess.run(verify, capture_output=True, text=True, timeout=60, check=False).stderr
-
-    assert verified(unit) == ""
-    assert "Unknown key" in verified(unit.replace("Restart=", "Restrt="))
+def test_sv_5_the_units_drop_in_starts_the_server_with_the_files_of_the_secured_example(secured: Secured) -> None:
+    _, serve, *arguments = unit_file.command(UNIT, DROP_IN)
+    assert serve == "serve"
+    values = secured(arguments)
+    is_secured(values)
+    assert values["data.dir"] == "/var/lib/kafka-reassign-rpc"
 
 
-def test_sv_1_the_compose_file_keeps_to_the_compose_specification() -> None:
-    text = (DEPLOY / "compose/compose.yaml").read_text()
+COMPOSE_FILES = [DEPLOY / "compose/compose.yaml", DEPLOY / "compose/secured.yaml"]
+EACH_COMPOSE_FILE = pytest.mark.parametrize("file", COMPOSE_FILES, ids=lambda file: file.name)
+
+
+def composed(file: Path) -> str:
+    """A compose file with its variables filled in, as Docker does it."""
+    given = {"FILES": "/files", "HOST_1": "controller1", "HOST_2": "controller1"}
+    return re.sub(r"\$\{(\w+)[^}]*\}", lambda found: given[found[1]], file.read_text())
+
+
+@EACH_COMPOSE_FILE
+def test_sv_1_the_compose_file_keeps_to_the_compose_specification(file: Path) -> None:
+    text = composed(file)
     compose = yaml.safe_load(text)
     PyCompose.from_json(json.dumps(compose)).validate()
     assert all({*one.get("depends_on", ())} <= compose["services"].keys() for one in compose["services"].values())
@@ -183,18 +213,95 @@ def test_sv_1_the_compose_file_keeps_to_the_compose_specification() -> None:
         PyCompose.from_json(json.dumps(yaml.safe_load(text.replace("restart:", "restrt:", 1))))
 
 
+@EACH_COMPOSE_FILE
+def test_hm_6_servers_of_the_compose_files_have_no_rights_and_are_asked_for_their_health(file: Path) -> None:
+    services = yaml.safe_load(file.read_text())["services"]
+    for name, service in services.items():
+        assert "no-new-privileges:true" in service["security_opt"], name
+    ours = {name: service for name, service in services.items() if service["image"] == "kafka-reassign-rpc"}
+    assert ours.keys() >= {"server-1", "server-2"}
+    for name, service in ours.items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert "privileged" not in service
+        assert any(mount.startswith("/tmp") for mount in service["tmpfs"])
+        if service["command"][0] == "serve":
+            assert service["healthcheck"]["test"] == ["CMD", "kafka-reassign-rpc", "health", "--pid", "1"]
+            assert {"9404"} < {port.rpartition(":")[2] for port in service.get("expose", service.get("ports"))}
+        else:
+            assert service["healthcheck"] == {"disable": True}, "the check of the image asks a server"
+
+
+def test_sv_5_the_secured_compose_file_starts_servers_with_the_files_of_the_secured_example(secured: Secured) -> None:
+    services = yaml.safe_load(composed(DEPLOY / "compose/secured.yaml"))["services"]
+    ids = set()
+    for number, (name, service) in enumerate(services.items(), start=1):
+        serve, *arguments = service["command"]
+        assert serve == "serve"
+        values = secured(arguments)
+        is_secured(values)
+        ids.add(values["broker.id"])
+        assert service["volumes"] == [f"{name}:{values['data.dir']}", f"/files:{HANDED_OVER}:ro"]
+        published = dict(port.rsplit(":", 1)[::-1] for port in service["ports"])
+        assert {one.listener: one.port for one in values["advertised.listeners"]} == {
+            one.listener: int(published[str(one.port)]) for one in values["listeners"]
+        }, "clients are sent where Docker listens"
+        assert published.pop(str(values["metrics.listener"][1])) == f"127.0.0.1:{9403 + number}"
+    assert len(ids) == 2
+
+
 OLDEST_KUBERNETES = "1.25"
 """docs/operations.md names it."""
 
 
+KUBERNETES = [DEPLOY / "kubernetes/kafka-reassign-rpc.yaml", DEPLOY / "kubernetes/secured.yaml"]
+EACH_KUBERNETES = pytest.mark.parametrize("file", KUBERNETES, ids=lambda file: file.name)
+
+
+def objects(file: Path) -> dict[str, Any]:
+    """The objects of a file by their kind."""
+    documents = list(yaml.safe_load_all(file.read_text()))
+    found = {one["kind"]: one for one in documents}
+    assert len(found) == len(documents)
+    return found
+
+
+@EACH_KUBERNETES
 @pytest.mark.parametrize("version", [OLDEST_KUBERNETES, kubernetes_validate.latest_version()])
-def test_sv_1_the_kubernetes_example_keeps_to_the_schemas_of_kubernetes(version: str) -> None:
-    documents = list(yaml.safe_load_all((DEPLOY / "kubernetes/kafka-reassign-rpc.yaml").read_text()))
-    for one in documents:
+def test_sv_1_the_kubernetes_example_keeps_to_the_schemas_of_kubernetes(file: Path, version: str) -> None:
+    documents = objects(file)
+    for one in documents.values():
         kubernetes_validate.validate(one, version, strict=True)
-    documents[1]["spec"]["template"]["spec"]["containers"][0]["readinesProbe"] = {}
+    stateful = documents["StatefulSet"]
+    stateful["spec"]["template"]["spec"]["containers"][0]["readinesProbe"] = {}
     with pytest.raises(kubernetes_validate.ValidationError, match="readinesProbe"):
-        kubernetes_validate.validate(documents[1], version, strict=True)
+        kubernetes_validate.validate(stateful, version, strict=True)
+
+
+@EACH_KUBERNETES
+def test_hm_6_pods_have_a_user_and_no_rights(file: Path) -> None:
+    """The profile "restricted" of Kubernetes' Pod Security Standards, and more."""
+    pod = objects(file)["StatefulSet"]["spec"]["template"]["spec"]
+    (user,) = re.findall(r"^USER (\d+):(\d+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert pod["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": int(user[0]),
+        "runAsGroup": int(user[1]),
+        "fsGroup": int(user[1]),
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert pod["automountServiceAccountToken"] is False
+    assert not {"hostNetwork", "hostPID", "hostIPC", "serviceAccountName"} & pod.keys()
+    [container] = pod["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    mounted = {one["name"]: one["mountPath"] for one in container["volumeMounts"] if not one.get("readOnly")}
+    assert mounted == {"data": "/data", "tmp": "/tmp"}
+    (tmp,) = (one for one in pod["volumes"] if one["name"] == "tmp")
+    assert tmp["emptyDir"]["sizeLimit"]
 
 
 def test_sv_1_the_compose_file_starts_servers_brokers_and_prometheus_that_find_each_other() -> None:
@@ -228,23 +335,54 @@ def test_sv_1_the_compose_file_starts_servers_brokers_and_prometheus_that_find_e
     assert compose["volumes"].keys() == {name for name in used if "/" not in name}
 
 
-def test_sv_1_the_kubernetes_example_gives_each_pod_an_id_and_asks_for_its_health() -> None:
-    documents = list(yaml.safe_load_all((DEPLOY / "kubernetes/kafka-reassign-rpc.yaml").read_text()))
-    assert [one["kind"] for one in documents] == ["Service", "StatefulSet", "PodDisruptionBudget"]
-    service, stateful, budget = (one["spec"] for one in documents)
+def pod_0(container: dict[str, Any]) -> list[str]:
+    """The words behind `serve` of the first pod."""
+    [shell] = container["args"]
+    words = shell.replace("$((1000 + ${HOSTNAME##*-}))", "1000").replace("${HOSTNAME}", "pod-0").replace('"', "")
+    exec_, program, serve, *arguments = str(words).split()
+    assert (exec_, program, serve) == ("exec", "kafka-reassign-rpc", "serve")
+    return arguments
+
+
+@EACH_KUBERNETES
+def test_sv_1_the_kubernetes_example_gives_each_pod_an_id_and_asks_for_its_health(file: Path, secured: Secured) -> None:
+    documents = objects(file)
+    service, stateful, budget = (documents[kind]["spec"] for kind in ("Service", "StatefulSet", "PodDisruptionBudget"))
     labels = stateful["template"]["metadata"]["labels"]
     assert service["selector"] == stateful["selector"]["matchLabels"] == budget["selector"]["matchLabels"] == labels
     [container] = stateful["template"]["spec"]["containers"]
-    [shell] = container["args"]
-    words = (
-        shell.replace("$((1000 + ${HOSTNAME##*-}))", "1000").replace("${HOSTNAME}", "pod-0").replace('"', "").split()
-    )
-    assert words[:3] == ["exec", "kafka-reassign-rpc", "serve"]
-    values = served(words[3:])
+    values = (secured if file.name == "secured.yaml" else served)(pod_0(container))
     ports = {one["name"]: one["containerPort"] for one in container["ports"]}
-    assert ports == {"kafka": values["listeners"][0].port, "metrics": values["metrics.listener"][1]}
+    listeners = {"kafka" if one.listener == "PLAINTEXT" else one.listener.lower(): one for one in values["listeners"]}
+    assert ports == {
+        **{name: one.port for name, one in listeners.items()},
+        "metrics": values["metrics.listener"][1],
+    }
+    assert {one.host for one in values["advertised.listeners"]} == {"pod-0.kafka-reassign-rpc"}
     assert {one["name"]: one["port"] for one in service["ports"]} == ports
-    assert container["readinessProbe"]["httpGet"] == {"path": "/ready", "port": "metrics"}
-    assert container["livenessProbe"]["httpGet"] == {"path": "/health", "port": "metrics"}
+    scheme = {"scheme": "HTTPS"} if values["metrics.security.protocol"] == "SSL" else {}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/ready", "port": "metrics", **scheme}
+    assert container["livenessProbe"]["httpGet"] == {"path": "/health", "port": "metrics", **scheme}
     assert container["volumeMounts"][0]["mountPath"] == values["data.dir"]
     assert container["volumeMounts"][0]["name"] == stateful["volumeClaimTemplates"][0]["metadata"]["name"]
+
+
+def test_sv_5_the_secured_kubernetes_example_hands_over_the_files_of_the_secured_example(secured: Secured) -> None:
+    text = (DEPLOY / "kubernetes/secured.yaml").read_text()
+    documents = objects(DEPLOY / "kubernetes/secured.yaml")
+    pod = documents["StatefulSet"]["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    is_secured(secured(pod_0(container)))
+    (files,) = (one for one in pod["volumes"] if one["name"] == "files")
+    assert files["secret"]["defaultMode"] == 0o400
+    assert f"kubectl create secret generic {files['secret']['secretName']} " in text
+    (mount,) = (one for one in container["volumeMounts"] if one["name"] == "files")
+    assert (mount["mountPath"], mount["readOnly"]) == (HANDED_OVER, True)
+    in_secret = set(re.findall(r"--from-file=(\S+)", text))
+    toml = (EXAMPLE / "server.toml").read_text()
+    named = {*re.findall(rf'"{HANDED_OVER}/([^"]+)"', toml), *re.findall(rf"{HANDED_OVER}/(\S+)", container["args"][0])}
+    assert in_secret == named
+    policy = documents["NetworkPolicy"]["spec"]
+    assert policy["podSelector"]["matchLabels"] == documents["Service"]["spec"]["selector"]
+    opened = [(port["port"], "from" in rule) for rule in policy["ingress"] for port in rule["ports"]]
+    assert opened == [("internal", False), ("client", False), ("metrics", True)]
