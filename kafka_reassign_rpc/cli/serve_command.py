@@ -19,7 +19,7 @@ from kafka_reassign_rpc.cli.listener_settings import listener_security, sasl_sou
 from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until_signalled, set_up_logging
 from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
-from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.cli.server_settings import CORE_DUMPS, SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.controller_election import Takeover
@@ -40,7 +40,7 @@ from kafka_reassign_rpc.core.reassignment_settings import (
 )
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from kafka_reassign_rpc.security.secret_files import readable
-from kafka_reassign_rpc.server import file_descriptors
+from kafka_reassign_rpc.server import core_dumps, file_descriptors
 from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.server.server_limits import ServerLimits, most_per_ip
 
@@ -84,6 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     if values["zookeeper.connect"] is None and values["controller.takeover"] == Takeover.NEVER:
         raise UsageError("--controller-takeover: the simulated cluster has no other controller than this server")
     set_up_logging(values["log.level"], values["log.format"])
+    if not values[CORE_DUMPS]:
+        core_dumps.forbid()
     tell_left_out(arguments.kafka_config, values[LEFT_OUT])
     config = server_config(values, new_cluster=values["zookeeper.connect"] is None)
     for one in readable(secret_files(values)):

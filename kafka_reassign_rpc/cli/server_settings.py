@@ -33,6 +33,8 @@ _OF_BROKERS = "what most brokers were started with; Kafka's default until that i
 
 CLUSTER = "the cluster and its ZooKeeper"
 LISTENERS = "listeners"
+CORE_DUMPS = "core.dumps"
+"""Whether a crash leaves a core dump."""
 AUTHORIZATION = "authorization"
 CONTROLLER = "the controller"
 TOPICS = "topics"
@@ -416,6 +418,16 @@ SETTINGS: tuple[Setting, ...] = (
         " where there is one, exception.",
         group=PROCESS,
         metavar="text|json",
+    ),
+    Setting(
+        CORE_DUMPS,
+        true_or_false,
+        False,
+        "Whether a crash may leave a core dump, and other processes of the same user may look into this one. A dump"
+        " holds private keys and passwords. Without one a crash writes the Python stacks of all threads to standard"
+        " error.",
+        group=PROCESS,
+        metavar="true|false",
     ),
     Setting(
         "loop",

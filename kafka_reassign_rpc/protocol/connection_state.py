@@ -62,6 +62,7 @@ from kafka_reassign_rpc.protocol.frame_codec import (
     decode_response,
     encode_request,
     encode_response,
+    peek_client_id,
     peek_request_header,
     request_prefix,
     response_prefix,
@@ -352,7 +353,7 @@ def unsupported_api_versions(served: tuple[int, int], correlation_id: int) -> by
 def _refusal(error: RemoteProtocolError, frame: bytes) -> Refusal:
     """The refusal of a frame. A traceback would keep the frame, and all that was decoded of it, alive."""
     error.__traceback__ = error.__context__ = None
-    return Refusal(error, peek_request_header(frame))
+    return Refusal(error, msgspec.structs.replace(peek_request_header(frame), client_id=peek_client_id(frame)))
 
 
 class ClientConnection:

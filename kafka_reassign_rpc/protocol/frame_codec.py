@@ -55,6 +55,8 @@ _REQUEST_HEAD = struct.Struct(">hhih")
 _REQUEST_HEAD_0 = struct.Struct(">hhi")
 _SIZED_REQUEST_HEAD = struct.Struct(">ihhih")
 _ANSWER_HEAD = struct.Struct(">ii")
+_CONTROLLED_SHUTDOWN_0 = struct.pack(">hh", ApiKey.CONTROLLED_SHUTDOWN, 0)
+"""The only request whose header has no client id."""
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 
@@ -185,6 +187,16 @@ def peek_request_header(frame: bytes) -> RequestHeader:
     except struct.error:
         raise Truncated(f"a request of {len(frame)} bytes has no room for its header") from None
     return RequestHeader(key, version, correlation_id, None)
+
+
+def peek_client_id(frame: bytes) -> str | None:
+    """The client id of a request that cannot be decoded further: whose it is. None where it has none that can be
+    read."""
+    if len(frame) < _REQUEST_HEAD.size or frame[:4] == _CONTROLLED_SHUTDOWN_0:
+        return None
+    size = _REQUEST_HEAD.unpack_from(frame)[3]
+    name = frame[_REQUEST_HEAD.size : _REQUEST_HEAD.size + max(0, size)]
+    return name.decode("utf-8", "replace") if 0 <= size == len(name) else None
 
 
 def encode_request(body: ApiMessage, *, version: int, correlation_id: int, client_id: str | None) -> bytes:

@@ -10,6 +10,7 @@ connection_guard.py     frames of a connection that go to its authenticator, and
 open_connections.py     all open connections of a server: admission, shared budgets, idle and slow ones
 eviction_order.py       which connection closes to make room for another (pure)
 file_descriptors.py     how many connections the process can open
+core_dumps.py           none is left where the process crashes: it would hold keys
 large_work.py           room for large requests: how many are in work at the same time
 server_limits.py        the limits on frames, requests and connections, by Kafka's names; their bookkeeping
 request_throttle.py     how long a client is muted for what its requests cost

@@ -76,6 +76,18 @@ class RequestThrottle:
             return body, wanted
         return _with_throttle(header, body, throttle_ms), throttle_ms
 
+    def spent(
+        self, header: RequestHeader, peer: Peer, busy_ns: int, now_ms: int, refusal: ApiMessage | None = None
+    ) -> int:
+        """How long the client of a request waits that was not served or wants no answer: no request is free because it
+        is refused. `refusal`: its answer, which gets that time."""
+        if not self._quotas.enabled:
+            return 0
+        throttle_ms = self._quotas.throttle_ms(_user(peer), header.client_id or "", busy_ns, now_ms)
+        if refusal is not None and throttle_ms > 0:
+            _with_throttle(header, refusal, throttle_ms)
+        return throttle_ms
+
     def sent(self, header: RequestHeader, peer: Peer, busy_ns: int, now_ms: int) -> None:
         """An answer was made in `busy_ns`. (Those to exempt requests are small.)"""
         if self._quotas.enabled and header.api_key not in EXEMPT:

@@ -314,7 +314,7 @@ class ServerConnection(asyncio.Protocol):
         begun = time.perf_counter_ns()
         request = self._stream.parse(frame)
         if isinstance(request, Refusal):
-            self._refuse(request, out)
+            self._refuse(request, out, time.perf_counter_ns() - begun)
             return None
         try:
             result = self._shared.service.handle(request, self._peer)
@@ -335,21 +335,25 @@ class ServerConnection(asyncio.Protocol):
                 self._stream.close()
             else:
                 self._stream.answered()
+            self._mute(throttle.spent(header, self._peer, busy_ns, self._now_ms))
             return []
         if throttle.unlimited:
             head = self._stream.answer(request, body)
         else:
-            begun, now_ms = time.perf_counter_ns(), int(self._loop.time() * 1000)
+            begun, now_ms = time.perf_counter_ns(), self._now_ms
             body, throttle_ms = throttle.answer(header, self._peer, body, busy_ns, now_ms)
             head = self._stream.answer(request, body)
             throttle.sent(header, self._peer, time.perf_counter_ns() - begun, now_ms)
-            if throttle_ms > 0:
-                self._mute(throttle_ms)
+            self._mute(throttle_ms)
         return [head, *body] if isinstance(body, list) else [head]
+
+    @property
+    def _now_ms(self) -> int:
+        return int(self._loop.time() * 1000)
 
     def _mute(self, throttle_ms: int) -> None:
         """Takes up nothing for so long. Longer than an idle connection no muted one stays."""
-        if self._shared.closing:
+        if throttle_ms <= 0 or self._shared.closing:
             return
         self._shared.stats.requests_throttled += 1
         self._muted = self._busy = True
@@ -364,11 +368,14 @@ class ServerConnection(asyncio.Protocol):
             self._muted = False
             self._run()
 
-    def _refuse(self, refusal: Refusal, out: list[bytes]) -> None:
+    def _refuse(self, refusal: Refusal, out: list[bytes], busy_ns: int) -> None:
         first = self._stream.fault is None
-        answer = self._stream.refuse(refusal, self._shared.service.refusal(refusal.header, refusal.error))
+        body = self._shared.service.refusal(refusal.header, refusal.error)
+        throttle_ms = self._shared.throttle.spent(refusal.header, self._peer, busy_ns, self._now_ms, body)
+        answer = self._stream.refuse(refusal, body)
         if answer:
             out.append(answer)
+            self._mute(throttle_ms)
         elif first:
             self._malformed(refusal.error)
 
@@ -387,7 +394,7 @@ class ServerConnection(asyncio.Protocol):
             request = await taken.of(in_turns(self._stream.parse_in_slices(frame)))
             if isinstance(request, Refusal):
                 out: list[bytes] = []
-                self._refuse(request, out)
+                self._refuse(request, out, taken.ns)
                 self._write(out)
                 return
             try:

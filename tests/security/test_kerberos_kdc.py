@@ -1,6 +1,7 @@
 """GSSAPI with a real KDC (see `conftest.py`: only where there is one)."""
 
 import os
+import subprocess
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -17,8 +18,11 @@ from kafka_reassign_rpc.security.login.jaas import JaasEntry
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from tests.raw_client import Client, connected
+from tests.security.kerberos_tokens import LAYERS, no_tickets, spoilt
 from tests.security.realm import kerberos_realm
 from tests.security.sasl_scenarios import handshake
+from tests.security.test_login_costs import Case, late
+from tests.security.worst_tokens import LARGEST, authenticate
 from tests.server.conftest import StartServer, address, start_server
 from tests.server.test_server_connections import versions
 
@@ -53,18 +57,24 @@ async def token(client: Client, data: bytes) -> Any:
     return await client.call(SaslAuthenticateRequest(auth_bytes=data, version=2), 2)
 
 
-async def begun(client: Client, realm: Any) -> tuple[Any, bytes]:
+async def begun(client: Client, realm: Any, credentials: Any = None) -> tuple[Any, bytes]:
     """The client's context when its ticket is accepted, and the server's offer of layers."""
     data = handshake("GSSAPI")
     await client.send(len(data).to_bytes(4, "big") + data)
     await client.frame()
-    name = gssapi.Name(realm.host_princ, gssapi.NameType.kerberos_principal)
-    context = gssapi.SecurityContext(name=name, usage="initiate", flags=gssapi.RequirementFlag.mutual_authentication)
+    context = initiator(realm, credentials)
     answer = await token(client, context.step())
     assert answer.error_code == 0
     context.step(answer.auth_bytes)
     offer = await token(client, b"")
     return context, context.unwrap(offer.auth_bytes).message
+
+
+def initiator(realm: Any, credentials: Any = None) -> Any:
+    """A client's context, by default that of `user`."""
+    name = gssapi.Name(realm.host_princ, gssapi.NameType.kerberos_principal)
+    flags = gssapi.RequirementFlag.mutual_authentication
+    return gssapi.SecurityContext(name=name, creds=credentials, usage="initiate", flags=flags)
 
 
 async def test_sv_5_a_ticket_lets_its_user_in_under_the_name_of_the_rules(
@@ -108,6 +118,140 @@ async def test_sv_5_what_is_no_ticket_fails(sources: SaslSources, start_server: 
         await client.frame()
         assert (await token(client, garbage)).error_code == 58
         assert await client.is_closed()
+
+
+def ticket(realm: Any) -> bytes:
+    """A first token that would be accepted."""
+    return bytes(initiator(realm).step())
+
+
+class Exchange:
+    """Frames of a client whose ticket is right, up to a last one that is made of its context."""
+
+    def __init__(self, realm: Any, name: str, bare: bool) -> None:
+        self._realm, self._name, self._bare = realm, name, bare
+
+    def case(self) -> Case:
+        steps = (handshake("GSSAPI", 0 if self._bare else 1), self._first, self._second, self._last)
+        return Case(f"a layer of {self._name}{', bare' if self._bare else ''}", steps, self._bare)
+
+    def _sent(self, token: bytes) -> bytes:
+        return token if self._bare else authenticate(token)
+
+    def _first(self, _: bytes) -> bytes:
+        self._context = initiator(self._realm)
+        return self._sent(self._context.step())
+
+    def _second(self, token: bytes) -> bytes:
+        self._context.step(token)
+        return self._sent(b"")
+
+    def _last(self, offer: bytes) -> bytes:
+        assert self._context.unwrap(offer).message == b"\x01\x00\x00\x00"
+        return self._sent(LAYERS[self._name](self._context))
+
+
+def hostile(realm: Any) -> Iterator[Case]:
+    right = ticket(realm)
+    for name, data in (*no_tickets(), *spoilt(right)):
+        yield Case(f"0: {name}", (handshake("GSSAPI", 0), data), bare=True)
+        yield Case(f"1: {name}", (handshake("GSSAPI"), authenticate(data)))
+        if name != "nothing":
+            yield Case(f"without a handshake: {name}", (data,), bare=True)
+    for name in LAYERS:
+        yield from (Exchange(realm, name, bare).case() for bare in (True, False))
+
+
+async def test_hm_5_no_token_in_the_place_of_a_ticket_or_a_layer_holds_the_loop_or_lets_anybody_in(
+    realm: Any, sources: SaslSources, start_server: StartServer
+) -> None:
+    made: list[Any] = []
+
+    def authenticator(context: Any) -> Any:
+        made.append(sources.authenticator("A")(context))
+        return made[-1]
+
+    limits: dict[str, Any] = {"connection_failed_authentication_delay_ms": 0}
+    server = await start_server(None, authenticator, **limits)
+    cases = list(hostile(realm))
+    assert await late(server, cases) == {}
+    assert len(made) >= len(cases)
+    assert all(one.max_receive_size == LARGEST for one in made)
+    assert [one.principal for one in made if one.authenticated] == []
+    assert server.stats.handler_failures == 0
+
+
+async def first_answer(server: Any, data: bytes) -> int | None:
+    """The error for a client's first token; None where the connection closes without an answer."""
+    async with connected(address(server)) as client:
+        frame = handshake("GSSAPI")
+        await client.send(len(frame).to_bytes(4, "big") + frame)
+        await client.frame()
+        await client.send(client.request(SaslAuthenticateRequest(auth_bytes=data, version=2), 2))
+        try:
+            answer = await client.frame()
+        except EOFError:
+            return None
+        return int.from_bytes(answer[5:7], "big")
+
+
+async def test_hm_5_a_refused_ticket_fails_at_once_and_a_repeated_one_closes_as_in_kafka(
+    realm: Any, sources: SaslSources, start_server: StartServer
+) -> None:
+    """MIT's library has an answer to them for the client; Java's has none, so stock brokers send none."""
+    server = await start_server(None, sources.authenticator("A"))
+    right = ticket(realm)
+    assert await first_answer(server, right) == 0
+    assert await first_answer(server, right) is None
+    wrong = bytearray(ticket(realm))
+    wrong[-1] ^= 1
+    assert await first_answer(server, bytes(wrong)) == 58
+
+
+@pytest.mark.usefixtures("own_environment")
+async def test_hm_5_a_ticket_of_another_realm_or_for_another_service_fails(
+    realm: Any, sources: SaslSources, start_server: StartServer
+) -> None:
+    server = await start_server(None, sources.authenticator("A"))
+    other = f"other-service/localhost@{realm.realm}"
+    realm.addprinc(other)
+    name = gssapi.Name(other, gssapi.NameType.kerberos_principal)
+    assert await first_answer(server, gssapi.SecurityContext(name=name, usage="initiate").step()) == 58
+    mine = realm.env
+    with kerberos_realm() as foreign:
+        theirs = ticket(foreign)
+    os.environ.update(mine)
+    assert await first_answer(server, theirs) == 58
+    assert await first_answer(server, ticket(realm)) == 0
+
+
+@pytest.mark.parametrize("name", [b"a\\@EVIL.COM", b"a/b/c", b"a" * 1500])
+async def test_hm_5_a_principal_whose_name_is_no_users_gets_in_as_nobody(
+    realm: Any, sources: SaslSources, start_server: StartServer, name: bytes
+) -> None:
+    """The KDC's administrator may have made it all the same."""
+    made: list[Any] = []
+
+    def authenticator(context: Any) -> Any:
+        made.append(sources.authenticator("A")(context))
+        return made[-1]
+
+    server = await start_server(None, authenticator)
+    async with connected(address(server)) as client:
+        context, offer = await begun(client, realm, ticket_of(realm, name))
+        last = context.wrap(offer, False).message
+        await client.send(client.request(SaslAuthenticateRequest(auth_bytes=last, version=2), 2))
+        await client.is_closed()
+    assert [one.authenticated for one in made] == [False]
+    assert server.stats.handler_failures == 0
+
+
+def ticket_of(realm: Any, name: bytes) -> Any:
+    """Credentials of a new principal."""
+    principal, cache = name + b"@" + realm.realm.encode(), f"{realm.tmpdir}/ticket"
+    subprocess.run(["kadmin.local", "-q", b'addprinc -pw pw "' + principal + b'"'], check=True, capture_output=True)
+    subprocess.run(["kinit", "-c", cache, principal], input=b"pw\n", check=True, capture_output=True)
+    return gssapi.Credentials(usage="initiate", store={"ccache": cache})
 
 
 async def test_sv_5_a_keytab_that_cannot_be_used_is_named(realm: Any) -> None:

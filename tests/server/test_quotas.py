@@ -11,12 +11,15 @@ from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
+from kafka_reassign_rpc.protocol.frame_codec import decode_response
 from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,
     AlterPartitionRequest,
     ApiVersionsRequest,
+    DescribeClientQuotasRequest,
     ListPartitionReassignmentsRequest,
     MetadataRequest,
+    ProduceRequest,
 )
 from kafka_reassign_rpc.server.listener import MOST_HELD
 from kafka_reassign_rpc.server.request_throttle import LoopTime, begins_with_throttle
@@ -61,6 +64,48 @@ async def test_sv_5_a_client_without_a_share_is_answered_asked_to_wait_and_muted
         assert (await other.frame())[4:8] == bytes(4), "others wait for nothing"
         assert server.stats.requests[46] == answered + 1
         assert server.stats.requests_throttled == 1
+
+
+@pytest.mark.parametrize("what", ["a version that nobody has", "more elements than it may have", "no answer wanted"])
+async def test_sv_5_a_request_that_is_refused_or_wants_no_answer_is_counted_too(
+    start_server: StartServer, what: str
+) -> None:
+    """Who has used up a quota could send these without an end."""
+    server = await start_server(quotas=none_for((CLIENT_ID, "test")), quota_windows=LONG)
+    many = [Component(entity_type="user", match_type=1, match="")] * (SERVER_APIS[48].max_elements + 1)
+    sent: dict[str, Any] = {
+        "a version that nobody has": lambda client: with_version(client.request(versions(), 0), 99),
+        "more elements than it may have": lambda client: client.request(
+            DescribeClientQuotasRequest(version=0, components=many, strict=False), 0
+        ),
+        "no answer wanted": lambda client: client.request(ProduceRequest(version=9, acks=0, topic_data=[]), 9),
+    }
+    async with connected(address(server)) as client:
+        await client.send(sent[what](client))
+        await eventually(lambda: server.stats.requests_throttled == 1)
+        if what == "more elements than it may have":
+            answer: Any = decode_response(RESPONSES[48], await client.frame(), version=0)[1]
+            assert (answer.error_code, answer.throttle_time_ms) == (42, 5000)
+
+
+async def test_sv_5_a_muted_connection_that_goes_on_writing_is_not_read(start_server: StartServer) -> None:
+    server = await start_server(quotas=none_for((CLIENT_ID, "test")), quota_windows=LONG)
+    async with connected(address(server)) as client, connected(address(server)) as other:
+        await client.call(list_all(), 0)
+        much = b"".join(client.request(list_all(), 0) for _ in range(2000)) * 200
+        client.writer.write(much)
+        await other.send(other.request(list_all(), 0).replace(b"test", b"else"))
+        await other.frame()
+        assert server.stats.requests[46] == 2
+        assert server.stats.bytes_received < 600_000, "of 12 MB"
+        client.writer.transport.abort()
+
+
+Component: Any = DescribeClientQuotasRequest.ComponentData
+
+
+def with_version(request: bytes, version: int) -> bytes:
+    return request[:6] + version.to_bytes(2, "big") + request[8:]
 
 
 async def test_sv_5_a_muted_connection_goes_on_when_its_time_is_over(start_server: StartServer) -> None:

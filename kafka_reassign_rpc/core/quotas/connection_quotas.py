@@ -8,8 +8,9 @@ from collections.abc import Mapping
 
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.quotas.client_quotas import IP
+from kafka_reassign_rpc.core.quotas.kept_uses import KeptUses
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
-from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows, Rates, WindowedRate
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows, WindowedRate
 
 RATE = "connection_creation_rate"
 UNLIMITED = INT32
@@ -35,7 +36,8 @@ class ConnectionQuotas:
         self._protected = protected
         self._rate = WindowedRate(windows)
         self._rates = {listener: WindowedRate(windows) for listener in of_listeners}
-        self._of_addresses: Rates[str] = Rates(windows, MOST_RATES)
+        self._windows = windows
+        self._of_addresses: KeptUses[WindowedRate] = KeptUses(MOST_RATES)
 
     def accept_delay_ms(self, listener: str, now_ms: int) -> int:
         """Counts a connection that comes in by a listener. Returns how long it, and those behind it, have to wait."""
@@ -51,7 +53,7 @@ class ConnectionQuotas:
         bound = self._bound_of(host)
         if bound is None:
             return 0
-        rate = self._of_addresses.of(host)
+        rate = self._of_addresses.of((host, None), lambda: WindowedRate(self._windows))
         rate.record(1, now_ms)
         throttle_ms = rate.throttle_ms(bound, now_ms)
         if throttle_ms > 0:

@@ -6,16 +6,15 @@ it is back at zero. Source: ControllerMutationQuotaManager, TokenBucket,
 ClientQuotaManager.DefaultQuotaCallback (Kafka 3.9).
 """
 
-from collections import OrderedDict
-
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.kafka_errors import ThrottlingQuotaExceeded
-from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable, Sharers
+from kafka_reassign_rpc.core.quotas.kept_uses import KeptUses
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 
 RATE = "controller_mutation_rate"
 MOST_BUCKETS = 10_000
-"""Buckets in memory. The one that was used least recently goes first; it comes back full."""
+"""Buckets in memory (`kept_uses`). One that has gone comes back full."""
 
 
 class TokenBucket:
@@ -80,7 +79,7 @@ class MutationQuotas:
     def __init__(self, table: QuotaTable, windows: QuotaWindows) -> None:
         self._table = table
         self._burst_s = windows.number * windows.size_ms / 1000
-        self._buckets: OrderedDict[Sharers, TokenBucket] = OrderedDict()
+        self._buckets: KeptUses[TokenBucket] = KeptUses(MOST_BUCKETS)
 
     def of_request(self, user: str, client_id: str, now: float, *, strict: bool) -> MutationQuota:
         """The quota of a request of this client."""
@@ -88,9 +87,6 @@ class MutationQuotas:
         if found is None:
             return UNLIMITED
         rate, sharers = found
-        bucket = self._buckets.setdefault(sharers, TokenBucket(self._burst_s, now))
-        self._buckets.move_to_end(sharers)
-        if len(self._buckets) > MOST_BUCKETS:
-            self._buckets.popitem(last=False)
+        bucket = self._buckets.of(sharers, lambda: TokenBucket(self._burst_s, now))
         bucket.fill(rate, now)
         return MutationQuota(bucket, rate, strict=strict)

@@ -6,7 +6,14 @@ Source: ClientQuotaManager.DefaultQuotaCallback (Kafka 3.9).
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity, can_be_a_name, quotas_of
+from kafka_reassign_rpc.core.quotas.client_quotas import (
+    CLIENT_ID,
+    LONGEST_NAME,
+    USER,
+    QuotaEntity,
+    can_be_a_name,
+    quotas_of,
+)
 
 Sharers = tuple[str | None, str | None]
 """(user, client id): who shares what a quota allows. None: all."""
@@ -15,18 +22,20 @@ Sharers = tuple[str | None, str | None]
 def entities(user: str, client_id: str) -> list[tuple[QuotaEntity, Sharers]]:
     """The entities whose quota may hold for a client, with those who share it; the first takes precedence.
 
-    No entity has a name that no znode can have.
+    No entity has a name that no znode can have. Clients whose ids are longer than that share what is allowed to those
+    that begin like theirs: a client id can have 32 KiB, and each that has a quota is kept.
     """
-    pair: Sharers = (user, client_id)
+    one, another = user[: LONGEST_NAME + 1], client_id[: LONGEST_NAME + 1]
+    pair: Sharers = (one, another)
     found: list[tuple[QuotaEntity, Sharers]] = [
         (((USER, user), (CLIENT_ID, client_id)), pair),
         (((USER, user), (CLIENT_ID, None)), pair),
-        (((USER, user),), (user, None)),
+        (((USER, user),), (one, None)),
         (((USER, None), (CLIENT_ID, client_id)), pair),
         (((USER, None), (CLIENT_ID, None)), pair),
-        (((USER, None),), (user, None)),
-        (((CLIENT_ID, client_id),), (None, client_id)),
-        (((CLIENT_ID, None),), (None, client_id)),
+        (((USER, None),), (one, None)),
+        (((CLIENT_ID, client_id),), (None, another)),
+        (((CLIENT_ID, None),), (None, another)),
     ]
     return [(entity, key) for entity, key in found if all(name is None or can_be_a_name(name) for _, name in entity)]
 

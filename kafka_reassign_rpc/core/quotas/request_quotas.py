@@ -4,8 +4,9 @@
 Source: ClientRequestQuotaManager, ClientQuotaManager.recordAndGetThrottleTimeMs, recordNoThrottle (Kafka 3.9).
 """
 
+from kafka_reassign_rpc.core.quotas.kept_uses import KeptUses
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable, Sharers
-from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows, Rates
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows, WindowedRate
 
 PERCENTAGE = "request_percentage"
 MOST_RATES = 10_000
@@ -18,7 +19,8 @@ class RequestQuotas:
 
     def __init__(self, table: QuotaTable, windows: QuotaWindows) -> None:
         self._table = table
-        self._rates: Rates[Sharers] = Rates(windows, MOST_RATES)
+        self._windows = windows
+        self._rates: KeptUses[WindowedRate] = KeptUses(MOST_RATES)
 
     @property
     def enabled(self) -> bool:
@@ -36,7 +38,7 @@ class RequestQuotas:
         if found is None:
             return 0
         bound, sharers = found
-        rate = self._rates.of(sharers)
+        rate = self._rate(sharers)
         rate.record(busy_ns * _PERCENT_OF_NS, now_ms)
         return rate.throttle_ms(bound, now_ms)
 
@@ -44,4 +46,7 @@ class RequestQuotas:
         """Counts time that was taken when the client had its answer: it counts at the next request."""
         found = self._table.limit(PERCENTAGE, user, client_id)
         if found is not None:
-            self._rates.of(found[1]).record(busy_ns * _PERCENT_OF_NS, now_ms)
+            self._rate(found[1]).record(busy_ns * _PERCENT_OF_NS, now_ms)
+
+    def _rate(self, sharers: Sharers) -> WindowedRate:
+        return self._rates.of(sharers, lambda: WindowedRate(self._windows))

@@ -5,9 +5,7 @@ Source: Rate, SampledStat and WindowedSum of Kafka 3.9, QuotaUtils.boundedThrott
 """
 
 import math
-from collections import OrderedDict
-from collections.abc import Hashable
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 
 class QuotaWindows(NamedTuple):
@@ -78,29 +76,3 @@ class WindowedRate:
         elapsed_ms = now_ms - min((sample.start_ms for sample in self._samples), default=now_ms)
         missing = number - 1 - elapsed_ms // size_ms
         return max(elapsed_ms + max(missing, 0) * size_ms, 1)
-
-
-K = TypeVar("K", bound=Hashable)
-
-
-class Rates(Generic[K]):
-    """The rates of at most `most` users, clients or addresses. The one that was used least recently goes first."""
-
-    def __init__(self, windows: QuotaWindows, most: int) -> None:
-        self._windows = windows
-        self._most = most
-        self._rates: OrderedDict[K, WindowedRate] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._rates)
-
-    def of(self, key: K) -> WindowedRate:
-        """The rate of `key`, from now on used last."""
-        rate = self._rates.get(key)
-        if rate is None:
-            rate = self._rates[key] = WindowedRate(self._windows)
-            if len(self._rates) > self._most:
-                self._rates.popitem(last=False)
-        else:
-            self._rates.move_to_end(key)
-        return rate

@@ -32,6 +32,7 @@ MOST_STEPS = 5
 """Tokens of a client until its ticket is settled; Kerberos needs one or two."""
 KRB5_ERRORS = -1765328384
 """The first of MIT's error codes: Kerberos's own (RFC 4120) are behind it."""
+MOST_ERRORS = 256
 RETRIABLE = frozenset({21, 33, 34})
 """CLIENT_NOT_YET_VALID, TICKET_NOT_YET_VALID, REQUEST_IS_A_REPLAY."""
 
@@ -116,10 +117,12 @@ class _Exchange:
         try:
             if self._context is None:
                 self._context = gssapi.SecurityContext(creds=self._credentials, usage="accept")
+                self._context.__DEFER_STEP_ERRORS__ = False  # a ticket that is refused is no step: Java answers it so
             return self._step(token)
         except GSSError as error:
             kind = (error.min_code - KRB5_ERRORS) & 0xFFFFFFFF
-            raise (SaslRetry if kind in RETRIABLE else SaslError)(f"Kerberos: error {kind}") from None
+            known = f"error {kind}" if kind < MOST_ERRORS and error.min_code else f"GSS-API error {error.maj_code:#x}"
+            raise (SaslRetry if kind in RETRIABLE else SaslError)(f"Kerberos: {known}") from None
 
     def _step(self, token: bytes) -> bytes:
         context = self._context
@@ -128,7 +131,9 @@ class _Exchange:
             raise SaslError("Kerberos: the exchange does not end")
         if not context.complete:
             answer = context.step(token) or b""
-            if answer or not context.complete:
+            if not answer and not context.complete:
+                raise SaslError("Kerberos: no ticket")  # MIT's library takes an answer or an error for a step
+            if answer:
                 return bytes(answer)
             token = b""
         if not self._offered:
@@ -139,7 +144,10 @@ class _Exchange:
         chosen = context.unwrap(token).message
         if len(chosen) < LAYER_BYTES or chosen[0] != NO_LAYER[0]:
             raise SaslError("Kerberos: the client wants a security layer")
-        self.principal = str(context.initiator_name)
+        try:
+            self.principal = str(context.initiator_name)
+        except UnicodeDecodeError:
+            raise SaslError("Kerberos: the principal is not UTF-8") from None
         return b""
 
 

@@ -4,11 +4,14 @@ The figures are those of ClientRequestQuotaManagerTest and ClientQuotaManagerTes
 """
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity
+from kafka_reassign_rpc.core.quotas.kept_uses import KeptUses
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.request_quotas import MOST_RATES, PERCENTAGE, RequestQuotas
-from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows, Rates, WindowedRate
+from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows, WindowedRate
 
 WINDOWS = QuotaWindows()
 NS_OF_A_PERCENT = 10_000_000
@@ -157,18 +160,51 @@ def test_sv_5_time_after_the_answer_counts_at_the_next_request() -> None:
 
 
 def test_sv_6_memory_is_bounded_and_who_came_last_is_kept() -> None:
-    rates: Rates[str] = Rates(WINDOWS, 2)
-    rates.of("a").record(5, 0)
-    rates.of("b")
-    rates.of("a")
-    rates.of("c")
-    assert len(rates) == 2
-    assert rates.of("a").throttle_ms(0.1, 0) > 0
+    kept: KeptUses[list[str]] = KeptUses(2)
+    for user in "abac":
+        kept.of((user, None), list).append(user)
+    assert len(kept) == 2
+    assert kept.of(("a", None), list) == ["a", "a"]
+    assert kept.of(("b", None), list) == []
     quotas = Quotas()
     quotas.set(1, "", None)
     for index in range(MOST_RATES + 10):
         quotas.takes_ms(1, "u", f"c{index}")
     assert len(quotas.quotas._rates) == MOST_RATES
+
+
+def test_sv_6_a_user_with_ever_new_client_ids_makes_nobody_elses_use_forgotten() -> None:
+    quotas = Quotas()
+    quotas.set(1, "u")
+    quotas.set(1, "other", None)
+    assert quotas.takes_ms(500, "u", "c") == 1000
+    for index in range(MOST_RATES + 10):
+        quotas.takes_ms(1, "other", f"c{index}")
+    assert quotas.takes_ms(0, "u", "c") == 1000
+    assert len(quotas.quotas._rates) == MOST_RATES
+
+
+def test_sv_6_of_client_ids_that_no_quota_can_name_only_the_beginning_is_kept() -> None:
+    """A client id can have 32 KiB. Those that begin alike share one use."""
+    quotas = Quotas()
+    quotas.set(1, "", None)
+    assert quotas.takes_ms(500, "u", "x" * 32_000 + "1") == 1000
+    assert quotas.takes_ms(0, "u", "x" * 32_000 + "2") == 1000
+    assert quotas.takes_ms(0, "u", "x" * 1024) == 0
+    assert max(len(name or "") for key in quotas.quotas._rates._values for name in key) <= 1025
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([None, "1", "2", "3"])), max_size=60))
+def test_sv_6_who_has_one_entry_loses_it_to_no_user_with_more(keys: list[tuple[str, str | None]]) -> None:
+    kept: KeptUses[list[int]] = KeptUses(4)
+    for number, key in enumerate(keys):
+        before = dict(kept._values)
+        kept.of(key, list).append(number)
+        gone = before.keys() - kept._values.keys()
+        assert len(kept) <= 4
+        assert len(gone) <= 1
+        assert all(one[0] == key[0] for one in gone) or key[0] not in {one[0] for one in before}
+        assert {one for of_user in kept._of_users.values() for one in of_user} == kept._values.keys()
 
 
 @pytest.mark.parametrize("value", ["", "none", "nan", "inf", "-inf"])
