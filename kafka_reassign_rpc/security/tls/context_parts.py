@@ -32,6 +32,18 @@ OLD_VERSIONS = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
 """Java knows them, and switches them off (jdk.tls.disabledAlgorithms)."""
 ENDS_SOON = timedelta(days=14)
 _OF_TLS_1_3 = re.compile(r"TLS_(AES|CHACHA20)_\w+")
+FFDHE2048 = """\
+-----BEGIN DH PARAMETERS-----
+MIIBCAKCAQEA//////////+t+FRYortKmq/cViAnPTzx2LnFg84tNpWp4TZBFGQz
++8yTnc4kmz75fS/jY2MMddj2gbICrsRhetPfHtXV/WVhJDP1H18GbtCFY2VVPe0a
+87VXE15/V8k1mE8McODmi3fipona8+/och3xWKE2rec1MKzKT0g6eXq8CrGCsyT7
+YdEIqUuyyOP7uWrat2DX9GgdT0Kj3jlN9K5W7edjcrsZCwenyO4KbXCeAvzhzffi
+7MA0BM0oNC9hkXL+nOmFg/+OTxIy7vKBg8P+OxtMb61zO7X8vC7CIAXFjvGDfRaD
+ssbzSibBsu/6iGtCOGEoXJf//////////wIBAg==
+-----END DH PARAMETERS-----
+"""
+"""The group of RFC 7919 that DHE suites use, as Java's do. Such a handshake costs a server many times what one by ECDHE
+does, so there are none unless `ssl.cipher.suites` names them."""
 _CIPHER = re.compile(r"TLS_(\w+)_WITH_(\w+)")
 
 
@@ -48,6 +60,9 @@ class Offered(msgspec.Struct, frozen=True):
         context.maximum_version = self.highest
         if self.ciphers:
             context.set_ciphers(":".join(self.ciphers))
+        if any(cipher.startswith("DHE-") for cipher in self.ciphers):
+            with _file(FFDHE2048.encode()) as path:
+                context.load_dh_params(path)
 
 
 def offered(properties: Properties) -> Offered:
@@ -136,17 +151,23 @@ def warn_of_end(certificate: bytes, source: str) -> None:
 def _key_file(key: PrivateKeyTypes, chain: bytes) -> Iterator[tuple[str, str | None]]:
     """A file with key and certificates as OpenSSL reads it, and its password. In memory, or encrypted where the system
     has no such files."""
-    if hasattr(os, "memfd_create"):
-        clear = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        descriptor = os.memfd_create("key", os.MFD_CLOEXEC)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(clear + chain)
+    password = None if hasattr(os, "memfd_create") else secrets.token_urlsafe(32)
+    hidden = NoEncryption() if password is None else BestAvailableEncryption(password.encode())
+    with _file(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, hidden) + chain) as path:
+        yield path, password
+
+
+@contextmanager
+def _file(data: bytes) -> Iterator[str]:
+    """The path of a file with these bytes: in memory, where the system has such files."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(data)
             file.flush()
-            yield f"/proc/self/fd/{descriptor}", None
+            yield file.name
         return
-    password = secrets.token_urlsafe(32)
-    hidden = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode()))
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(hidden + chain)
+    descriptor = os.memfd_create("tls", os.MFD_CLOEXEC)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
         file.flush()
-        yield file.name, password
+        yield f"/proc/self/fd/{descriptor}"
