@@ -38,11 +38,25 @@ _OF_A_LISTENER = frozenset({"connections.max.reauth.ms", "principal.builder.clas
 """What Kafka takes behind the prefix of a listener besides ssl.* and sasl.* (SocketServer, DynamicListenerConfig)."""
 _OF_ALL_BROKERS = ("sasl.mechanism.", "sasl.enabled.")
 """Beginnings of names that Kafka reads for all listeners at once, but for sasl.enabled.mechanisms."""
-_OF_A_MECHANISM_TEXT = """
+_OF_ANY_MECHANISM_TEXT = """
 connections.max.reauth.ms sasl.jaas.config sasl.login.callback.handler.class sasl.login.class
-sasl.server.callback.handler.class sasl.server.max.receive.size
+sasl.server.callback.handler.class
 """
-_OF_A_MECHANISM = frozenset(_OF_A_MECHANISM_TEXT.split())
+_OF_ANY_MECHANISM = frozenset(_OF_ANY_MECHANISM_TEXT.split())
+"""What Kafka takes behind the prefix of a listener and a mechanism (DynamicBrokerConfig.ListenerMechanismConfigs)."""
+_OF_TOKENS_TEXT = """
+sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms
+sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
+sasl.oauthbearer.header.urlencode sasl.oauthbearer.jwks.endpoint.refresh.ms
+sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.ms
+sasl.oauthbearer.jwks.endpoint.url sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
+sasl.oauthbearer.token.endpoint.url
+"""
+_OF_ONE_MECHANISM: Mapping[str, frozenset[str]] = {
+    "oauthbearer": frozenset(_OF_TOKENS_TEXT.split()),
+    "plain": frozenset({"sasl.plain.users.file"}),
+}
+"""What is taken behind one mechanism alone: by Kafka (ConfigurationUtils, for OAUTHBEARER), or by this server."""
 _MECHANISMS = frozenset({"gssapi", "oauthbearer", "plain", "scram-sha-256", "scram-sha-512"})
 
 
@@ -115,11 +129,15 @@ def _of_listener(name: str, around: Surroundings) -> str:
     if _may_be_of_listener(setting, around):
         return ""
     mechanism, _, below = setting.partition(".")
-    if below in _OF_A_MECHANISM:
+    small = mechanism.lower()
+    if below in _OF_ANY_MECHANISM or below in _OF_ONE_MECHANISM.get(small, ()):
         if mechanism in _MECHANISMS or mechanism in around.mechanisms:
             return ""
         return f"there is no mechanism {mechanism!r}; mechanisms are written in small letters"
-    return f"no listener has a setting {setting!r}{_similar(setting, around.of_listeners)}"
+    if small in _MECHANISMS or small in around.mechanisms:
+        known = {*_OF_ANY_MECHANISM, *_OF_ONE_MECHANISM.get(small, ())}
+        return f"no mechanism {small} of a listener has a setting {below!r}{_similar(below, known)}"
+    return f"no listener has a setting {setting!r}{_similar(setting, {*around.of_listeners, *_BROKERS_OWN})}"
 
 
 def _may_be_of_listener(setting: str, around: Surroundings) -> bool:
@@ -130,13 +148,12 @@ def _may_be_of_listener(setting: str, around: Surroundings) -> bool:
 
 
 def _unknown(name: str, own: Collection[str]) -> str:
-    similar = _similar(name, own)
+    similar = _similar(name, {*own, *_BROKERS_OWN})
     if any(word in name.lower() for word in _WORDS):
         return f"neither Kafka nor this server knows it{similar}"
     return f"nobody knows it{similar}" if similar else ""
 
 
-def _similar(name: str, own: Collection[str]) -> str:
-    known = sorted({*own, *_BROKERS_OWN})
-    found = difflib.get_close_matches(name.lower(), known, 1, _ALIKE)
+def _similar(name: str, known: Collection[str]) -> str:
+    found = difflib.get_close_matches(name.lower(), sorted(known), 1, _ALIKE)
     return f"; is {found[0]} meant?" if found else ""

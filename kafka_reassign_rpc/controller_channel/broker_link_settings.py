@@ -11,7 +11,7 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login import jaas
 from kafka_reassign_rpc.security.login.client_security import DEFAULT_MECHANISM
 from kafka_reassign_rpc.security.login.jaas import JaasEntry
-from kafka_reassign_rpc.security.login.sasl_login import JAAS, SaslLogin, jaas_entry, sasl_login
+from kafka_reassign_rpc.security.login.sasl_login import JAAS, OAUTHBEARER, SaslLogin, jaas_entry, sasl_login
 from kafka_reassign_rpc.security.properties import Properties, prefix_of
 from kafka_reassign_rpc.security.security_protocols import (
     PROTOCOL_MAP,
@@ -70,14 +70,16 @@ def _prefixes(listener: str | None, mechanism: str | None = None) -> tuple[str, 
 
 
 def _login(values: Mapping[str, str], mechanism: str, listener: str | None) -> SaslLogin:
-    properties = Properties(values, _prefixes(listener, mechanism))
-    entry, place = jaas_entry(properties), properties.name(JAAS)
+    of_mechanism = Properties(values, _prefixes(listener, mechanism))
+    entry, place = jaas_entry(of_mechanism), of_mechanism.name(JAAS)
     path = values.get(jaas.JAAS_FILE, "").strip()
     if entry is None and path:
         entry = _from_file(path, mechanism, listener)
         in_file = f"the section {jaas.SERVER_SECTION} of {path}"
         place = f"{jaas.JAAS_FILE}: {in_file}" if entry is not None else f"{place}, or {in_file}"
-    return sasl_login(mechanism, entry, properties, place)
+    # Kafka looks for the other settings of a login behind the mechanism for OAUTHBEARER alone (ConfigurationUtils).
+    others = of_mechanism if mechanism == OAUTHBEARER else Properties(values, _prefixes(listener))
+    return sasl_login(mechanism, entry, others, place)
 
 
 def _from_file(path: str, mechanism: str, listener: str | None) -> JaasEntry | None:

@@ -1,6 +1,7 @@
 """Misspelt names of security end the start: a broker's own properties, and the TOML file of this server."""
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,12 @@ from kafka_reassign_rpc.cli.security_names import Surroundings, unused
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.controller_channel.broker_link_settings import broker_links
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.properties import prefix_of
+from kafka_reassign_rpc.security.sasl.sasl_config import KNOWN as SERVER_MECHANISMS
+from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
+from kafka_reassign_rpc.security.tls import TlsConfig
 
 ZK = ("--zookeeper-connect", "127.0.0.1:1")
 BROKER = """\
@@ -48,8 +55,10 @@ def of_broker(folder: Path, *lines: str) -> str:
         ("listener.name.nosuch.max.connections=97531", "there is no listener 'nosuch'"),
         ("listener.name.mtls.max.conections=97531", "no listener has a setting 'max.conections'"),
         ("listener.name.client.PLAIN.sasl.jaas.config=x", "there is no mechanism 'PLAIN'"),
-        ("listener.name.client.plain.sasl.jas.config=x", "no listener has a setting"),
-        ("listener.name.client.plain.ssl.client.auth=required", "no listener has a setting"),
+        ("listener.name.client.PLAIN.sasl.plain.users.file=x", "there is no mechanism 'PLAIN'"),
+        ("listener.name.client.plain.sasl.jas.config=97531", "setting 'sasl.jas.config'; is sasl.jaas.config meant?"),
+        ("listener.name.client.plain.ssl.client.auth=required", "no mechanism plain of a listener has a setting"),
+        ("listener.name.client.plain.sasl.oauthbearer.expected.issuer=97531", "no mechanism plain of a listener"),
         ("listener.name.client.sasl.mechanism.inter.broker.protocol=PLAIN", "no listener has a setting"),
         ("listener.name.mtls=required", "no listener has a setting ''"),
         ("ssl.client.atuh=required", "neither Kafka nor this server knows it; is ssl.client.auth meant?"),
@@ -122,6 +131,100 @@ def test_hm_6_what_brokers_have_by_rights_is_taken_or_left_out(tmp_path: Path) -
         "com.example.interval=3",
     )
     assert read("--kafka-config", path)["listener.name.mtls.ssl.client.auth"] == "required"
+
+
+KAFKAS_OF_EACH = (
+    "connections.max.reauth.ms",
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+)
+"""SaslChannelBuilder, LoginManager and JaasContext read these behind the prefix of a listener and a mechanism."""
+KAFKAS_OF_OAUTHBEARER = (
+    "sasl.login.connect.timeout.ms",
+    "sasl.login.read.timeout.ms",
+    "sasl.login.retry.backoff.max.ms",
+    "sasl.login.retry.backoff.ms",
+    "sasl.oauthbearer.header.urlencode",
+)
+"""AccessTokenRetrieverFactory reads these so, besides what this server reads as well."""
+
+
+class Asked(dict[str, str]):
+    """Settings that remember what was looked for."""
+
+    def __init__(self, values: dict[str, str], names: set[str]) -> None:
+        super().__init__(values)
+        self._names = names
+
+    def get(self, name: str, default: Any = None) -> Any:  # type: ignore[override]
+        self._names.add(name)
+        return super().get(name, default)
+
+
+def looked_for() -> set[str]:
+    """The names, below those of a listener A, that the code looks for where all mechanisms are on."""
+    modules = "org.apache.kafka.common.security"
+    logins = {
+        "plain": f'{modules}.plain.PlainLoginModule required username="a" password="b" user_a="b";',
+        "scram-sha-256": f'{modules}.scram.ScramLoginModule required username="a" password="b";',
+        "scram-sha-512": f'{modules}.scram.ScramLoginModule required username="a" password="b";',
+        "oauthbearer": f"{modules}.oauthbearer.OAuthBearerLoginModule required;",
+        "gssapi": 'com.sun.security.auth.module.Krb5LoginModule required keyTab="k" principal="p" serviceName="s";',
+    }
+    values = {
+        "sasl.enabled.mechanisms": ",".join(SERVER_MECHANISMS),
+        "sasl.oauthbearer.jwks.endpoint.url": "file:///x",
+        "sasl.oauthbearer.token.endpoint.url": "file:///x",
+        "listener.security.protocol.map": "A:SASL_SSL",
+        "inter.broker.listener.name": "A",
+        **{f"listener.name.a.{mechanism}.sasl.jaas.config": login for mechanism, login in logins.items()},
+    }
+    names: set[str] = set()
+    SaslConfig.of(Asked(values, names), "A")
+    TlsConfig.of(Asked(values, names), (prefix_of("A"), ""))
+    for mechanism in SERVER_MECHANISMS:
+        with suppress(BadSetting):  # without the package gssapi
+            broker_links(Asked({**values, "sasl.mechanism.inter.broker.protocol": mechanism}, names))
+    return {name for name in names if name.startswith("listener.name.a.")}
+
+
+def test_hm_6_what_is_looked_for_behind_a_listener_and_its_mechanisms_is_taken_and_nothing_else() -> None:
+    asked, mechanisms = looked_for(), [mechanism.lower() for mechanism in SERVER_MECHANISMS]
+    assert {"listener.name.a.plain.sasl.plain.users.file", "listener.name.a.sasl.plain.users.file"} <= asked
+    assert {"listener.name.a.oauthbearer.sasl.oauthbearer.expected.issuer", "listener.name.a.ssl.client.auth"} <= asked
+    kafkas = {f"listener.name.a.{one}.{setting}" for one in mechanisms for setting in KAFKAS_OF_EACH}
+    kafkas |= {f"listener.name.a.oauthbearer.{setting}" for setting in KAFKAS_OF_OAUTHBEARER}
+    around = Surroundings(OWN, OF_LISTENERS, {"a"})
+    assert dict(unused(sorted(asked | kafkas), around)) == {}
+
+    settings = {name.removeprefix("listener.name.a.") for name in asked | kafkas}
+    settings |= OWN | OF_LISTENERS | {setting.partition(".")[2] for setting in settings}
+    of_mechanisms = {f"listener.name.a.{one}.{setting}" for one in mechanisms for setting in settings if setting}
+    wrong = of_mechanisms - asked - kafkas
+    assert "listener.name.a.gssapi.sasl.kerberos.principal.to.local.rules" in wrong, "Kafka has it for a listener"
+    assert "listener.name.a.plain.sasl.server.max.receive.size" in wrong, "Kafka has it for a listener"
+    assert dict(unused(wrong, around)).keys() == wrong
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "listener.name.client.plain.sasl.plain.users.file",
+        "listener.name.client.sasl.plain.users.file",
+        "listener.name.client.oauthbearer.sasl.oauthbearer.expected.issuer",
+    ],
+)
+@pytest.mark.parametrize("flag", ["--config", "--kafka-config"])
+def test_hm_6_a_setting_of_a_listeners_mechanism_arrives(tmp_path: Path, flag: str, name: str) -> None:
+    path = tmp_path / "file"
+    path.write_text(
+        f'listeners = "CLIENT://127.0.0.1:1"\n"listener.security.protocol.map" = "CLIENT:SASL_SSL"\n"{name}" = "x"\n'
+        if flag == "--config"
+        else f"{BROKER}{name}=x\n"
+    )
+    assert read(flag, str(path))[name] == "x"
 
 
 def test_hm_6_a_listener_of_this_server_alone_may_have_settings(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def properties(realm: Any, keytab: str | None = None) -> dict[str, str]:
             "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true"
             f' keyTab="{keytab or realm.keytab}" principal="{realm.host_princ}";'
         ),
-        "listener.name.a.gssapi.sasl.kerberos.principal.to.local.rules": "RULE:[1:$1@$0](user@.*)s/@.*/-of-realm/",
+        "listener.name.a.sasl.kerberos.principal.to.local.rules": "RULE:[1:$1@$0](user@.*)s/@.*/-of-realm/",
     }
 
 

@@ -1,9 +1,11 @@
 """SASL of a listener by Kafka's properties. Reads no file but that of logins; `SaslSources` has what lies outside.
 
-Each setting is looked for as `listener.name.<listener>.<mechanism>.<setting>`, `listener.name.<listener>.<setting>`,
-`<setting>`, in lower case. A login configuration (`sasl.jaas.config`) counts for one mechanism of one listener alone,
-as in Kafka; without one the section KafkaServer of the file of logins counts. Source: SaslConfigs,
-BrokerSecurityConfigs, JaasContext, ListenerName (Kafka 3.9).
+Each setting is looked for as `listener.name.<listener>.<setting>`, then as `<setting>`, and before both as
+`listener.name.<listener>.<mechanism>.<setting>`, in lower case, where Kafka or this server has it for one mechanism:
+connections.max.reauth.ms, sasl.server.callback.handler.class, sasl.plain.users.file and sasl.oauthbearer.*. A login
+configuration (`sasl.jaas.config`) counts for one mechanism of one listener alone, as in Kafka; without one the section
+KafkaServer of the file of logins counts. `cli/security_names.py` refuses what is not looked for. Source: SaslConfigs,
+BrokerSecurityConfigs, JaasContext, ListenerName, SaslChannelBuilder, ConfigurationUtils (Kafka 3.9).
 """
 
 from collections.abc import Mapping
@@ -111,7 +113,7 @@ class SaslConfig(msgspec.Struct, frozen=True):
             users_file=None if plain is None or file is None else (plain.name(USERS_FILE), Path(file)),
             jwks=None if tokens is None else _jwks(tokens),
             token_rules=TokenRules() if tokens is None else _token_rules(tokens),
-            kerberos=_kerberos(_entry(properties, listener, GSSAPI), of[GSSAPI]) if GSSAPI in of else None,
+            kerberos=_kerberos(_entry(properties, listener, GSSAPI), found) if GSSAPI in of else None,
         )
 
 
