@@ -3,17 +3,21 @@
 import argparse
 import asyncio
 import logging
+from typing import Any
 
 import msgspec
 
 from kafka_reassign_rpc.cli.listener_settings import settle_listeners
 from kafka_reassign_rpc.cli.secret_settings import secret_files
+from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
-from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
+from kafka_reassign_rpc.cli.settings_reader import OF_BROKER, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
+from kafka_reassign_rpc.controller_channel.broker_link_settings import LISTENER
 from kafka_reassign_rpc.preflight import findings, secret_file_findings
+from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins, gather
 from kafka_reassign_rpc.preflight.check import check
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
@@ -70,6 +74,15 @@ async def _read(sasl: SaslSources) -> None:
         await sasl.close()
 
 
+def _broker_logins(values: dict[str, Any]) -> BrokerLogins:
+    """What the settings say of the logins of brokers: a broker's own file first."""
+    own = security_properties(values)
+    file = {name: text.value for name, text in values[OF_BROKER].items()}
+    listener = values[LISTENER]
+    of_broker = {**own, **({} if listener is None else {LISTENER: listener}), **file}
+    return gather(own, of_broker, file, values["listeners"])
+
+
 def run(arguments: argparse.Namespace) -> int:
     values = settle_listeners(read_settings(arguments, SETTINGS))
     if values["zookeeper.connect"] is None:
@@ -79,7 +92,10 @@ def run(arguments: argparse.Namespace) -> int:
     if config.sasl is not None:
         asyncio.run(_read(config.sasl))
     logging.disable(logging.CRITICAL)  # the findings say what the log would
-    found = [*secret_file_findings.findings(secret_files(values)), *asyncio.run(check(config, seconds))]
+    found = [
+        *secret_file_findings.findings(secret_files(values)),
+        *asyncio.run(check(config, seconds, _broker_logins(values))),
+    ]
     if arguments.json:
         print(msgspec.json.encode(findings.document(found)).decode())  # noqa: T201
     else:

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.cli.security_names import OTHER_NAMES, Surroundings, unu
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import text_or_empty
 from kafka_reassign_rpc.core.config_values import INT64
+from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.security.secret_files import of_settings_file
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
@@ -26,6 +27,9 @@ LEFT_OUT = "names left out of kafka.config"
 """The key of the names in `--kafka-config` that are of no use to this server, in the order of the file."""
 SECRET_FILES = "files with secrets"  # noqa: S105 (a key)
 """The key of the files of settings that hold secrets, and of those that their `config.providers` name."""
+OF_BROKER = "settings of kafka.config"
+"""The key of the settings in `--kafka-config` that are taken, as texts, also where a flag or `--config` overrides them
+for this server: they are a broker's. They may be secret."""
 LISTENERS_APART = ("metrics",)
 """Listeners that have settings of their own and are none of `listeners`."""
 _SHOWN_NAMES = 10
@@ -184,7 +188,12 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
     names = [*from_kafka, *kafka.left]
     _refuse(arguments.kafka_config, unused(names, around, stay), f"mend it, or say that it may stay: {OTHER_NAMES}")
     of_config = of_settings_file(arguments.config, "--config", from_file) if arguments.config else ()
-    return {**found, LEFT_OUT: kafka.left, SECRET_FILES: (*of_config, *kafka.secret_files)}
+    return {
+        **found,
+        LEFT_OUT: kafka.left,
+        SECRET_FILES: (*of_config, *kafka.secret_files),
+        OF_BROKER: {name: Password(text) for name, text in from_kafka.items()},
+    }
 
 
 def _refuse(path: str | None, names: Iterable[tuple[str, str]], cure: str) -> None:

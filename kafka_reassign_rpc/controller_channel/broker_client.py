@@ -74,6 +74,12 @@ class RpcClient:
         else:
             self._writer.transport.abort()  # without waiting for the other side to close TLS
 
+    @property
+    def certificate(self) -> bytes | None:
+        """The certificate that the broker has shown (DER); None without TLS."""
+        secured = self._writer.get_extra_info("ssl_object")
+        return None if secured is None else secured.getpeercert(binary_form=True)
+
     def repeat_login(self, due: float, login: Callable[[], Awaitable[None]]) -> None:
         """The first request from `due` on (the event loop's time) lets `login` go first."""
         self._repeat = (due, login)

@@ -3,7 +3,7 @@
 Source: KafkaConfig.interBrokerListenerName and interBrokerSecurityProtocol, JaasContext.loadServerContext.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS
@@ -74,7 +74,7 @@ def _login(values: Mapping[str, str], mechanism: str, listener: str | None) -> S
     entry, place = jaas_entry(of_mechanism), of_mechanism.name(JAAS)
     path = values.get(jaas.JAAS_FILE, "").strip()
     if entry is None and path:
-        entry = _from_file(path, mechanism, listener)
+        entry = entry_for(jaas.server_entries(path, listener or ""), mechanism)
         in_file = f"the section {jaas.SERVER_SECTION} of {path}"
         place = f"{jaas.JAAS_FILE}: {in_file}" if entry is not None else f"{place}, or {in_file}"
     # Kafka looks for the other settings of a login behind the mechanism for OAUTHBEARER alone (ConfigurationUtils).
@@ -82,8 +82,7 @@ def _login(values: Mapping[str, str], mechanism: str, listener: str | None) -> S
     return sasl_login(mechanism, entry, others, place)
 
 
-def _from_file(path: str, mechanism: str, listener: str | None) -> JaasEntry | None:
-    """The entry for brokers whose module is for the mechanism."""
-    found = jaas.server_entries(path, listener or "")
+def entry_for(found: Sequence[JaasEntry], mechanism: str) -> JaasEntry | None:
+    """The entry of a file of logins whose module is for the mechanism, else the only one."""
     module = {"PLAIN": "Plain", "OAUTHBEARER": "OAuthBearer", "GSSAPI": "Krb5"}.get(mechanism, "Scram") + "LoginModule"
     return next((entry for entry in found if entry.module.endswith(module)), found[0] if len(found) == 1 else None)

@@ -7,6 +7,8 @@ znode_findings, broker_findings, default_config_findings, topic_config_findings,
                  what follows from that (pure)
 secret_file_findings
                  whether others may read the files with the server's secrets
+broker_principals
+                 as whom brokers come to their controller
 findings         OK, WARNING or UNSAFE, as text and JSON
 read_status      reads the status: from ZooKeeper, or from nodes
 cluster_status   who is the controller, since when, and what is under way

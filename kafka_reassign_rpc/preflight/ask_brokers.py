@@ -28,6 +28,7 @@ CONFIGS = (
     "inter.broker.listener.name",
     "inter.broker.protocol.version",
     "remote.log.storage.system.enable",
+    "sasl.mechanism.inter.broker.protocol",
     "security.inter.broker.protocol",
     "zookeeper.metadata.migration.enable",
 )
@@ -42,6 +43,8 @@ class BrokerAnswer(NamedTuple):
     obeys     whether it takes this server's principal as a controller; None: it did not say
     defaults  why it cannot live with the cluster-wide configs that stand; None: it can, unless `defaults_unknown` says
               why it did not tell
+    certificate
+              what it has shown (DER); None without TLS
     """
 
     broker: Broker
@@ -52,6 +55,7 @@ class BrokerAnswer(NamedTuple):
     obeys: bool | None = None
     defaults: Refusal | None = None
     defaults_unknown: str = ""
+    certificate: bytes | None = None
 
 
 async def ask_all(
@@ -79,7 +83,7 @@ async def _ask(
             client = await links.open(broker, client_id, seconds)
             try:
                 versions = await client.versions()
-                obeys = await _obeys(client)
+                obeys, certificate = await _obeys(client), client.certificate
                 try:
                     entries = await broker_configs(client, broker.id, CONFIGS)
                 except ConfigsRefused as error:
@@ -94,7 +98,7 @@ async def _ask(
     except (OSError, EOFError, ProtocolError) as error:
         return BrokerAnswer(broker, endpoint, str(error) or type(error).__name__)
     configs = {entry.name: entry.value for entry in entries if entry.value is not None}
-    return BrokerAnswer(broker, endpoint, "", versions, configs, obeys, refusal, unknown)
+    return BrokerAnswer(broker, endpoint, "", versions, configs, obeys, refusal, unknown, certificate)
 
 
 async def _defaults(client: RpcClient, broker: int, standing: Mapping[str, str]) -> tuple[Refusal | None, str]:

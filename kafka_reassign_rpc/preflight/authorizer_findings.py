@@ -1,25 +1,42 @@
 """Whether the authorizers of server and brokers fit together, and let the brokers do what they do as such. Pure."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import ip_address
 
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
-from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS, CLUSTER_NAME, AclOperation, ResourceType
+from kafka_reassign_rpc.core.acls.acl_binding import CLUSTER_NAME, AclOperation, ResourceType
 from kafka_reassign_rpc.core.acls.java_host import java_host
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.broker_findings import name_for_controller
+from kafka_reassign_rpc.preflight.broker_principals import (
+    BrokerLogins,
+    CannotLogIn,
+    UnknownPrincipal,
+    principal_at,
+)
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 
-_NEEDED = "CLUSTER_ACTION on the cluster (ControlledShutdown, AlterPartition, AllocateProducerIds)"
+_NEEDED = "CLUSTER_ACTION on the cluster (ControlledShutdown, AlterPartition, AllocateProducerIds): ISRs would freeze"
+_ANOTHER_PRINCIPAL = re.compile(r"\s*[A-Za-z]+:")
 
 
 def findings(
-    answers: Sequence[BrokerAnswer], advertised: Sequence[Endpoint], authorizer: AclAuthorizer | None
+    answers: Sequence[BrokerAnswer],
+    advertised: Sequence[Endpoint],
+    authorizer: AclAuthorizer | None,
+    logins: BrokerLogins,
+    *,
+    refuses: bool,
 ) -> Iterator[Finding]:
-    """`authorizer`: the one that the server would have."""
+    """What follows for a server with this authorizer.
+
+    logins   what is known of the logins of brokers
+    refuses  whether it refuses what needs a right where it has no authorizer and brokers have one (broker.authorizer)
+    """
     heard = [one for one in answers if not one.problem]
     classes: defaultdict[str, list[int]] = defaultdict(list)
     for one in heard:
@@ -27,12 +44,7 @@ def findings(
     if authorizer is None:
         classes.pop("", None)
         for name, brokers in classes.items():
-            yield unsafe(
-                "authorizer",
-                f"brokers {some(brokers)} have {AUTHORIZER}={name}, and the server has none: whoever reaches it may do"
-                " everything",
-                f"give the server --authorizer-class-name {CLASS_NAME} and the brokers' --super-users",
-            )
+            yield _without(f"brokers {some(brokers)} have {AUTHORIZER}={name}", refuses=refuses)
         return
     if not authorizer.loaded:
         yield unsafe("authorizer", "the ACLs in ZooKeeper cannot be read in time", "give a longer --timeout-ms")
@@ -45,42 +57,111 @@ def findings(
                 f"brokers {some(brokers)} have {shown}, and the server has {CLASS_NAME}",
                 "give server and brokers the same settings: a client may do on the one what the other refuses",
             )
-    yield from _brokers_rights(heard, advertised, authorizer)
+    yield from _super_users(authorizer)
+    yield from _brokers_rights(answers, {one.listener: one for one in advertised}, authorizer, logins)
+
+
+def _without(have: str, *, refuses: bool) -> Finding:
+    what = f"{have}, and the server has none: "
+    what += (
+        "it would not control the cluster, and refuse everything that needs a right"
+        if refuses
+        else "with broker.authorizer=ignore whoever reaches it may do everything, also what the brokers refuse"
+    )
+    return unsafe("authorizer", what, f"give the server --authorizer-class-name {CLASS_NAME} and their --super-users")
+
+
+def _super_users(authorizer: AclAuthorizer) -> Iterator[Finding]:
+    """Kafka separates them by semicolons alone: a distinguished name has commas."""
+    odd = sorted(one for one in authorizer.super_users if any(map(_ANOTHER_PRINCIPAL.match, one.split(",")[1:])))
+    if odd:
+        yield warning(
+            "super-users",
+            f"{some(map(repr, odd))} is one principal for Kafka: it looks like a comma instead of a semicolon",
+            "separate the principals of super.users by semicolons",
+        )
 
 
 def _brokers_rights(
-    heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoint], authorizer: AclAuthorizer
+    answers: Sequence[BrokerAnswer],
+    listeners: Mapping[str, Endpoint],
+    authorizer: AclAuthorizer,
+    logins: BrokerLogins,
 ) -> Iterator[Finding]:
-    protocols = {one.listener: one.security_protocol for one in advertised}
-    refused, unknown, admitted = [], [], []
-    for one in heard:
-        if protocols.get(name_for_controller(one.configs)) != "PLAINTEXT":
-            unknown.append(one.broker.id)
-        elif _may_act(authorizer, one.endpoint.host):
-            admitted.append(one.broker.id)
+    """What brokers may do here. One that does not answer is judged by the settings, where they say its listener."""
+    refused, shut_out, unknown, admitted = (defaultdict[str, list[int]](list) for _ in range(4))
+    for one in answers:
+        name = logins.listener if one.problem else name_for_controller(one.configs)
+        if name is None:
+            continue
+        try:
+            principal = _principal(one, name, listeners, logins)
+        except UnknownPrincipal as error:
+            unknown[str(error)].append(one.broker.id)
+        except CannotLogIn as error:
+            shut_out[str(error)].append(one.broker.id)
         else:
-            refused.append(one.broker.id)
+            may = _may_act(authorizer, principal, one.endpoint.host)
+            (admitted if may else refused)[principal].append(one.broker.id)
     if refused:
+        come = some(f"brokers {some(brokers)} would come as {principal}" for principal, brokers in refused.items())
         yield unsafe(
             "authorizer",
-            f"brokers {some(refused)} would come as {ANONYMOUS}, who lacks {_NEEDED}",
+            f"{come}, who lacks {_NEEDED}" + "".join(_slips(sorted(refused), authorizer.super_users)),
             "add their principal to --super-users, or give it that right with kafka-acls.sh",
         )
-    if unknown:
+    for why, brokers in shut_out.items():
+        yield unsafe(
+            "authorizer",
+            f"brokers {some(brokers)} could not log in to the server: {why}",
+            "give the server's listener rules that fit their principals, as on the brokers",
+        )
+    for why, brokers in unknown.items():
         yield warning(
             "authorizer",
-            f"as whom brokers {some(unknown)} would come is known to them alone; they need {_NEEDED}",
-            "see that their principals are in --super-users, as on the brokers, or have that right",
+            f"as whom brokers {some(brokers)} would come is not known here ({why}); they need {_NEEDED}",
+            "see that their principals are in --super-users, as on the brokers, or have that right; --kafka-config"
+            " with the server.properties of a broker tells the check who they are",
         )
-    if admitted and not refused and not unknown:
-        yield fine("authorizer", f"brokers {some(admitted)} may do as {ANONYMOUS} what brokers do")
+    if not refused and not shut_out and not unknown:
+        for principal, brokers in admitted.items():
+            yield fine("authorizer", f"brokers {some(brokers)} may do as {principal} what brokers do")
 
 
-def _may_act(authorizer: AclAuthorizer, host: str) -> bool:
+def _principal(one: BrokerAnswer, name: str, listeners: Mapping[str, Endpoint], logins: BrokerLogins) -> str:
+    """Raises UnknownPrincipal and CannotLogIn."""
+    listener = listeners.get(name)
+    if listener is None:
+        raise UnknownPrincipal(f"the server has no listener {name}")
+    theirs = next((at.security_protocol for at in one.broker.endpoints if at.listener == name), None)
+    if theirs not in (None, listener.security_protocol):
+        raise CannotLogIn(f"{name} speaks {theirs} there and {listener.security_protocol} here")
+    mechanism = one.configs.get("sasl.mechanism.inter.broker.protocol")
+    certificate = one.certificate if one.endpoint.listener == name else None
+    return principal_at(listener, mechanism, certificate, logins)
+
+
+def _slips(refused: Sequence[str], super_users: Collection[str]) -> Iterator[str]:
+    """What seems wrong with super.users, for people."""
+    if not super_users:
+        yield ". super.users is empty"
+    for principal in refused:
+        for one in sorted(super_users):
+            if principal in map(str.strip, one.split(",")):
+                yield f". super.users has the one principal {one!r}: it looks like a comma instead of a semicolon"
+            elif _alike(one) == _alike(principal):
+                yield f". super.users has {one!r}, which is not the same: letters and blanks count"
+
+
+def _alike(principal: str) -> str:
+    return "".join(principal.split()).lower()
+
+
+def _may_act(authorizer: AclAuthorizer, principal: str, host: str) -> bool:
     """A host that is a name has no ACL of its own: Kafka compares addresses."""
     try:
         ip_address(host)
     except ValueError:
         host = ""
     action, cluster = AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER
-    return authorizer.authorize(ANONYMOUS, java_host(host), action, cluster, CLUSTER_NAME)
+    return authorizer.authorize(principal, java_host(host), action, cluster, CLUSTER_NAME)

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.preflight import (
     znode_findings,
     znode_rights,
 )
+from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins
 from kafka_reassign_rpc.preflight.findings import Finding, fine, unsafe
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -25,11 +26,14 @@ from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
 
+_NOTHING_KNOWN = BrokerLogins()
 
-async def check(config: ServerConfig, seconds: float) -> list[Finding]:
+
+async def check(config: ServerConfig, seconds: float, logins: BrokerLogins = _NOTHING_KNOWN) -> list[Finding]:
     """Look whether a server with this configuration could control the cluster.
 
     seconds   the limit for a ZooKeeper session, for all reads from ZooKeeper, and for each broker
+    logins    what is known of the logins of brokers
     """
     zk = ZooKeeper(
         config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms, access=config.zookeeper_access
@@ -39,12 +43,12 @@ async def check(config: ServerConfig, seconds: float) -> list[Finding]:
     except ZkError as error:
         return [unsafe("zookeeper", str(error), "give the zookeeper.connect of the brokers")]
     try:
-        return [fine("zookeeper", f"{zk.connect} answers"), *await _check(zk, config, seconds)]
+        return [fine("zookeeper", f"{zk.connect} answers"), *await _check(zk, config, seconds, logins)]
     finally:
         await zk.close()
 
 
-async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Finding]:
+async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float, logins: BrokerLogins) -> list[Finding]:
     found: list[Finding] = []
     try:
         async with asyncio.timeout(seconds):
@@ -76,7 +80,11 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Fi
     found += default_config_findings.findings(standing, answers)
     found += topic_config_findings.findings(state.cluster.topic_configs, answers)
     found += authorizer_findings.findings(
-        answers, config.advertised or config.listeners, await _authorizer(zk, config, seconds)
+        answers,
+        config.advertised or config.listeners,
+        await _authorizer(zk, config, seconds),
+        logins,
+        refuses=config.refuses_without_authorizer,
     )
     return found
 

@@ -1,5 +1,7 @@
 """What the check makes of the authorizers of brokers and server, and of the brokers' own rights."""
 
+import pytest
+
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import (
     CLUSTER_NAME,
@@ -10,24 +12,34 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     PatternType,
     ResourcePattern,
     ResourceType,
+    parse_super_users,
 )
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.authorizer_findings import findings
+from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins
 from kafka_reassign_rpc.preflight.findings import Level
 from tests.core.acls.random_acls import put
 
 HERE = Endpoint("PLAINTEXT", "PLAINTEXT", "10.0.0.9", 9092)
 SECURE = Endpoint("SECURE", "SASL_SSL", "10.0.0.9", 9093)
 HAVE = {"authorizer.class.name": CLASS_NAME}
+NOTHING_KNOWN = BrokerLogins()
 
 
 def judged(
-    authorizer: AclAuthorizer | None, *configs: dict[str, str], host: str = "10.0.0.1"
+    authorizer: AclAuthorizer | None,
+    *configs: dict[str, str],
+    host: str = "10.0.0.1",
+    logins: BrokerLogins = NOTHING_KNOWN,
+    refuses: bool = True,
+    problem: str = "",
 ) -> list[tuple[Level, str]]:
     at = Endpoint("PLAINTEXT", "PLAINTEXT", host, 9092)
-    answers = [BrokerAnswer(Broker(index, 1, (at,)), at, "", {}, one) for index, one in enumerate(configs, start=1)]
-    return [(one.level, one.text) for one in findings(answers, [HERE, SECURE], authorizer)]
+    answers = [
+        BrokerAnswer(Broker(index, 1, (at,)), at, problem, {}, one) for index, one in enumerate(configs, start=1)
+    ]
+    return [(one.level, one.text) for one in findings(answers, [HERE, SECURE], authorizer, logins, refuses=refuses)]
 
 
 def authorizer(*supers: str, host: str | None = None) -> AclAuthorizer:
@@ -43,7 +55,14 @@ def test_sv_5_brokers_with_an_authorizer_are_unsafe_under_a_server_without_one()
     assert judged(None, {}, {"authorizer.class.name": ""}) == []
     ((level, text),) = judged(None, {}, HAVE)
     assert level is Level.UNSAFE
-    assert text.startswith(f"brokers 2 have authorizer.class.name={CLASS_NAME}, and the server has none")
+    have = f"brokers 2 have authorizer.class.name={CLASS_NAME}, and the server has none: "
+    assert text == have + "it would not control the cluster, and refuse everything that needs a right"
+
+
+def test_hm_6_a_server_that_ignores_the_brokers_authorizer_lets_anybody_do_everything() -> None:
+    ((level, text),) = judged(None, HAVE, refuses=False)
+    assert level is Level.UNSAFE
+    assert "with broker.authorizer=ignore whoever reaches it may do everything" in text
 
 
 def test_sv_5_brokers_that_decide_otherwise_than_the_server_are_a_warning() -> None:
@@ -63,10 +82,54 @@ def test_sv_5_brokers_whose_principal_may_not_act_are_unsafe() -> None:
     assert judged(authorizer(host="10.0.0.1"), HAVE, host="broker.example")[0][0] is Level.UNSAFE
 
 
-def test_sv_5_who_authenticates_is_known_to_the_broker_alone() -> None:
+def test_sv_5_who_authenticates_is_unknown_without_settings_of_a_broker() -> None:
     (found,) = judged(authorizer(), {**HAVE, "inter.broker.listener.name": "SECURE"})
     assert found[0] is Level.WARNING
-    assert found[1].startswith("as whom brokers 1 would come is known to them alone")
+    assert found[1].startswith("as whom brokers 1 would come is not known here (listener.name.secure.gssapi.")
+
+
+IN = {**HAVE, "inter.broker.listener.name": "SECURE", "sasl.mechanism.inter.broker.protocol": "PLAIN"}
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+KAFKA = BrokerLogins(
+    of_broker={
+        "inter.broker.listener.name": "SECURE",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.secure.plain.sasl.jaas.config": f'{PLAIN} required username="kafka" password="it is secret";',
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("super_users", "saying"),
+    [
+        ("", "super.users is empty"),
+        ("User:admin,User:kafka", "super.users has the one principal 'User:admin,User:kafka': it looks like a comma"),
+        ("User:admin, User:kafka;User:a", "'User:admin, User:kafka': it looks like a comma instead of a semicolon"),
+        ("User:Kafka", "super.users has 'User:Kafka', which is not the same: letters and blanks count"),
+        ("User:admin", "would come as User:kafka, who lacks CLUSTER_ACTION on the cluster"),
+    ],
+)
+@pytest.mark.parametrize("problem", ["", "no answer"])
+def test_hm_6_brokers_who_are_no_super_users_are_unsafe_and_a_slip_is_named(
+    super_users: str, saying: str, problem: str
+) -> None:
+    found = judged(authorizer(*parse_super_users(super_users)), IN, logins=KAFKA, problem=problem)
+    (text,) = [text for level, text in found if level is Level.UNSAFE]
+    assert saying in text
+    assert "ISRs would freeze" in text
+    assert "it is secret" not in repr(KAFKA) + text
+    has_comma = "," in super_users
+    assert [level for level, _ in found] == [Level.WARNING] * has_comma + [Level.UNSAFE]
+
+
+def test_hm_6_brokers_who_are_super_users_or_have_the_right_are_fine() -> None:
+    fine = [(Level.OK, "brokers 1 may do as User:kafka what brokers do")]
+    assert judged(authorizer("User:kafka"), IN, logins=KAFKA) == fine
+    assert judged(authorizer(host="*"), IN, logins=KAFKA) == fine
+    comma = judged(authorizer("User:a,User:b", "User:kafka"), IN, logins=KAFKA)
+    assert [level for level, _ in comma] == [Level.WARNING, Level.OK]
+    named = authorizer("User:CN=kafka,OU=x")
+    assert [level for level, _ in judged(named, HAVE)] == [Level.UNSAFE], "a distinguished name has commas"
 
 
 def test_sv_5_acls_that_cannot_be_read_are_unsafe() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -240,6 +241,36 @@ async def test_sv_5_the_check_reads_acls_where_the_server_would(simulated: Clust
     assert "brokers 1, 2, 3 would come as User:ANONYMOUS, who lacks" in text_of(here, "authorizer")
     assert "brokers 1, 2, 3 may do as User:ANONYMOUS what brokers do" in text_of(there, "authorizer")
     assert "the ACLs in ZooKeeper cannot be read in time" in text_of(nowhere, "authorizer")
+
+
+@pytest.mark.parametrize(
+    ("super_users", "code", "saying"),
+    [
+        ("User:admin,User:kafka", 1, "would come as User:kafka, who lacks CLUSTER_ACTION"),
+        ("", 1, "super.users is empty"),
+        ("User:admin;User:kafka", 1, "brokers 1, 2, 3 may do as User:kafka what brokers do"),  # 1: they speak PLAINTEXT
+    ],
+)
+async def test_hm_6_a_brokers_own_file_says_who_brokers_are(
+    simulated: Cluster, tmp_path: Path, super_users: str, code: int, saying: str
+) -> None:
+    file, jaas = tmp_path / "server.properties", "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    login = f'{jaas} username="kafka" password="it is secret" user_kafka="it is secret";'
+    file.write_text(
+        "listeners=INTERNAL://:9092\nlistener.security.protocol.map=INTERNAL:SASL_PLAINTEXT\n"
+        "inter.broker.listener.name=INTERNAL\nsasl.enabled.mechanisms=PLAIN\n"
+        "sasl.mechanism.inter.broker.protocol=PLAIN\n"
+        f"listener.name.internal.plain.sasl.jaas.config={login}\n"
+        "authorizer.class.name=kafka.security.authorizer.AclAuthorizer\n"
+        f"super.users={super_users}\n"
+    )
+    ended = await run(
+        "check", "--zookeeper-connect", simulated.connect, "--broker-id", "1001", "--kafka-config", str(file),
+        "--listeners", "INTERNAL://127.0.0.1:9092",
+    )  # fmt: skip
+    assert (ended.code, ended.err) == (code, "")
+    assert any(" authorizer: " in line and saying in line for line in ended.out.splitlines()), ended.out
+    assert "it is secret" not in ended.out
 
 
 async def test_sv_4_a_zookeeper_that_cannot_be_reached_is_unsafe() -> None:

@@ -46,6 +46,25 @@ class KerberosConfig(msgspec.Struct, frozen=True):
     rules: tuple[KerberosRule, ...]
 
 
+def default_realm() -> str:
+    """The default realm of this host; empty where it has no Kerberos, or none that tells."""
+    try:
+        from gssapi.raw.misc import GSSError
+    except (ImportError, OSError):
+        return ""
+    try:
+        return _default_realm()
+    except GSSError:
+        return ""
+
+
+def _default_realm() -> str:
+    import gssapi
+
+    local = gssapi.Name("user", gssapi.NameType.kerberos_principal).canonicalize(gssapi.MechType.kerberos)
+    return str(local).rpartition("@")[2]
+
+
 class KerberosIdentity:
     """The server's key, from its keytab."""
 
@@ -76,11 +95,10 @@ class KerberosIdentity:
             store: Any = {"keytab": config.keytab}
             kind = gssapi.MechType.kerberos  # not SPNEGO
             self._credentials = gssapi.Credentials(usage="accept", name=name, mechs=[kind], store=store)
-            local = gssapi.Name("user", gssapi.NameType.kerberos_principal).canonicalize(kind)
+            self._default_realm = _default_realm()
         except GSSError as error:
             text = f"{config.setting}: {config.keytab} has no key of {config.principal}: {error}"
             raise BadSetting(text) from None
-        self._default_realm = str(local).rpartition("@")[2]
 
     async def step(self, exchange: "_Exchange", token: bytes, address: str) -> bytes:
         """The answer to a token of a client at `address`. Raises SaslError."""

@@ -1,0 +1,157 @@
+"""As whom brokers come to their controller: by the settings of a broker, and by the certificate that each one shows.
+
+`gather` reads the files; all else is pure. Source: NodeToControllerChannelManager, ChannelBuilders, JaasContext,
+DefaultKafkaPrincipalBuilder (Kafka 3.9).
+"""
+
+import ssl
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from kafka_reassign_rpc.controller_channel.broker_link_settings import CONTROL_PLANE, LISTENER, MECHANISM, PROTOCOL
+from kafka_reassign_rpc.controller_channel.broker_link_settings import entry_for as entry_of_mechanism
+from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.login import jaas
+from kafka_reassign_rpc.security.login.client_security import DEFAULT_MECHANISM
+from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry
+from kafka_reassign_rpc.security.login.kerberos import GSSAPI
+from kafka_reassign_rpc.security.login.sasl_login import JAAS, OAUTHBEARER, PLAIN, SCRAM
+from kafka_reassign_rpc.security.properties import Properties, prefix_of
+from kafka_reassign_rpc.security.sasl.kerberos import default_realm
+from kafka_reassign_rpc.security.sasl.kerberos_names import NoShortName, parse_rules, short_name
+from kafka_reassign_rpc.security.sasl.sasl_config import RULES
+from kafka_reassign_rpc.security.security_protocols import uses_sasl
+from kafka_reassign_rpc.security.tls import TlsConfig
+from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule
+
+
+class UnknownPrincipal(ValueError):
+    """The settings do not say it. The text says why."""
+
+
+class CannotLogIn(ValueError):
+    """The server would refuse the broker: no rule gives it a principal."""
+
+
+class BrokerLogins(msgspec.Struct, frozen=True):
+    """What is known of the logins of brokers. It holds secrets, and does not show them.
+
+    own           the settings of security of this server
+    of_broker     those of a broker: its server.properties, and what this server's settings say beside it
+    certificates  those of a broker's keystore (DER), by the name of the listener
+    entries       login configurations of the file of logins, by the name of the listener
+    realm         the default realm of Kerberos; empty: unknown
+    """
+
+    own: Mapping[str, str] = {}
+    of_broker: Mapping[str, str] = {}
+    certificates: Mapping[str, bytes] = {}
+    entries: Mapping[str, tuple[JaasEntry, ...]] = {}
+    realm: str = ""
+
+    def __repr__(self) -> str:
+        return f"BrokerLogins({', '.join(self.of_broker) or 'nothing'})"
+
+    @property
+    def listener(self) -> str | None:
+        """The name of the listener of brokers for their controller; None: the settings do not say it."""
+        for name in (CONTROL_PLANE, LISTENER, PROTOCOL):
+            if self.of_broker.get(name, "").strip():
+                return self.of_broker[name].strip().upper()
+        return None
+
+    @property
+    def mechanism(self) -> str:
+        return self.of_broker.get(MECHANISM, "").strip() or DEFAULT_MECHANISM
+
+
+def gather(
+    own: Mapping[str, str], of_broker: Mapping[str, str], file: Mapping[str, str], listeners: Iterable[Endpoint]
+) -> BrokerLogins:
+    """With what the files hold that these settings name. What cannot be read stays unknown.
+
+    file       what a broker's server.properties alone says: only its keystore is a broker's
+    listeners  those of this server
+    """
+    certificates, entries, realm = {}, {}, ""
+    path = of_broker.get(jaas.JAAS_FILE, "").strip()
+    for one in listeners:
+        name = one.listener
+        try:
+            if one.security_protocol == "SSL":
+                keystore = TlsConfig.of(file, (prefix_of(name), "")).keystore
+                if keystore is not None:
+                    certificates[name] = keystore.load().chain[0]
+            elif uses_sasl(one.security_protocol):
+                realm = realm or default_realm()
+                if path:
+                    entries[name] = jaas.server_entries(path, name)
+        except BadSetting:
+            continue
+    return BrokerLogins(own, of_broker, certificates, entries, realm)
+
+
+def principal_at(listener: Endpoint, mechanism: str | None, certificate: bytes | None, logins: BrokerLogins) -> str:
+    """The principal of a broker that comes to this listener of the server.
+
+    mechanism     the broker's sasl.mechanism.inter.broker.protocol; None: as the settings say
+    certificate   what the broker has shown on its own listener of this name; None: as in the settings
+
+    Raises UnknownPrincipal and CannotLogIn.
+    """
+    protocol, name = listener.security_protocol, listener.listener
+    if protocol == "PLAINTEXT":
+        return ANONYMOUS
+    if protocol == "SSL":
+        return _by_certificate(name, certificate or logins.certificates.get(name), logins.own)
+    return _by_login(name, mechanism or logins.mechanism, logins)
+
+
+def _by_certificate(listener: str, certificate: bytes | None, own: Mapping[str, str]) -> str:
+    config = TlsConfig.of(own, (prefix_of(listener), ""))
+    if config.client_auth == ssl.CERT_NONE:
+        return ANONYMOUS
+    if certificate is None:
+        raise UnknownPrincipal("nobody has shown a broker's certificate, and no --kafka-config has its keystore")
+    try:
+        return config.principal_of(certificate)
+    except NoMatchingRule as error:
+        raise CannotLogIn(str(error)) from None
+
+
+def _by_login(listener: str, mechanism: str, logins: BrokerLogins) -> str:
+    if mechanism not in (PLAIN, *SCRAM, GSSAPI):
+        why = "only the token says who it is" if mechanism == OAUTHBEARER else "this mechanism is not known"
+        raise UnknownPrincipal(f"{mechanism}: {why}")
+    setting = f"{prefix_of(listener)}{mechanism.lower()}.{JAAS}"
+    text = logins.of_broker.get(setting, "").strip()
+    entry = parse_entry(text, setting) if text else entry_of_mechanism(logins.entries.get(listener, ()), mechanism)
+    if entry is None:
+        raise UnknownPrincipal(f"{setting} is not set")
+    if mechanism == GSSAPI:
+        return _by_ticket(listener, entry, setting, logins)
+    username = entry.option("username")
+    if username is None:
+        raise UnknownPrincipal(f"{setting} has no username")
+    if mechanism in SCRAM and (entry.option("tokenauth") or "").lower() == "true":
+        raise UnknownPrincipal(f"{setting}: a delegation token comes as its owner")
+    return f"User:{username}"
+
+
+def _by_ticket(listener: str, entry: JaasEntry, setting: str, logins: BrokerLogins) -> str:
+    principal = entry.option("principal")
+    if principal is None or principal == "*":
+        raise UnknownPrincipal(f"{setting} has no principal")
+    if not logins.realm:
+        raise UnknownPrincipal("Kerberos does not tell its default realm")
+    if "@" not in principal:
+        principal = f"{principal}@{logins.realm}"
+    prefix = prefix_of(listener)
+    rules = parse_rules(Properties(logins.own, (f"{prefix}{GSSAPI.lower()}.", prefix, "")).words(RULES))
+    try:
+        return f"User:{short_name(principal, rules, logins.realm)}"
+    except NoShortName as error:
+        raise CannotLogIn(f"{principal}: {error}") from None
