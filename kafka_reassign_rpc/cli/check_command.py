@@ -75,12 +75,10 @@ async def _read(sasl: SaslSources) -> None:
 
 
 def _broker_logins(values: dict[str, Any]) -> BrokerLogins:
-    """What the settings say of the logins of brokers: a broker's own file first."""
-    own = security_properties(values)
+    """What the settings say of the logins of brokers."""
+    own, listener = security_properties(values), values[LISTENER]
     file = {name: text.value for name, text in values[OF_BROKER].items()}
-    listener = values[LISTENER]
-    of_broker = {**own, **({} if listener is None else {LISTENER: listener}), **file}
-    return gather(own, of_broker, file, values["listeners"])
+    return gather({**own, **({} if listener is None else {LISTENER: listener})}, file, values["listeners"])
 
 
 def run(arguments: argparse.Namespace) -> int:

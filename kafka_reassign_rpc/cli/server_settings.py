@@ -122,7 +122,7 @@ SETTINGS: tuple[Setting, ...] = (
         " ZooKeeper that kafka-acls.sh writes. Brokers and server need the same.",
         group=AUTHORIZATION,
         metavar="CLASS",
-        default_words="none: whoever reaches the server may do everything",
+        default_words="none: whoever reaches the server may do everything, if no broker has one either",
         of_kafka=True,
     ),
     Setting(
@@ -203,7 +203,7 @@ SETTINGS: tuple[Setting, ...] = (
         "What a server without authorizer.class.name does where a broker has an authorizer, or may have one because no"
         " broker, or not every one, has said so yet. refuse: it does nothing that needs a right"
         " (CLUSTER_AUTHORIZATION_FAILED), and does not control brokers that have one. ignore: whoever reaches it may do"
-        " everything, also what the brokers refuse.",
+        " what the brokers refuse, but for quotas, SCRAM credentials and ACLs.",
         group=CONTROLLER,
         metavar="refuse|ignore",
     ),

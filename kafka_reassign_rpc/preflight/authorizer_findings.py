@@ -21,7 +21,8 @@ from kafka_reassign_rpc.preflight.broker_principals import (
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 
 _NEEDED = "CLUSTER_ACTION on the cluster (ControlledShutdown, AlterPartition, AllocateProducerIds): ISRs would freeze"
-_ANOTHER_PRINCIPAL = re.compile(r"\s*[A-Za-z]+:")
+_NEXT_PRINCIPAL = re.compile(r",(?=\s*[A-Za-z]+:)")
+"""A comma with a principal behind it. Other commas are those of a distinguished name."""
 
 
 def findings(
@@ -66,14 +67,15 @@ def _without(have: str, *, refuses: bool) -> Finding:
     what += (
         "it would not control the cluster, and refuse everything that needs a right"
         if refuses
-        else "with broker.authorizer=ignore whoever reaches it may do everything, also what the brokers refuse"
+        else "with broker.authorizer=ignore whoever reaches it may do what the brokers refuse, but for quotas, SCRAM"
+        " credentials and ACLs"
     )
     return unsafe("authorizer", what, f"give the server --authorizer-class-name {CLASS_NAME} and their --super-users")
 
 
 def _super_users(authorizer: AclAuthorizer) -> Iterator[Finding]:
     """Kafka separates them by semicolons alone: a distinguished name has commas."""
-    odd = sorted(one for one in authorizer.super_users if any(map(_ANOTHER_PRINCIPAL.match, one.split(",")[1:])))
+    odd = sorted(one for one in authorizer.super_users if _NEXT_PRINCIPAL.search(one))
     if odd:
         yield warning(
             "super-users",
@@ -88,7 +90,8 @@ def _brokers_rights(
     authorizer: AclAuthorizer,
     logins: BrokerLogins,
 ) -> Iterator[Finding]:
-    """What brokers may do here. One that does not answer is judged by the settings, where they say its listener."""
+    """What brokers may do here. One that does not answer is judged by the settings, where they say its listener: they
+    can say that it may not act, and not that it may."""
     refused, shut_out, unknown, admitted = (defaultdict[str, list[int]](list) for _ in range(4))
     for one in answers:
         name = logins.listener if one.problem else name_for_controller(one.configs)
@@ -101,8 +104,10 @@ def _brokers_rights(
         except CannotLogIn as error:
             shut_out[str(error)].append(one.broker.id)
         else:
-            may = _may_act(authorizer, principal, one.endpoint.host)
-            (admitted if may else refused)[principal].append(one.broker.id)
+            if not _may_act(authorizer, principal, one.endpoint.host):
+                refused[principal].append(one.broker.id)
+            elif not one.problem:
+                admitted[principal].append(one.broker.id)
     if refused:
         come = some(f"brokers {some(brokers)} would come as {principal}" for principal, brokers in refused.items())
         yield unsafe(
@@ -147,7 +152,7 @@ def _slips(refused: Sequence[str], super_users: Collection[str]) -> Iterator[str
         yield ". super.users is empty"
     for principal in refused:
         for one in sorted(super_users):
-            if principal in map(str.strip, one.split(",")):
+            if one != principal and principal in map(str.strip, _NEXT_PRINCIPAL.split(one)):
                 yield f". super.users has the one principal {one!r}: it looks like a comma instead of a semicolon"
             elif _alike(one) == _alike(principal):
                 yield f". super.users has {one!r}, which is not the same: letters and blanks count"

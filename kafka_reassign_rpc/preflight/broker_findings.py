@@ -183,7 +183,7 @@ def name_for_controller(configs: Configs) -> str:
     """The name of the listener on which a broker looks for its controller."""
     for name in ("control.plane.listener.name", "inter.broker.listener.name", "security.inter.broker.protocol"):
         if configs.get(name):
-            return configs[name]
+            return configs[name].upper()  # ListenerName.normalised
     return "PLAINTEXT"
 
 

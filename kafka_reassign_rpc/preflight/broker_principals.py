@@ -9,8 +9,13 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from kafka_reassign_rpc.controller_channel.broker_link_settings import CONTROL_PLANE, LISTENER, MECHANISM, PROTOCOL
-from kafka_reassign_rpc.controller_channel.broker_link_settings import entry_for as entry_of_mechanism
+from kafka_reassign_rpc.controller_channel.broker_link_settings import (
+    CONTROL_PLANE,
+    LISTENER,
+    MECHANISM,
+    PROTOCOL,
+    entry_for,
+)
 from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.security.bad_setting import BadSetting
@@ -18,11 +23,11 @@ from kafka_reassign_rpc.security.login import jaas
 from kafka_reassign_rpc.security.login.client_security import DEFAULT_MECHANISM
 from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry
 from kafka_reassign_rpc.security.login.kerberos import GSSAPI
-from kafka_reassign_rpc.security.login.sasl_login import JAAS, OAUTHBEARER, PLAIN, SCRAM
+from kafka_reassign_rpc.security.login.sasl_login import JAAS, OAUTHBEARER, SCRAM
 from kafka_reassign_rpc.security.properties import Properties, prefix_of
 from kafka_reassign_rpc.security.sasl.kerberos import default_realm
 from kafka_reassign_rpc.security.sasl.kerberos_names import NoShortName, parse_rules, short_name
-from kafka_reassign_rpc.security.sasl.sasl_config import RULES
+from kafka_reassign_rpc.security.sasl.sasl_config import ENABLED, RULES
 from kafka_reassign_rpc.security.security_protocols import uses_sasl
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule
@@ -39,46 +44,47 @@ class CannotLogIn(ValueError):
 class BrokerLogins(msgspec.Struct, frozen=True):
     """What is known of the logins of brokers. It holds secrets, and does not show them.
 
-    own           the settings of security of this server
-    of_broker     those of a broker: its server.properties, and what this server's settings say beside it
+    own           the settings of security of this server: its own login among them is not the brokers'
+    file          those of a broker: what its server.properties says
     certificates  those of a broker's keystore (DER), by the name of the listener
     entries       login configurations of the file of logins, by the name of the listener
     realm         the default realm of Kerberos; empty: unknown
     """
 
     own: Mapping[str, str] = {}
-    of_broker: Mapping[str, str] = {}
+    file: Mapping[str, str] = {}
     certificates: Mapping[str, bytes] = {}
     entries: Mapping[str, tuple[JaasEntry, ...]] = {}
     realm: str = ""
 
     def __repr__(self) -> str:
-        return f"BrokerLogins({', '.join(self.of_broker) or 'nothing'})"
+        return f"BrokerLogins({', '.join(self.file) or 'nothing'})"
 
     @property
     def listener(self) -> str | None:
         """The name of the listener of brokers for their controller; None: the settings do not say it."""
-        for name in (CONTROL_PLANE, LISTENER, PROTOCOL):
-            if self.of_broker.get(name, "").strip():
-                return self.of_broker[name].strip().upper()
-        return None
+        names = (self._of_brokers(name) for name in (CONTROL_PLANE, LISTENER, PROTOCOL))
+        return next((name.upper() for name in names if name), None)
 
     @property
     def mechanism(self) -> str:
-        return self.of_broker.get(MECHANISM, "").strip() or DEFAULT_MECHANISM
+        return self._of_brokers(MECHANISM) or DEFAULT_MECHANISM
+
+    def _of_brokers(self, name: str) -> str:
+        """A setting that this server has about brokers, and that a broker says itself in its file."""
+        return self.file.get(name, "").strip() or self.own.get(name, "").strip()
 
 
-def gather(
-    own: Mapping[str, str], of_broker: Mapping[str, str], file: Mapping[str, str], listeners: Iterable[Endpoint]
-) -> BrokerLogins:
+def gather(own: Mapping[str, str], file: Mapping[str, str], listeners: Iterable[Endpoint]) -> BrokerLogins:
     """With what the files hold that these settings name. What cannot be read stays unknown.
 
-    file       what a broker's server.properties alone says: only its keystore is a broker's
+    own        the settings of security of this server, and inter.broker.listener.name
+    file       what a broker's server.properties says
     listeners  those of this server
     """
     certificates, entries, realm = {}, {}, ""
-    path = of_broker.get(jaas.JAAS_FILE, "").strip()
-    for one in listeners:
+    path = own.get(jaas.JAAS_FILE, "").strip()
+    for one in listeners if file else ():
         name = one.listener
         try:
             if one.security_protocol == "SSL":
@@ -91,7 +97,7 @@ def gather(
                     entries[name] = jaas.server_entries(path, name)
         except BadSetting:
             continue
-    return BrokerLogins(own, of_broker, certificates, entries, realm)
+    return BrokerLogins(own, file, certificates, entries, realm)
 
 
 def principal_at(listener: Endpoint, mechanism: str | None, certificate: bytes | None, logins: BrokerLogins) -> str:
@@ -123,16 +129,15 @@ def _by_certificate(listener: str, certificate: bytes | None, own: Mapping[str, 
 
 
 def _by_login(listener: str, mechanism: str, logins: BrokerLogins) -> str:
-    if mechanism not in (PLAIN, *SCRAM, GSSAPI):
-        why = "only the token says who it is" if mechanism == OAUTHBEARER else "this mechanism is not known"
-        raise UnknownPrincipal(f"{mechanism}: {why}")
+    own = Properties(logins.own, (prefix_of(listener), ""))
+    if mechanism not in (own.words(ENABLED) or (GSSAPI,)):
+        raise CannotLogIn(f"they log in by {mechanism}, and {own.name(ENABLED)} of the server does not have it")
+    if mechanism == OAUTHBEARER:
+        raise UnknownPrincipal(f"{mechanism}: only the token says who it is")
     setting = f"{prefix_of(listener)}{mechanism.lower()}.{JAAS}"
-    text = logins.of_broker.get(setting, "").strip()
-    entry = parse_entry(text, setting) if text else entry_of_mechanism(logins.entries.get(listener, ()), mechanism)
-    if entry is None:
-        raise UnknownPrincipal(f"{setting} is not set")
+    entry = _entry(listener, mechanism, setting, logins)
     if mechanism == GSSAPI:
-        return _by_ticket(listener, entry, setting, logins)
+        return _by_ticket(entry, setting, own, logins.realm)
     username = entry.option("username")
     if username is None:
         raise UnknownPrincipal(f"{setting} has no username")
@@ -141,17 +146,29 @@ def _by_login(listener: str, mechanism: str, logins: BrokerLogins) -> str:
     return f"User:{username}"
 
 
-def _by_ticket(listener: str, entry: JaasEntry, setting: str, logins: BrokerLogins) -> str:
+def _entry(listener: str, mechanism: str, setting: str, logins: BrokerLogins) -> JaasEntry:
+    """The brokers' own login configuration for the mechanism."""
+    if not logins.file:
+        raise UnknownPrincipal("no --kafka-config has the login of brokers")
+    text = logins.file.get(setting, "").strip()
+    try:
+        found = parse_entry(text, setting) if text else entry_for(logins.entries.get(listener, ()), mechanism)
+    except BadSetting as error:
+        raise UnknownPrincipal(str(error)) from None
+    if found is None:
+        raise UnknownPrincipal(f"{setting} is not set")
+    return found
+
+
+def _by_ticket(entry: JaasEntry, setting: str, own: Properties, realm: str) -> str:
     principal = entry.option("principal")
     if principal is None or principal == "*":
         raise UnknownPrincipal(f"{setting} has no principal")
-    if not logins.realm:
+    if not realm:
         raise UnknownPrincipal("Kerberos does not tell its default realm")
     if "@" not in principal:
-        principal = f"{principal}@{logins.realm}"
-    prefix = prefix_of(listener)
-    rules = parse_rules(Properties(logins.own, (f"{prefix}{GSSAPI.lower()}.", prefix, "")).words(RULES))
+        principal = f"{principal}@{realm}"
     try:
-        return f"User:{short_name(principal, rules, logins.realm)}"
+        return f"User:{short_name(principal, parse_rules(own.words(RULES)), realm)}"
     except NoShortName as error:
         raise CannotLogIn(f"{principal}: {error}") from None

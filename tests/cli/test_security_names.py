@@ -158,7 +158,7 @@ class Asked(dict[str, str]):
         super().__init__(values)
         self._names = names
 
-    def get(self, name: str, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, name: str, default: Any = None) -> Any:
         self._names.add(name)
         return super().get(name, default)
 

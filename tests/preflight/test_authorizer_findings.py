@@ -19,6 +19,7 @@ from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.authorizer_findings import findings
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins
 from kafka_reassign_rpc.preflight.findings import Level
+from tests.certificates import Authority
 from tests.core.acls.random_acls import put
 
 HERE = Endpoint("PLAINTEXT", "PLAINTEXT", "10.0.0.9", 9092)
@@ -62,7 +63,7 @@ def test_sv_5_brokers_with_an_authorizer_are_unsafe_under_a_server_without_one()
 def test_hm_6_a_server_that_ignores_the_brokers_authorizer_lets_anybody_do_everything() -> None:
     ((level, text),) = judged(None, HAVE, refuses=False)
     assert level is Level.UNSAFE
-    assert "with broker.authorizer=ignore whoever reaches it may do everything" in text
+    assert "with broker.authorizer=ignore whoever reaches it may do what the brokers refuse" in text
 
 
 def test_sv_5_brokers_that_decide_otherwise_than_the_server_are_a_warning() -> None:
@@ -85,17 +86,18 @@ def test_sv_5_brokers_whose_principal_may_not_act_are_unsafe() -> None:
 def test_sv_5_who_authenticates_is_unknown_without_settings_of_a_broker() -> None:
     (found,) = judged(authorizer(), {**HAVE, "inter.broker.listener.name": "SECURE"})
     assert found[0] is Level.WARNING
-    assert found[1].startswith("as whom brokers 1 would come is not known here (listener.name.secure.gssapi.")
+    assert found[1].startswith("as whom brokers 1 would come is not known here (no --kafka-config has the login")
 
 
 IN = {**HAVE, "inter.broker.listener.name": "SECURE", "sasl.mechanism.inter.broker.protocol": "PLAIN"}
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 KAFKA = BrokerLogins(
-    of_broker={
+    own={"sasl.enabled.mechanisms": "PLAIN"},
+    file={
         "inter.broker.listener.name": "SECURE",
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
         "listener.name.secure.plain.sasl.jaas.config": f'{PLAIN} required username="kafka" password="it is secret";',
-    }
+    },
 )
 
 
@@ -105,6 +107,7 @@ KAFKA = BrokerLogins(
         ("", "super.users is empty"),
         ("User:admin,User:kafka", "super.users has the one principal 'User:admin,User:kafka': it looks like a comma"),
         ("User:admin, User:kafka;User:a", "'User:admin, User:kafka': it looks like a comma instead of a semicolon"),
+        ("User:CN=a,OU=b,User:kafka", "'User:CN=a,OU=b,User:kafka': it looks like a comma instead of a semicolon"),
         ("User:Kafka", "super.users has 'User:Kafka', which is not the same: letters and blanks count"),
         ("User:admin", "would come as User:kafka, who lacks CLUSTER_ACTION on the cluster"),
     ],
@@ -120,6 +123,26 @@ def test_hm_6_brokers_who_are_no_super_users_are_unsafe_and_a_slip_is_named(
     assert "it is secret" not in repr(KAFKA) + text
     has_comma = "," in super_users
     assert [level for level, _ in found] == [Level.WARNING] * has_comma + [Level.UNSAFE]
+
+
+def test_hm_6_a_name_in_a_distinguished_name_is_no_principal_of_its_own() -> None:
+    dn = "User:CN=b1,OU=kafka"
+    plain = Endpoint("SECURE", "SSL", "10.0.0.9", 9093)
+    at = Endpoint("SECURE", "SSL", "10.0.0.1", 9093)
+    shown = Authority("CN=ca").issue("CN=b1,OU=kafka").der
+    answer = BrokerAnswer(Broker(1, 1, (at,)), at, "", {}, IN, certificate=shown)
+    own = BrokerLogins(own={"ssl.client.auth": "required"})
+    for supers, level, saying in (
+        (f"User:admin;{dn}", Level.OK, f"brokers 1 may do as {dn} what brokers do"),
+        (f"User:CN=b0,OU=kafka,{dn}", Level.UNSAFE, "it looks like a comma instead of a semicolon"),
+        ("User:CN=b1;User:OU=kafka", Level.UNSAFE, f"would come as {dn}, who lacks CLUSTER_ACTION"),
+    ):
+        found = list(findings([answer], [plain], authorizer(*parse_super_users(supers)), own, refuses=True))
+        assert (found[-1].level, saying in found[-1].text) == (level, True)
+
+
+def test_hm_6_a_broker_that_does_not_answer_is_never_fine() -> None:
+    assert judged(authorizer("User:kafka"), IN, logins=KAFKA, problem="no answer") == []
 
 
 def test_hm_6_brokers_who_are_super_users_or_have_the_right_are_fine() -> None:

@@ -26,8 +26,9 @@ def listener(protocol: str) -> Endpoint:
 
 def by_login(mechanism: str, jaas: str, own: dict[str, str] | None = None, realm: str = "R") -> str:
     setting = f"listener.name.in.{mechanism.lower()}.sasl.jaas.config"
+    settings = {"sasl.enabled.mechanisms": mechanism, **(own or {})}
     return principal_at(
-        listener("SASL_SSL"), mechanism, None, BrokerLogins(own=own or {}, of_broker={setting: jaas}, realm=realm)
+        listener("SASL_SSL"), mechanism, None, BrokerLogins(own=settings, file={setting: jaas}, realm=realm)
     )
 
 
@@ -56,7 +57,7 @@ def test_hm_6_a_login_says_who_brokers_are(mechanism: str, jaas: str, own: dict[
     ("mechanism", "jaas", "realm"),
     [
         ("OAUTHBEARER", "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;", "R"),
-        ("NTLM", f'{PLAIN} username="kafka";', "R"),
+        ("PLAIN", "no login configuration", "R"),
         ("PLAIN", "", "R"),
         ("PLAIN", f'{PLAIN} user_kafka="x";', "R"),
         ("SCRAM-SHA-256", f'{SCRAM} username="id" password="x" tokenauth="true";', "R"),
@@ -91,8 +92,8 @@ def test_hm_6_the_certificate_of_a_brokers_keystore_and_the_servers_rules_say_wh
     ca = Authority("CN=ca")
     at, broker = listener("SSL"), ca.issue("CN=b1,OU=kafka")
     stores = broker.pkcs12_keystore(tmp_path / "b1.p12")
-    assert principal_at(at, None, None, gather(own, stores, stores, [at])) == principal
-    mine = gather(own, ca.issue("CN=server").pkcs12_keystore(tmp_path / "own.p12"), {}, [at])
+    assert principal_at(at, None, None, gather(own, stores, [at])) == principal
+    mine = gather({**own, **ca.issue("CN=server").pkcs12_keystore(tmp_path / "own.p12")}, {}, [at])
     assert principal_at(at, None, broker.der, mine) == principal, "what the broker has shown"
     if "ANONYMOUS" not in principal:
         with pytest.raises(UnknownPrincipal):
@@ -108,6 +109,23 @@ def test_hm_6_a_certificate_that_no_rule_is_for_cannot_log_in() -> None:
 def test_hm_6_the_file_of_logins_says_who_brokers_are_where_no_setting_does(tmp_path: Path) -> None:
     file = tmp_path / "jaas.conf"
     file.write_text(f'KafkaServer {{ {PLAIN} username="all"; }}; in.KafkaServer {{ {PLAIN} username="here"; }};')
-    settings = {"java.security.auth.login.config": str(file), "sasl.mechanism.inter.broker.protocol": "PLAIN"}
+    own = {"java.security.auth.login.config": str(file), "sasl.enabled.mechanisms": "PLAIN"}
+    broker = {"sasl.mechanism.inter.broker.protocol": "PLAIN"}
     at = listener("SASL_PLAINTEXT")
-    assert principal_at(at, None, None, gather({}, settings, {}, [at])) == "User:here"
+    assert principal_at(at, None, None, gather(own, broker, [at])) == "User:here"
+
+
+def test_hm_6_the_servers_own_login_is_not_the_brokers() -> None:
+    own = {
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.in.plain.sasl.jaas.config": f'{PLAIN} username="controller" password="x" user_kafka="y";',
+    }
+    with pytest.raises(UnknownPrincipal, match="no --kafka-config"):
+        principal_at(listener("SASL_SSL"), None, None, BrokerLogins(own=own))
+
+
+def test_hm_6_brokers_with_a_mechanism_that_the_listener_does_not_have_cannot_log_in() -> None:
+    own = {"sasl.enabled.mechanisms": "PLAIN", "listener.name.in.sasl.enabled.mechanisms": "SCRAM-SHA-256"}
+    with pytest.raises(CannotLogIn, match=r"by PLAIN, and listener\.name\.in\.sasl\.enabled\.mechanisms"):
+        principal_at(listener("SASL_SSL"), "PLAIN", None, BrokerLogins(own=own))

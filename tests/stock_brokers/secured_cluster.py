@@ -19,6 +19,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.certificates import Authority
 from tests.fork_server import KAFKA_REASSIGN, output_of
+from tests.preflight.command import run as run_command
 from tests.processes import Process, Processes, processes
 from tests.stock.cluster import JVM, StockCluster
 from tests.stock.jars import BROKER_VERSION, require
@@ -98,6 +99,21 @@ class Secured:
             *OUTLIVES_PAUSES,
             *("--event-log-dir", str(self.directory / f"events-{name}"), *options),
         )
+
+    async def check(self, changed: Mapping[str, str] | None = None) -> tuple[int, str]:
+        """The exit code of `check` with the settings of broker 1, some of them changed, and what it says of principals
+        and of super users."""
+        path = self.directory / "changed.properties"
+        own = (self.directory / "1" / "server.properties").read_text()
+        path.write_text(own + "".join(f"{name}={value}\n" for name, value in (changed or {}).items()))
+        ended = await run_command(
+            *("check", "--kafka-config", str(path)),
+            *("--java-security-auth-login-config", str(self.directory / "jaas.conf")),
+            *("--listeners", f"{self.inter_broker}://127.0.0.1:9"),
+        )
+        assert SECRET not in ended.out + ended.err
+        lines = (line for line in ended.out.splitlines() if " authorizer: " in line or " super-users: " in line)
+        return ended.code, "\n".join(lines)
 
     async def _we_are_known(self) -> bool:
         """Clients ask any node where the controller is: one whom a broker sends to its predecessor is refused."""
@@ -229,6 +245,20 @@ def scram_config(user: str, password: str = SECRET) -> str:
     """A user's credential as Kafka's tools write it."""
     salted = hashlib.pbkdf2_hmac("sha512", password.encode(), b"salt of a user", 4096)
     return credential_text("sha512", 4096, b"salt of a user", salted)
+
+
+async def only_super_users_are_safe(secured: Secured, principal: str) -> None:
+    """The check names the brokers' principal, and is UNSAFE where super.users does not have it."""
+    code, said = await secured.check()
+    assert (code, f"OK       authorizer: brokers 1, 2 may do as {principal} what brokers do" in said) == (0, True), said
+    come = f"brokers 1, 2 would come as {principal}, who lacks CLUSTER_ACTION"
+    for super_users, slip in {
+        "": "super.users is empty",
+        f"User:admin,{principal}": f"'User:admin,{principal}': it looks like a comma instead of a semicolon",
+        f"User:admin;{principal.upper().replace('USER:', 'User:')}X": "ISRs would freeze",
+    }.items():
+        code, said = await secured.check({"super.users": super_users})
+        assert (code, come in said, slip in said) == (1, True, True), said
 
 
 async def add_user(zk: ZooKeeper, user: str) -> None:

@@ -22,7 +22,14 @@ from tests.stock.tools import Tools
 from tests.waiting import eventually
 
 from .mixed_cluster import controller
-from .secured_cluster import BROKERS, Secured, common_properties, create_topic, secured_cluster
+from .secured_cluster import (
+    BROKERS,
+    Secured,
+    common_properties,
+    create_topic,
+    only_super_users_are_safe,
+    secured_cluster,
+)
 from .zookeeper_users import SECRET
 
 pytestmark = [
@@ -187,6 +194,14 @@ def refusals(guarded: Guarded, server: str) -> dict[str, tuple[set[str], set[tup
 
 def named(user: str) -> tuple[str, str, str]:
     return ("CLIENT", "SCRAM-SHA-512", "127.0.0.1") if user in BY_SCRAM else ("INTERNAL", "", "127.0.0.1")
+
+
+async def test_hm_6_the_check_knows_brokers_by_their_certificates_and_the_rules(secured: Secured) -> None:
+    await only_super_users_are_safe(secured, "User:CN=kafka")
+    code, said = await secured.check({"ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/U"})
+    assert (code, "brokers 1, 2 would come as User:KAFKA, who lacks CLUSTER_ACTION" in said) == (1, True), said
+    code, said = await secured.check({"ssl.principal.mapping.rules": "RULE:^CN=nobody$/x/"})
+    assert (code, "brokers 1, 2 could not log in to the server" in said) == (1, True), said
 
 
 async def test_sv_5_acls_hold_for_users_by_scram_and_by_certificate_and_events_name_them(secured: Secured) -> None:

@@ -27,6 +27,7 @@ from .secured_cluster import (
     common_properties,
     create_topic,
     delete_topic,
+    only_super_users_are_safe,
     secured_cluster,
 )
 from .zookeeper_users import SECRET
@@ -92,7 +93,9 @@ async def plain(tmp_path: Path) -> AsyncIterator[Secured]:
 
 
 async def moves_over_links(secured: Secured, mechanism: str) -> None:
-    """Moves away and, after the restart of a broker, home again; then a stock broker is the controller."""
+    """What the check says; moves away and, after the restart of a broker, home again; then a stock broker is the
+    controller."""
+    await only_super_users_are_safe(secured, f"User:{OWN}")
     server = await secured.serve("server")
     assert await controller(secured.zk) == 1000
     ours = server.ready_value("bootstrap")
