@@ -1,7 +1,10 @@
-"""Requests that a node without an authorizer must not carry out where the brokers have one, which only they can ask.
+"""Requests that a node without an authorizer must not carry out where the brokers have one, which only they can ask:
+quotas, SCRAM credentials and ACLs.
 
-Such a node does for its callers what a broker without an authorizer does for anybody, and no more. Where the node has
-one itself, it has asked that.
+`door.py` refuses all that needs a right before a handler runs. It is open with `broker.authorizer=ignore`, and once
+some broker has said that it has no authorizer. These requests are refused all the same: where any broker has one, and
+until each has said that it has none, for whoever sets a credential can be anybody afterwards. Where the node has an
+authorizer itself, it has asked that.
 """
 
 from kafka_reassign_rpc.api.ports import AclPort, Node

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from kafka_reassign_rpc.controller_channel.broker_client import ConfigEntry, ConfigsRefused, broker_configs
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
@@ -55,6 +56,16 @@ class _Registration:
         self.tried = self.refuses = False
 
 
+class _Answer(NamedTuple):
+    """What a broker has last answered: its settings, and what it makes of the configs of topics."""
+
+    settings: Mapping[str, Value] = {}
+    of_topics: BrokerAnswer | None = None
+
+
+_NOTHING = _Answer()
+
+
 class BrokerSurvey:
     """`look` tells it the registered brokers; the rest is what is known of them.
 
@@ -73,8 +84,8 @@ class BrokerSurvey:
         self._registered: dict[int, _Registration] = {}
         self._versions: dict[int, Versions] = {}
         """Of the APIs in `protocol.versions.SUPPORTED`: what each broker has last answered, those that are away too."""
-        self._last_of_topics: dict[int, BrokerAnswer] = {}
-        """What each broker has last answered about the configs of topics, those that are away too."""
+        self._last: dict[int, _Answer] = {}
+        """What each broker has last answered, those that are away, or have come back and not answered again, too."""
         self._has_looked = False
         self._most_answered = self._is_over = False
         """Whether most brokers have answered, and whether all others had the time to as well: once, then for ever."""
@@ -92,12 +103,8 @@ class BrokerSurvey:
         """The settings in force: see `core.broker_settings`."""
         self.policies: Mapping[str, str] = {}
         """The policies of brokers that this server has to respect, by the names of their settings."""
-        self.authorizer: str | None = None
-        """The class of the brokers' authorizer; "" where they have none, None while that is not known."""
         self.lets_anybody_in: bool | None = None
         """Whether the brokers, as far as they have answered, have no authorizer; None while none has answered."""
-        self._authorizers: dict[int, Mapping[str, Value]] = {}
-        """What each broker has last answered, those that are away or have registered again too: of its authorizer."""
         self._evaluated = asyncio.Event()
         """Set, and replaced, at each evaluation."""
         self.on_authorizer: Callable[[], None] = lambda: None
@@ -117,7 +124,8 @@ class BrokerSurvey:
     def last_of_topics(self) -> Mapping[int, BrokerAnswer | None]:
         """The same, with the former answer of a broker that has come back and has not answered again; of all brokers
         that are away where none is registered."""
-        return {id_: self._last_of_topics.get(id_) for id_ in self._registered or self._last_of_topics}
+        answered = {id_: one.of_topics for id_, one in self._last.items() if one.of_topics is not None}
+        return {id_: answered.get(id_) for id_ in self._registered or answered}
 
     @property
     def has_asked_all(self) -> bool:
@@ -157,16 +165,22 @@ class BrokerSurvey:
                     await self._evaluated.wait()
 
     @property
-    def authorizer_class(self) -> str:
-        """The class of the authorizer that any broker has last said that it has."""
-        return broker_settings.authorizer(self._of_authorizers()) or ""
+    def authorizer(self) -> str | None:
+        """The class of the authorizer that any broker has; "" once each registered one has said that it has none, None
+        before."""
+        return broker_settings.authorizer([one.settings for one in self._registered.values()])
+
+    @property
+    def last_authorizer(self) -> str:
+        """The class of the authorizer that any broker has last said that it has: why nobody is let in."""
+        return broker_settings.authorizer(self._last_settings()) or ""
 
     @property
     def silent(self) -> str:
         """Why it is not known whether the brokers have an authorizer, for people."""
         if not self._registered:
             return "ZooKeeper has ACLs, and no broker is registered"
-        unheard = broker_settings.listed(self._registered.keys() - self._authorizers.keys())
+        unheard = broker_settings.listed(self._registered.keys() - self._last.keys())
         return f"ZooKeeper has ACLs, and no answer came from {unheard}"
 
     def stop_waiting(self) -> None:
@@ -231,8 +245,7 @@ class BrokerSurvey:
         answered = [one.settings for one in self._registered.values()]
         before, self.settings = self.settings, broker_settings.in_force(self._own, answered, self.settings)
         self.policies = broker_settings.policies(answered, self.policies, refuses=self._refuses)
-        self.authorizer = broker_settings.authorizer(answered)
-        let_in, self.lets_anybody_in = self.lets_anybody_in, broker_settings.lets_anybody_in(self._of_authorizers())
+        let_in, self.lets_anybody_in = self.lets_anybody_in, broker_settings.lets_anybody_in(self._last_settings())
         if self.lets_anybody_in != let_in:
             self.on_authorizer()
         if self.settings != before:
@@ -245,11 +258,10 @@ class BrokerSurvey:
         evaluated, self._evaluated = self._evaluated, asyncio.Event()
         evaluated.set()
 
-    def _of_authorizers(self) -> Collection[Mapping[str, Value]]:
+    def _last_settings(self) -> Collection[Mapping[str, Value]]:
         """What the registered brokers have last said; where none is registered, what those have that were."""
-        if not self._registered:
-            return self._authorizers.values()
-        return [self._authorizers.get(id_, {}) for id_ in self._registered]
+        known = {id_: one.settings for id_, one in self._last.items()}
+        return [known.get(id_, {}) for id_ in self._registered or known]
 
     async def _ask(self, broker: Broker) -> None:
         """Until the broker has answered."""
@@ -265,12 +277,13 @@ class BrokerSurvey:
                 entries = await broker_configs(client, broker.id, _ASKED)
                 one = self._registered[broker.id]
                 one.settings, one.of_topics = _settings(entries), _of_topics(entries)
-                self._authorizers[broker.id], self._last_of_topics[broker.id] = one.settings, one.of_topics
+                self._last[broker.id] = _Answer(one.settings, one.of_topics)
             finally:
                 client.close()
         except ConfigsRefused as error:
             if error.is_unauthorized:
-                self._authorizers[broker.id] = {broker_settings.AUTHORIZER: _ANY_AUTHORIZER}
+                before = self._last.get(broker.id, _NOTHING)
+                self._last[broker.id] = before._replace(settings={broker_settings.AUTHORIZER: _ANY_AUTHORIZER})
             self._tell_refused(broker, error)
             return False
         except (OSError, TimeoutError, EOFError, ProtocolError) as error:

@@ -31,7 +31,7 @@ class BrokersDoor:
     @property
     def why_closed(self) -> str:
         if not self.may_control:
-            name = self._survey.authorizer_class
+            name = self._survey.last_authorizer
             return f"The brokers have {AUTHORIZER}={name}, and this server has no authorizer: {_CURE}"
         return f"Nobody has said that the brokers have no authorizer ({self._survey.silent}): try again, {_CURE}"
 
