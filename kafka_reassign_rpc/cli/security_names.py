@@ -33,6 +33,8 @@ _BROKERS_OWN = frozenset(_BROKERS_OWN_TEXT.split())
 """What Kafka 2.8 to 3.9 know besides the server's own settings (KafkaConfig.configNames, AclAuthorizer)."""
 _OF_ACLS = "authorizer."
 """What the authorizer's own way to ZooKeeper is named with: authorizer.zookeeper.ssl.client.enable (AclAuthorizer)."""
+_OF_TIERED_STORAGE = ("rlmm.config.", "rsm.config.")
+"""What Kafka hands on to the parts of tiered storage, with their own logins (RemoteLogManagerConfig's prefixes)."""
 _LIMITS = frozenset({"max.connection.creation.rate", "max.connections", "num.network.threads"})
 _OF_A_LISTENER = frozenset({"connections.max.reauth.ms", "principal.builder.class", *_LIMITS})
 """What Kafka takes behind the prefix of a listener besides ssl.* and sasl.* (SocketServer, DynamicListenerConfig)."""
@@ -113,7 +115,8 @@ def _why_unused(name: str, around: Surroundings) -> str:
         return ""
     if name.startswith(LISTENER_PREFIX):
         return _of_listener(name, around)
-    if name in _BROKERS_OWN or (name.startswith(_OF_ACLS + "zookeeper.") and name.removeprefix(_OF_ACLS) in around.own):
+    of_acls = name.startswith(f"{_OF_ACLS}zookeeper.") and name.removeprefix(_OF_ACLS) in around.own
+    if of_acls or name in _BROKERS_OWN or name.startswith(_OF_TIERED_STORAGE):
         return ""
     return _unknown(name, around.own)
 

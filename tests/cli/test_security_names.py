@@ -127,6 +127,8 @@ def test_hm_6_what_brokers_have_by_rights_is_taken_or_left_out(tmp_path: Path) -
         "listener.name.client.connections.max.reauth.ms=60000",
         "listener.name.client.sasl.enabled.mechanisms=PLAIN",
         "authorizer.zookeeper.url=zk:2181",
+        "rlmm.config.remote.log.metadata.common.client.sasl.mechanism=PLAIN",
+        "rsm.config.storage.ssl.truststore.location=/trust",
         "metric.reporters=com.example.Reporter",
         "com.example.interval=3",
     )
