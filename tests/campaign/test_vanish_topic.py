@@ -1,16 +1,21 @@
 """A topic's znodes vanish in a campaign, and come back as they were."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
+
+import pytest
 
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import Unknown
 from tests.controller.bare_controller import put_topic
+from tests.waiting import eventually
 
+from . import topic_steps
 from .security import OPEN
 from .site import SERVER_IDS, Site
 from .topic_steps import vanish_topic
@@ -50,6 +55,31 @@ async def site_of(zk: ZooKeeper, controller: int, client: object = None) -> Site
 
 async def znodes_of(zk: ZooKeeper) -> dict[str, bytes]:
     return {path: (await zk.get(path))[0] for path in await zk.tree(PATH)}
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody controls in most of these tests."""
+    monkeypatch.setattr(topic_steps, "SEIZED_WITHIN_S", 0.5)
+
+
+async def test_hm_2_the_step_ends_once_what_was_put_back_is_taken_up(
+    zk: ZooKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_steps, "SEIZED_WITHIN_S", 60.0)
+    site = await site_of(zk, OURS)
+    created = (await zk.get(PATH))[1].czxid
+    step = asyncio.create_task(vanish_topic(site, "t", 0.0))
+
+    async def is_back() -> bool:
+        stat = await zk.exists(PATH)
+        return stat is not None and stat.czxid > created
+
+    await eventually(is_back)
+    for index in (0, 1):
+        assert not step.done()
+        await zk.set(znode_paths.partition_state("t", index), b"taken up")
+    assert "were gone" in await step
 
 
 async def test_hm_2_znodes_come_back_as_they_were_when_they_vanished_though_answers_are_lost(zk: ZooKeeper) -> None:

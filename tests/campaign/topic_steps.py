@@ -72,19 +72,32 @@ async def delete_topic(site: Site, topic: str) -> str:
 async def vanish_topic(site: Site, topic: str, away: float) -> str:
     """Somebody deletes the topic's znodes by hand, under load, and puts them back as they were: it is the same topic.
 
-    A stock controller does not take up a partition whose state is there already. So they vanish, and come back, while
-    a server of ours controls, but not later than SEIZED_WITHIN_S after their time: a hand-over waits for this step.
+    A stock controller does not take up a partition whose state is there already, and one that finds it when it is
+    elected gives it no epochs that brokers accept. So the znodes vanish, come back and are taken up while a server of
+    ours controls. Each of the last two is waited for SEIZED_WITHIN_S at most: a hand-over waits for this step.
     """
     async with site.deletion():  # no hand-over begins meanwhile
         if await site.stock_controls():
             return "nothing: a stock broker controls"
         znodes = await _taken_away(site, topic)
         await asyncio.sleep(away)
-        deadline = time.monotonic() + SEIZED_WITHIN_S
-        while await site.stock_controls() and time.monotonic() < deadline:
-            await asyncio.sleep(ASK_EVERY_S)
+        await _while_patient(site.stock_controls)
         await _put_back(site, topic, znodes)
+        states = [znode.path for znode in znodes if znode.path.endswith("/state")]
+
+        async def is_left_alone() -> bool:
+            found = [await site.read(lambda: site.zk.exists(path)) for path in states]  # noqa: B023
+            return any(stat is not None and stat.version == 0 for stat in found)
+
+        await _while_patient(is_left_alone)
     return f"{len(znodes)} znodes were gone for {away:g} s"
+
+
+async def _while_patient(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait as long as it holds, but not longer than SEIZED_WITHIN_S."""
+    deadline = time.monotonic() + SEIZED_WITHIN_S
+    while await holds() and time.monotonic() < deadline:
+        await asyncio.sleep(ASK_EVERY_S)
 
 
 async def _taken_away(site: Site, topic: str) -> Sequence[Create]:

@@ -1,9 +1,12 @@
 """A topic is deleted and created again under its name while a broker is away that holds a log of the earlier one."""
 
+import json
+
 import pytest
 
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.znode_contents import encode_state
 from tests.faults.cluster import Cluster, ask
 from tests.processes import Process
 from tests.waiting import eventually
@@ -198,6 +201,36 @@ async def test_sv_10_it_has_its_place_in_such_a_partition_although_the_controlle
     server = await cluster.server("a")
     await eventually(lambda: "broker.replicas_offline" in server.log)
     await log_is_replaced(cluster, server, 1)
+
+
+async def test_hm_2_no_log_is_deleted_where_a_backup_of_zookeeper_names_an_id_that_no_broker_knows(
+    cluster: Cluster,
+) -> None:
+    """By the backup, broker 3 is not in sync. Its log may be the last one all the same."""
+    server = await cluster.server("a")
+    await cluster.fleet("1,2,3")
+    await create(cluster, "t", (1, 2, 3))
+    await create(cluster, "u", (1, 2, 3))
+    logs = {(broker, (topic, 0)) for broker in (1, 2, 3) for topic in ("t", "u")}
+
+    async def all_are_there() -> bool:
+        return logs <= set(await cluster.held())
+
+    await eventually(all_are_there)
+    await server.kill()
+    path = znode_paths.topic("t")
+    znode = json.loads((await cluster.zk.get(path))[0])
+    await cluster.zk.set(path, json.dumps(znode | {"topic_id": "AAAAAAAAAAAAAAAAAAAABQ"}).encode())
+    state = znode_paths.partition_state("t", 0)
+    await cluster.zk.set(state, encode_state(1, 3, (1, 2), 1))
+    server = await cluster.server("a")
+    for broker in (1, 2, 3):
+        stays = f"broker {broker} has the log of another topic for t-0: it stays"
+        await eventually(lambda: stays in server.log)  # noqa: B023
+    assert await cluster.alter("a", {("u", 0): (3, 2)}) == {("u", 0): 0}
+    await cluster.rests_at({("u", 0): (3, 2)})
+    assert {(broker, ("t", 0)) for broker in (1, 2, 3)} <= set(await cluster.held())
+    assert "it is deleted" not in server.log
 
 
 async def _has_a_log(cluster: Cluster, broker: int, partition: int) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST = 100_000
 """So many partitions are kept. Beyond that, topics that were taken away first are given up."""
-MOST_APPEARED = 1_000
+MOST_APPEARED = 500
 """Of so many partitions one round notes that they have appeared: each costs many writes (`round.changed_by_others`)."""
 
 
@@ -62,14 +62,14 @@ class FormerPartitions:
         return kept.partitions if kept is not None and topic.id in (None, kept.id) else {}
 
     def appeared(self, topic: Topic, partitions: Collection[int]) -> None:
-        """This term has not known these partitions, and they come with states: brokers may know them."""
+        """This term has not known these partitions, and their states were put back: brokers may know newer ones."""
         some = list(islice(partitions, self._room))
         if some:
             self._room -= len(some)
             self._appeared.setdefault(topic.name, set()).update(some)
 
     def is_put_back(self, topic: Topic, index: int) -> bool:
-        """Whether the partition has appeared with a state that is still to be decided about."""
+        """Whether the state of the partition was put back, and is still to be decided about."""
         return index in self._appeared.get(topic.name, ())
 
     def id_of(self, name: str) -> UUID | None:
