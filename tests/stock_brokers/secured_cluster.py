@@ -48,6 +48,7 @@ class Secured:
         self.zk = zk
         self.ca = ca
         self._group = group
+        self._files = 0
         self.trust = ca.pem_truststore(directory / "ca.pem")
         self.inter_broker = _inter_broker(stock.brokers[1].properties)
         """The name of the listener among brokers."""
@@ -100,12 +101,13 @@ class Secured:
             *("--event-log-dir", str(self.directory / f"events-{name}"), *options),
         )
 
-    async def check(self, changed: Mapping[str, str] | None = None) -> tuple[int, str]:
+    async def check(self, **changed: str) -> tuple[int, str]:
         """The exit code of `check` with the settings of broker 1, some of them changed, and what it says of principals
         and of super users."""
-        path = self.directory / "changed.properties"
+        self._files += 1
+        path = self.directory / f"changed-{self._files}.properties"
         own = (self.directory / "1" / "server.properties").read_text()
-        path.write_text(own + "".join(f"{name}={value}\n" for name, value in (changed or {}).items()))
+        path.write_text(own + "".join(f"{name.replace('_', '.')}={value}\n" for name, value in changed.items()))
         ended = await run_command(
             *("check", "--kafka-config", str(path)),
             *("--java-security-auth-login-config", str(self.directory / "jaas.conf")),
@@ -249,16 +251,15 @@ def scram_config(user: str, password: str = SECRET) -> str:
 
 async def only_super_users_are_safe(secured: Secured, principal: str) -> None:
     """The check names the brokers' principal, and is UNSAFE where super.users does not have it."""
-    code, said = await secured.check()
+    comma = f"User:admin,{principal}"
+    (code, said), *others = await asyncio.gather(
+        secured.check(), secured.check(super_users=""), secured.check(super_users=comma)
+    )
     assert (code, f"OK       authorizer: brokers 1, 2 may do as {principal} what brokers do" in said) == (0, True), said
     come = f"brokers 1, 2 would come as {principal}, who lacks CLUSTER_ACTION"
-    for super_users, slip in {
-        "": "super.users is empty",
-        f"User:admin,{principal}": f"'User:admin,{principal}': it looks like a comma instead of a semicolon",
-        f"User:admin;{principal.upper().replace('USER:', 'User:')}X": "ISRs would freeze",
-    }.items():
-        code, said = await secured.check({"super.users": super_users})
-        assert (code, come in said, slip in said) == (1, True, True), said
+    slips = ("super.users is empty", f"{comma!r}: it looks like a comma instead of a semicolon")
+    for (code, said), slip in zip(others, slips, strict=True):
+        assert (code, come in said, "ISRs would freeze" in said, slip in said) == (1, True, True, True), said
 
 
 async def add_user(zk: ZooKeeper, user: str) -> None:
