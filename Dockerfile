@@ -36,6 +36,6 @@ EXPOSE 9092 9404
 STOPSIGNAL SIGTERM
 # Asks the server for /health at the address, and with the TLS, that its command line and its files say. Containers that run another
 # command, or a server without metrics.listener, need --no-healthcheck.
-HEALTHCHECK --interval=30s --timeout=10s --start-period=30s --retries=3 CMD ["kafka-reassign-rpc", "health", "--pid", "1"]
+HEALTHCHECK --interval=30s --timeout=30s --start-period=30s --retries=3 CMD ["kafka-reassign-rpc", "health", "--pid", "1"]
 ENTRYPOINT ["kafka-reassign-rpc"]
 CMD ["serve", "--listeners", "PLAINTEXT://0.0.0.0:9092", "--advertised-listeners", "PLAINTEXT://localhost:9092", "--metrics-listener", "0.0.0.0:9404", "--data-dir", "/data"]

@@ -26,7 +26,7 @@ def put_files(folder: Path, replaced: Mapping[str, str]) -> None:
 def make_certificates(folder: Path, *nodes: str, password: str = STORE_PASSWORD) -> str:
     """Run the example's script there; what it prints on standard output."""
     return subprocess.run(
-        ["sh", "certificates.sh", *nodes],
+        ["sh", str(EXAMPLE / "certificates.sh"), *nodes],
         cwd=folder,
         env=os.environ | {"STORE_PASSWORD": password},
         capture_output=True,
