@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -32,6 +32,8 @@ from kafka_reassign_rpc.protocol.messages import SaslAuthenticateResponse
 from kafka_reassign_rpc.security.sasl.hashed_users import hashed_line
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.optional_software import HAS_KDC
+from tests.security.kerberos_tokens import no_tickets
 from tests.security.sasl_steps import as_config, plain, scram_credential, scram_proof
 from tests.security.test_login_costs import framed, handshake
 from tests.security.worst_tokens import LATER, TOKENS, authenticate, first_requests
@@ -43,6 +45,8 @@ ANSWER_S = 1.0
 """How long a login waits for an answer: where Java's stack has no room for a message, a stock broker gives none."""
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 MECHANISMS = ("PLAIN", *SCRAM, "OAUTHBEARER")
+GSSAPI = "GSSAPI"
+"""Where there is a KDC."""
 HEAD = ("", "logins", "CPU each", "others wait", "stock: logins", "CPU each", "others wait")
 JAAS = {
     "plain": 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="alice-secret";',
@@ -56,6 +60,10 @@ RIGHT, WRONG = plain("alice", "alice-secret"), plain("alice", "wrong")
 PREFIX = "listener.name.sasl."
 
 Login = Callable[[Wire], None]
+
+
+if HAS_KDC:
+    from tests.security.realm import initiator, kerberos_realm, service_jaas
 
 
 class Node(NamedTuple):
@@ -89,7 +97,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
     claims = {"sub": "alice", "iat": now, "exp": now + 3600, "scope": "x"}
     token = jwt.encode({"alg": "RS256", "kid": "rsa"}, claims, key)
     rows = []
-    async with _nodes(zookeeper, home) as (ours, stock):
+    async with _realm(), _nodes(zookeeper, home) as (ours, stock):
         for name, listener, logins in _cases(token):
             nodes = [node for node in (ours, stock) if listener in node.at]
             costs = [await asyncio.to_thread(_measured, node, listener, logins(), seconds) for node in nodes]
@@ -127,6 +135,11 @@ def _cases(token: str) -> Iterator[tuple[str, str, Callable[[], Iterator[Login]]
         first, finals = LATER.get(name, (b"", {}))
         largest += [partial(_sent, (handshake(name), authenticate(first), final)) for final in finals.values()]
         yield f"{name}, the largest", "SASL", partial(cycle, largest)
+    if HAS_KDC:
+        yield "GSSAPI, right", "SASL", partial(cycle, [_ticket])
+        yield "GSSAPI, wrong", "SASL", partial(cycle, [partial(_ticket, right=False)])
+        largest = [partial(_sent, (handshake(GSSAPI), authenticate(one))) for _, one in no_tickets()]
+        yield "GSSAPI, the largest", "SASL", partial(cycle, largest)
     yield "PLAIN with hashes, right", "HASHED", partial(cycle, [right["PLAIN"]])
     yield "PLAIN with hashes, wrong", "HASHED", partial(cycle, [wrong["PLAIN"]])
 
@@ -141,6 +154,18 @@ def _scram(mechanism: str, password: str, wire: Wire) -> None:
     bare = "n=alice,r=abcdefghijklmnopqrstuvwx"
     first = _auth_bytes(wire.ask(framed(authenticate(f"n,,{bare}".encode()))))
     wire.ask(framed(authenticate(scram_proof(mechanism, password, bare, first))))
+
+
+def _ticket(wire: Wire, *, right: bool = True) -> None:
+    context = initiator()
+    first = bytes(context.step())
+    wire.ask(framed(handshake(GSSAPI)))
+    if not right:
+        wire.ask(framed(authenticate(first[:-1] + bytes((first[-1] ^ 1,)))))
+        return
+    context.step(_auth_bytes(wire.ask(framed(authenticate(first)))))
+    offer = _auth_bytes(wire.ask(framed(authenticate(b""))))
+    wire.ask(framed(authenticate(context.wrap(context.unwrap(offer).message, False).message)))
 
 
 def _sent(parts: tuple[bytes | Callable[[bytes], bytes], ...], wire: Wire) -> None:
@@ -188,6 +213,13 @@ def _ask(address: Address, waits: list[float], over: threading.Event) -> None:
 
 
 @asynccontextmanager
+async def _realm() -> AsyncIterator[None]:
+    """Where there is a KDC, a realm of its own; its environment is this process's meanwhile."""
+    with kerberos_realm() if HAS_KDC else nullcontext():
+        yield
+
+
+@asynccontextmanager
 async def _nodes(zookeeper: str, home: Path) -> AsyncIterator[tuple[Node, Node]]:
     """This server and a stock broker, each a controller. The end of the block ends both."""
     jwks = f"file://{home / 'jwks.json'}"
@@ -195,12 +227,14 @@ async def _nodes(zookeeper: str, home: Path) -> AsyncIterator[tuple[Node, Node]]
         "listeners": "PLAINTEXT://127.0.0.1:0,SASL://127.0.0.1:0",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT",
         "inter.broker.listener.name": "PLAINTEXT",
-        "sasl.enabled.mechanisms": ",".join(MECHANISMS),
+        "sasl.enabled.mechanisms": ",".join([*MECHANISMS, *([GSSAPI] if HAS_KDC else [])]),
         "sasl.oauthbearer.jwks.endpoint.url": jwks,
         "connection.failed.authentication.delay.ms": "0",
         f"{PREFIX}oauthbearer.sasl.server.callback.handler.class": VALIDATOR,
         **{f"{PREFIX}{name}.sasl.jaas.config": value for name, value in JAAS.items()},
     }
+    if HAS_KDC:
+        properties |= {f"{PREFIX}gssapi.sasl.jaas.config": service_jaas(), "sasl.kerberos.service.name": "host"}
     ours = properties | {
         "listeners": f"{properties['listeners']},HASHED://127.0.0.1:0",
         "listener.security.protocol.map": f"{properties['listener.security.protocol.map']},HASHED:SASL_PLAINTEXT",
@@ -220,6 +254,8 @@ async def _nodes(zookeeper: str, home: Path) -> AsyncIterator[tuple[Node, Node]]
         server = Server(chroots[0], SERVER_ID, home, "--kafka-config", str(file), "--listeners", ours["listeners"])
         broker = Stock(chroots[1], home, properties)
         broker.jvm = (*Stock.jvm, f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks}")
+        if HAS_KDC:
+            broker.jvm += (f"-Djava.security.krb5.conf={os.environ['KRB5_CONFIG']}",)
         processes: tuple[Server | Stock, ...] = (server, broker)
         for process in processes:
             stack.push_async_callback(process.kill)

@@ -9,11 +9,11 @@ import datetime
 import ipaddress
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -83,11 +83,13 @@ class Authority:
         hosts: Sequence[str] = HOSTS,
         begins: datetime.timedelta = -_YEAR,
         ends: datetime.timedelta = _YEAR,
+        usages: Sequence[x509.ObjectIdentifier] = (),
+        by_rsa: bool = False,
     ) -> Issued:
         """A new key with a certificate of this authority. Its chain has the intermediate authorities, without the
-        first one. `begins` and `ends` are counted from now."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        return self._issue(x509.Name.from_rfc4514_string(name), key, hosts, begins=begins, ends=ends)
+        first one. `begins` and `ends` are counted from now; `usages`: its extended key usage."""
+        key: Any = rsa.generate_private_key(65537, 2048) if by_rsa else ec.generate_private_key(ec.SECP256R1())
+        return self._issue(x509.Name.from_rfc4514_string(name), key, hosts, begins=begins, ends=ends, usages=usages)
 
     def pem_truststore(self, path: Path) -> dict[str, str]:
         path.write_text(self.own.chain[0].public_bytes(Encoding.PEM).decode())
@@ -102,6 +104,7 @@ class Authority:
         ca: bool = False,
         begins: datetime.timedelta = -_YEAR,
         ends: datetime.timedelta = _YEAR,
+        usages: Sequence[x509.ObjectIdentifier] = (),
     ) -> Issued:
         by_itself = not hasattr(self, "own")
         builder = (
@@ -116,6 +119,8 @@ class Authority:
         )
         if hosts:
             builder = builder.add_extension(x509.SubjectAlternativeName([_host(one) for one in hosts]), critical=False)
+        if usages:
+            builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         certificate = builder.sign(key if by_itself else self._key, hashes.SHA256())
         above: tuple[x509.Certificate, ...] = ()
         if not by_itself and self.own.chain[0].issuer != self.own.chain[0].subject:

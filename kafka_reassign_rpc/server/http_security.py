@@ -7,6 +7,7 @@ logs in, requests are answered only by an IP address, by localhost, or by a name
 
 import base64
 import binascii
+from collections import Counter
 from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Protocol
@@ -79,7 +80,7 @@ def credentials(header: str) -> tuple[str, str] | None:
 
 
 class HandshakeDoor(OpenDoor):
-    """Lets everybody in, with so many TLS handshakes at a time: the oldest makes room."""
+    """Lets everybody in, with so many TLS handshakes at a time: the oldest of the address with the most makes room."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -89,4 +90,7 @@ class HandshakeDoor(OpenDoor):
         self._under_way[handshake] = None
         handshake.when_over(lambda: self._under_way.pop(handshake, None))
         if len(self._under_way) > self._most:
-            next(iter(self._under_way)).abort()
+            of_each = Counter(one.host for one in self._under_way)
+            leaves = max(self._under_way, key=lambda one: of_each[one.host])
+            del self._under_way[leaves]
+            leaves.abort()

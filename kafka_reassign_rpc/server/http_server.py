@@ -6,9 +6,8 @@ answer of a connection like every other: it ends with the life of its connection
 does not read is disconnected after `READS_S`; until then it costs a buffer.
 
 Limits against hostile input: GET and HEAD of known pages only, no bodies, bounded heads, a bounded number of
-connections, and a short life for each of them. A newcomer beyond the number takes the place of one that has sent no
-request, else of one from the address with the most, of the oldest of them: a scrape takes milliseconds, and neither
-idle or slow clients nor those with wrong passwords keep others out. Nothing is
+connections, and a short life for each of them. A newcomer beyond the number takes the place of another (`makes_room`):
+a scrape takes milliseconds, and neither idle or slow clients nor those with wrong passwords keep others out. Nothing is
 kept of a connection that is over. No answer tells versions, or what the parser says.
 """
 
@@ -16,10 +15,10 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Container, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from aiohttp import web
 
@@ -34,6 +33,8 @@ LIVES_S = 60.0
 """The server closes a connection after this time, whatever it does: scrapers connect again."""
 FIRST_REQUEST_S = 5.0
 """The server closes a connection without a whole request after this time."""
+ASKS_S = 1.0
+"""So long nobody counts as silent: a TLS handshake and a request take that on a busy machine."""
 READS_S = 10.0
 """A client takes the next part of a stream within this time."""
 BUFFERED = 65_536
@@ -111,6 +112,33 @@ async def _written(response: web.StreamResponse, part: bytes) -> None:
         await response.write(part)
 
 
+class Placed(Protocol):
+    """A connection that has a place. See `_Connection`."""
+
+    @property
+    def has_asked(self) -> bool: ...
+
+    @property
+    def is_user(self) -> bool: ...
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def since(self) -> float: ...
+
+
+P = TypeVar("P", bound=Placed)
+
+
+def makes_room(connections: Sequence[P], now: float) -> P:
+    """Which of these connections, the oldest first, leaves for a newcomer: no user's where there is another; of the
+    address that has the most; there one that still has not asked; the oldest of them."""
+    strangers = [one for one in connections if not one.is_user] or connections
+    of_each = Counter(one.host for one in strangers)
+    return max(strangers, key=lambda one: (of_each[one.host], not one.has_asked and now - one.since > ASKS_S))
+
+
 class HttpServer:
     """Serves `pages`, by path. `start` binds (OSError where that fails); then `address` has host and port.
     `for_anybody`: paths that are answered whatever name of this server a request has."""
@@ -159,8 +187,7 @@ class HttpServer:
     def _accept(self) -> asyncio.Protocol:
         open_now = cast("list[_Connection]", self._web.connections)  # the oldest first
         for _ in range(len(open_now) + 1 - MAX_CONNECTIONS):
-            of_each = Counter(connection.host for connection in open_now)
-            leaves = min(open_now, key=lambda connection: (connection.has_asked, -of_each[connection.host]))
+            leaves = makes_room(open_now, asyncio.get_running_loop().time())
             open_now.remove(leaves)
             leaves.cut_off()
         return self._connect()
@@ -195,20 +222,27 @@ class HttpServer:
         if self._security.users is None:
             return True
         given = credentials(request.headers.get("Authorization", ""))
-        return given is not None and await self._security.users.verify(*given, request.remote or "")
+        if given is None or not await self._security.users.verify(*given, request.remote or ""):
+            return False
+        cast(_Connection, request.protocol).is_user = True
+        return True
 
 
 class _Connection(web.RequestHandler):
-    """`has_asked`: whether it has sent a whole request. `host`: the client's address."""
+    """`has_asked`: whether it has sent a whole request. `is_user`: whether one of its requests had a right password.
+    `host`: the client's address. `since`: when it was made, by the loop's clock."""
 
     has_asked = False
+    is_user = False
     host = ""
+    since = 0.0
     _end: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         address = transport.get_extra_info("peername")
         self.host = address[0] if isinstance(address, tuple) else ""
+        self.since = asyncio.get_running_loop().time()
         self._live_for(min(FIRST_REQUEST_S, LIVES_S))
 
     def connection_lost(self, exc: BaseException | None) -> None:

@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import select
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping
 from contextlib import asynccontextmanager
+from itertools import islice
 from typing import Any, Protocol
 
 from kafka_reassign_rpc.core.quotas.connection_quotas import ConnectionQuotas
@@ -31,6 +33,10 @@ CLOSED_IN_A_ROW = 50
 """Connections that one turn of the event loop closes: that takes a few milliseconds."""
 RATE_WHEN_FULL = 20
 """Newcomers per second from one address while the server is full."""
+LOOKED_AT = 1000
+"""Connections that wait for their authentication and at which the server looks in a second."""
+HUNG_UP = getattr(select, "POLLRDHUP", 0)
+"""Linux tells the end of a stream behind unread bytes; others tell a reset alone."""
 CLOSED_AT_A_TICK = 200
 """Connections that close in a second where memory or file descriptors run out."""
 
@@ -72,6 +78,10 @@ class OpenConnection(Hashable, Protocol):
 
     def fed(self) -> None:
         """Read on: there is room for request bytes again."""
+
+    @property
+    def unwatched(self) -> int | None:
+        """The descriptor of a client that has not authenticated and of whom nothing is read meanwhile; None else."""
 
     def drain(self) -> None:
         """Close as soon as all requests that have arrived are answered."""
@@ -135,6 +145,8 @@ class OpenConnections:
         """Who wants a place among queued.max.requests."""
         self._starving: dict[OpenConnection, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._stepping: dict[OpenConnection, None] = {}
+        """Those with a step of their authentication under way."""
         self._empty = asyncio.Event()
         self._closing = False
         self.large_work = LargeWork(self._many_answers)
@@ -337,6 +349,13 @@ class OpenConnections:
         task.add_done_callback(self._tasks.discard)
         return task
 
+    def step(self, connection: OpenConnection, waits: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Runs a step of a connection's authentication that takes time, such as the check of a password."""
+        task = self.aside(waits)
+        self._stepping[connection] = None
+        task.add_done_callback(lambda _: self._stepping.pop(connection, None))
+        return task
+
     @asynccontextmanager
     async def large_place(self, size: int, host: str) -> AsyncIterator[None]:
         """Waits until a large request may go into work: first for room, then for a place among queued.max.requests.
@@ -424,6 +443,7 @@ class OpenConnections:
         if checks:
             self._check()
         self._close_slow(now)
+        self._close_departed()
         self._free_descriptors()
         self._rates.forget(now)
         for kind, lines in self._lines.items():
@@ -475,6 +495,19 @@ class OpenConnections:
         slow = sorted((found for found in since if found[0] < latest), key=lambda found: found[0])
         for _, connection in slow[: min((len(slow) + 1) // 2, CLOSED_AT_A_TICK)]:
             self._close("connections_slow_closed", connection, f"{limit} bytes of requests and answers are held")
+
+    def _close_departed(self) -> None:
+        """Closes connections whose clients have hung up while a step of their authentication takes time. The loop does
+        not notice it where bytes that nobody reads lie before the end of the stream."""
+        poll = select.poll()
+        found: dict[int, OpenConnection] = {}
+        for connection in islice(self._stepping, LOOKED_AT):
+            descriptor = connection.unwatched
+            if descriptor is not None:
+                found[descriptor] = connection
+                poll.register(descriptor, HUNG_UP)
+        for descriptor, _ in poll.poll(0):
+            found[descriptor].abort()
 
     def _free_descriptors(self) -> None:
         """Closes connections while file descriptors run out, whoever has taken them."""

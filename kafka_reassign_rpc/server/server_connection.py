@@ -306,7 +306,7 @@ class ServerConnection(asyncio.Protocol):
         else:
             waits = guard.step(frame, out)
             if waits is not None:
-                self._step = self._shared.aside(waits)
+                self._step = self._shared.step(self, waits)
         return waits is None
 
     def _answer(self, frame: bytes, out: list[bytes]) -> Coroutine[Any, Any, None] | None:
@@ -508,6 +508,13 @@ class ServerConnection(asyncio.Protocol):
     def idle(self) -> bool:
         """Whether nothing is in work. Half a frame does not count, nor do answers that the peer has yet to read."""
         return not self._busy
+
+    @property
+    def unwatched(self) -> int | None:
+        """The descriptor of a client that has not authenticated and of whom nothing is read meanwhile; None else."""
+        if self._transport is None or not self._paused or self._guard is None or self._guard.authenticated:
+            return None
+        return int(self._transport.get_extra_info("socket").fileno())
 
     def drain(self) -> None:
         """Closes as soon as all requests that have arrived are answered."""

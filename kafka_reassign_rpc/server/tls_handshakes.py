@@ -38,6 +38,10 @@ class Handshake:
     def fed(self) -> None:
         """It has no requests."""
 
+    @property
+    def unwatched(self) -> int | None:
+        return None
+
     def drain(self) -> None:
         self.abort()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import gssapi
 import k5test
 
 
@@ -22,6 +23,21 @@ def kerberos_realm() -> Iterator[Any]:
         else:
             os.environ[name] = value
     realm.stop()
+
+
+def initiator(credentials: Any = None) -> Any:
+    """The context of a client of this host's service, by default that of `user`."""
+    name = gssapi.Name("host/localhost", gssapi.NameType.kerberos_principal)
+    flags = gssapi.RequirementFlag.mutual_authentication
+    return gssapi.SecurityContext(name=name, creds=credentials, usage="initiate", flags=flags)
+
+
+def service_jaas() -> str:
+    """How the service logs in, for stock brokers and this server."""
+    return (
+        "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true isInitiator=false"
+        f' keyTab="{os.environ["KRB5_KTNAME"]}" principal="host/localhost@KRBTEST.COM";'
+    )
 
 
 def _free_ports() -> int:

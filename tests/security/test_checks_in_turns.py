@@ -16,6 +16,7 @@ from kafka_reassign_rpc.security.sasl.checks_in_turns import ChecksInTurns, TooB
 from kafka_reassign_rpc.security.sasl.hashed_users import UNAVAILABLE, HashedUsers, hashed_line, parse_users
 from kafka_reassign_rpc.security.sasl.plain import PlainSaslServer
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
+from kafka_reassign_rpc.server import open_connections
 from kafka_reassign_rpc.server.server import Server
 from tests.raw_client import connected
 from tests.security.sasl_steps import plain
@@ -142,10 +143,12 @@ async def logs_in(server: Server, user: str, password: str) -> tuple[int, str | 
 
 
 @pytest.mark.both_loops
-@pytest.mark.parametrize("abrupt", [True, False])
+@pytest.mark.parametrize(("end", "behind"), [("reset", 0), ("half", 0), ("close", 1000), ("half", 1000)])
 async def test_hm_5_wrong_passwords_of_clients_that_hung_up_keep_nobody_out(
-    server: Server, monkeypatch: pytest.MonkeyPatch, *, abrupt: bool
+    server: Server, monkeypatch: pytest.MonkeyPatch, end: str, behind: int
 ) -> None:
+    """`behind`: bytes behind the token, which nobody reads meanwhile."""
+    monkeypatch.setattr(open_connections, "TICK_SECONDS", 0.05)
     hashed: list[bytes] = []
     really = hashlib.pbkdf2_hmac
 
@@ -154,17 +157,24 @@ async def test_hm_5_wrong_passwords_of_clients_that_hung_up_keep_nobody_out(
         return really(name, password, salt, iterations)
 
     monkeypatch.setattr(hashlib, "pbkdf2_hmac", pbkdf2_hmac)
-    for number in range(200):
+    half_closed: list[asyncio.StreamWriter] = []
+    for number in range(100):
         _, writer = await asyncio.open_connection(*address(server))
         writer.write(framed(handshake("PLAIN")) + framed(authenticate(plain(f"nobody {number}", "wrong"))))
+        writer.write(bytes(behind))
         await writer.drain()
-        if abrupt:
+        if end == "half":
+            writer.write_eof()
+            half_closed.append(writer)
+        elif end == "reset":
             writer.transport.abort()
         else:
             writer.close()
     assert await logs_in(server, "alice", "alice-secret") == (0, "")
-    assert len(hashed) < 50, "of 200 wrong ones few were begun before their clients went"
+    assert len(hashed) < 50, "of 100 wrong ones few were begun before their clients went"
     await eventually(lambda: server.stats.connections_now == 0)
+    for writer in half_closed:
+        writer.close()
 
 
 async def test_hm_5_a_login_that_cannot_be_checked_in_time_fails_with_kafkas_text(

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from tests.raw_client import Client, connected
 from tests.security.kerberos_tokens import LAYERS, no_tickets, spoilt
-from tests.security.realm import kerberos_realm
+from tests.security.realm import initiator, kerberos_realm
 from tests.security.sasl_scenarios import handshake
 from tests.security.test_login_costs import Case, late
 from tests.security.worst_tokens import LARGEST, authenticate
@@ -57,24 +57,17 @@ async def token(client: Client, data: bytes) -> Any:
     return await client.call(SaslAuthenticateRequest(auth_bytes=data, version=2), 2)
 
 
-async def begun(client: Client, realm: Any, credentials: Any = None) -> tuple[Any, bytes]:
+async def begun(client: Client, credentials: Any = None) -> tuple[Any, bytes]:
     """The client's context when its ticket is accepted, and the server's offer of layers."""
     data = handshake("GSSAPI")
     await client.send(len(data).to_bytes(4, "big") + data)
     await client.frame()
-    context = initiator(realm, credentials)
+    context = initiator(credentials)
     answer = await token(client, context.step())
     assert answer.error_code == 0
     context.step(answer.auth_bytes)
     offer = await token(client, b"")
     return context, context.unwrap(offer.auth_bytes).message
-
-
-def initiator(realm: Any, credentials: Any = None) -> Any:
-    """A client's context, by default that of `user`."""
-    name = gssapi.Name(realm.host_princ, gssapi.NameType.kerberos_principal)
-    flags = gssapi.RequirementFlag.mutual_authentication
-    return gssapi.SecurityContext(name=name, creds=credentials, usage="initiate", flags=flags)
 
 
 async def test_sv_5_a_ticket_lets_its_user_in_under_the_name_of_the_rules(
@@ -88,7 +81,7 @@ async def test_sv_5_a_ticket_lets_its_user_in_under_the_name_of_the_rules(
 
     server = await start_server(None, authenticator)
     async with connected(address(server)) as client:
-        context, offer = await begun(client, realm)
+        context, offer = await begun(client)
         assert offer == b"\x01\x00\x00\x00"
         answer = await token(client, context.wrap(b"\x01\x00\x00\x00somebody-else", False).message)
         assert (answer.error_code, answer.auth_bytes) == (0, b"")
@@ -102,7 +95,7 @@ async def test_sv_5_whoever_wants_a_security_layer_fails(
 ) -> None:
     server = await start_server(None, sources.authenticator("A"))
     async with connected(address(server)) as client:
-        context, _ = await begun(client, realm)
+        context, _ = await begun(client)
         answer = await token(client, context.wrap(chosen, False).message)
         assert answer.error_code == 58
         assert answer.error_message.endswith("due to invalid credentials with SASL mechanism GSSAPI")
@@ -120,16 +113,16 @@ async def test_sv_5_what_is_no_ticket_fails(sources: SaslSources, start_server: 
         assert await client.is_closed()
 
 
-def ticket(realm: Any) -> bytes:
+def ticket() -> bytes:
     """A first token that would be accepted."""
-    return bytes(initiator(realm).step())
+    return bytes(initiator().step())
 
 
 class Exchange:
     """Frames of a client whose ticket is right, up to a last one that is made of its context."""
 
-    def __init__(self, realm: Any, name: str, bare: bool) -> None:
-        self._realm, self._name, self._bare = realm, name, bare
+    def __init__(self, name: str, bare: bool) -> None:
+        self._name, self._bare = name, bare
 
     def case(self) -> Case:
         steps = (handshake("GSSAPI", 0 if self._bare else 1), self._first, self._second, self._last)
@@ -139,7 +132,7 @@ class Exchange:
         return token if self._bare else authenticate(token)
 
     def _first(self, _: bytes) -> bytes:
-        self._context = initiator(self._realm)
+        self._context = initiator()
         return self._sent(self._context.step())
 
     def _second(self, token: bytes) -> bytes:
@@ -151,15 +144,15 @@ class Exchange:
         return self._sent(LAYERS[self._name](self._context))
 
 
-def hostile(realm: Any) -> Iterator[Case]:
-    right = ticket(realm)
+def hostile() -> Iterator[Case]:
+    right = ticket()
     for name, data in (*no_tickets(), *spoilt(right)):
         yield Case(f"0: {name}", (handshake("GSSAPI", 0), data), bare=True)
         yield Case(f"1: {name}", (handshake("GSSAPI"), authenticate(data)))
         if name != "nothing":
             yield Case(f"without a handshake: {name}", (data,), bare=True)
     for name in LAYERS:
-        yield from (Exchange(realm, name, bare).case() for bare in (True, False))
+        yield from (Exchange(name, bare).case() for bare in (True, False))
 
 
 async def test_hm_5_no_token_in_the_place_of_a_ticket_or_a_layer_holds_the_loop_or_lets_anybody_in(
@@ -173,7 +166,7 @@ async def test_hm_5_no_token_in_the_place_of_a_ticket_or_a_layer_holds_the_loop_
 
     limits: dict[str, Any] = {"connection_failed_authentication_delay_ms": 0}
     server = await start_server(None, authenticator, **limits)
-    cases = list(hostile(realm))
+    cases = list(hostile())
     assert await late(server, cases) == {}
     assert len(made) >= len(cases)
     assert all(one.max_receive_size == LARGEST for one in made)
@@ -200,10 +193,10 @@ async def test_hm_5_a_refused_ticket_fails_at_once_and_a_repeated_one_closes_as_
 ) -> None:
     """MIT's library has an answer to them for the client; Java's has none, so stock brokers send none."""
     server = await start_server(None, sources.authenticator("A"))
-    right = ticket(realm)
+    right = ticket()
     assert await first_answer(server, right) == 0
     assert await first_answer(server, right) is None
-    wrong = bytearray(ticket(realm))
+    wrong = bytearray(ticket())
     wrong[-1] ^= 1
     assert await first_answer(server, bytes(wrong)) == 58
 
@@ -218,11 +211,11 @@ async def test_hm_5_a_ticket_of_another_realm_or_for_another_service_fails(
     name = gssapi.Name(other, gssapi.NameType.kerberos_principal)
     assert await first_answer(server, gssapi.SecurityContext(name=name, usage="initiate").step()) == 58
     mine = realm.env
-    with kerberos_realm() as foreign:
-        theirs = ticket(foreign)
+    with kerberos_realm():
+        theirs = ticket()
     os.environ.update(mine)
     assert await first_answer(server, theirs) == 58
-    assert await first_answer(server, ticket(realm)) == 0
+    assert await first_answer(server, ticket()) == 0
 
 
 @pytest.mark.parametrize("name", [b"a\\@EVIL.COM", b"a/b/c", b"a" * 1500])
@@ -238,7 +231,7 @@ async def test_hm_5_a_principal_whose_name_is_no_users_gets_in_as_nobody(
 
     server = await start_server(None, authenticator)
     async with connected(address(server)) as client:
-        context, offer = await begun(client, realm, ticket_of(realm, name))
+        context, offer = await begun(client, ticket_of(realm, name))
         last = context.wrap(offer, False).message
         await client.send(client.request(SaslAuthenticateRequest(auth_bytes=last, version=2), 2))
         await client.is_closed()

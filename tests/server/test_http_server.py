@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
+from typing import NamedTuple
 
 import pytest
 import pytest_asyncio
@@ -219,6 +220,55 @@ async def test_sv_7_nothing_is_kept_of_a_connection_that_is_over(address: str) -
         return sum(isinstance(one, http_server._Connection) for one in gc.get_objects())
 
     await eventually(lambda: kept() == 0)
+
+
+class Placed(NamedTuple):
+    name: str
+    host: str
+    has_asked: bool = True
+    is_user: bool = False
+    since: float = 0.0
+
+
+@pytest.mark.parametrize(
+    ("connections", "leaves"),
+    [
+        ("a/1 b/1 c/2 d/2", "a/1"),  # of addresses with as many, the oldest
+        ("a/1 b/2 c/2", "b/2"),
+        ("a/1- b/2 c/2", "b/2"),  # who has come before a second has time to ask
+        ("a/1* b/1* c/1* d/2", "d/2"),  # users stay, however many come by a proxy
+        ("a/1* b/1* c/2*", "a/1*"),
+        ("a/1 b/1 c/1_", "c/1_"),  # silent for longer
+        ("a/1_ b/2 c/2", "b/2"),
+    ],
+)
+def test_hm_5_who_makes_room_for_a_newcomer(connections: str, leaves: str) -> None:
+    """`-` has not asked yet, `_` has not asked for long, `*` is a user."""
+    made = []
+    for word in connections.split():
+        silent = word[-1] in "-_"
+        made.append(Placed(word, word[2], not silent, word[-1] == "*", 9.9 if word[-1] == "-" else 0.0))
+    assert http_server.makes_room(made, 10.0).name == leaves
+
+
+async def test_hm_5_a_flood_from_another_address_leaves_who_has_not_asked_yet_the_time_to_ask(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(http_server, "ASKS_S", 60.0)
+    host, _, port = address.rpartition(":")
+    request = b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    scraper, its = await asyncio.open_connection(host, int(port), local_addr=("127.0.0.1", 0))
+    flood = []
+    for _ in range(12):
+        reader, writer = await asyncio.open_connection(host, int(port), local_addr=("127.0.0.2", 0))
+        writer.write(request)
+        assert await reader.readuntil(b"{}")
+        flood.append(writer)
+    its.write(request)
+    assert await scraper.readuntil(b"{}")
+    for writer in (*flood, its):
+        writer.close()
 
 
 async def test_hm_5_many_connections_from_one_address_make_room_for_those_from_others(

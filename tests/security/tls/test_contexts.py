@@ -3,12 +3,14 @@
 import logging
 import ssl
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID as Usage
 
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.security.tls.context_parts import openssl_name
@@ -203,6 +205,37 @@ def test_sv_5_cipher_suites_have_javas_names(ends: Ends, caplog: pytest.LogCaptu
     with caplog.at_level(logging.WARNING):
         ends.shake({"ssl.cipher.suites": f"TLS_KRB5_WITH_RC4_128_SHA, {suite}"})
     assert caplog.messages == ["ssl.cipher.suites: this OpenSSL lacks TLS_KRB5_WITH_RC4_128_SHA"]
+
+
+def test_sv_5_dhe_works_where_it_is_named_and_nowhere_else(ends: Ends, tmp_path: Path) -> None:
+    """One handshake by DHE costs a server many of the others, so a stranger gets none by default."""
+    suite = "TLS_DHE_RSA_WITH_AES_128_GCM_SHA256"
+    own = ends.ca.issue("CN=broker", by_rsa=True).pem_keystore(tmp_path / "rsa.pem")
+    seen = ends.shake({**own, "ssl.cipher.suites": f"{suite},TLS_AES_256_GCM_SHA384"}, {"ssl.cipher.suites": suite})
+    assert (seen.version, seen.cipher) == ("TLSv1.2", "DHE-RSA-AES128-GCM-SHA256")
+    with pytest.raises(ssl.SSLError, match="NO_SHARED_CIPHER"):
+        ends.shake(own, {"ssl.cipher.suites": suite})
+
+
+@pytest.mark.parametrize(
+    ("usages", "of_client", "of_server"),
+    [
+        ((), True, True),
+        ((Usage.CLIENT_AUTH,), True, False),
+        ((Usage.SERVER_AUTH,), False, True),
+        ((Usage.SERVER_AUTH, Usage.CLIENT_AUTH), True, True),
+        ((Usage.ANY_EXTENDED_KEY_USAGE,), False, False),  # Java takes it for both
+    ],
+)
+def test_sv_5_an_extended_key_usage_says_whose_a_certificate_can_be(
+    ends: Ends, tmp_path: Path, usages: tuple[x509.ObjectIdentifier, ...], of_client: bool, of_server: bool
+) -> None:
+    """As docs/security compares it with Java."""
+    issued = ends.ca.issue("CN=any", usages=usages)
+    own = issued.pkcs12_keystore(tmp_path / "own.p12")
+    for server, client, right in (({"ssl.client.auth": "required"}, own, of_client), (own, {}, of_server)):
+        with nullcontext() if right else pytest.raises(ssl.SSLError, match="unsuitable certificate purpose"):
+            ends.shake(server, client)
 
 
 def test_sv_5_a_principal_is_the_subject_by_the_mapping_rules(ends: Ends) -> None:
