@@ -118,10 +118,15 @@ async def test_hm_6_the_server_works_under_what_the_unit_forbids(
 
     asked = await asyncio.to_thread(health)
     assert (asked.returncode, asked.stderr) == (0, "")
-    shown = await metadata(address_of(bootstrap), "t")
-    ((at,),) = ([partition.replica_nodes for partition in one.partitions] for one in shown.topics if one.name == "t")
-    assert await alter(address_of(bootstrap), {("t", 0): [3 - at[0]]}) == {("t", 0): 0}
-    (log,) = (data / "events-1000").glob("*.jsonl")
+
+    async def replicas() -> Sequence[int]:
+        """None until the server controls the topic."""
+        shown = await metadata(address_of(bootstrap), "t")
+        return [node for one in shown.topics for partition in one.partitions for node in partition.replica_nodes]
+
+    (at,) = await eventually(replicas)
+    assert await alter(address_of(bootstrap), {("t", 0): [3 - at]}) == {("t", 0): 0}
+    (log,) = (data / "events-1000").glob("events-*.jsonl")
     await eventually(lambda: "move.completed" in log.read_text())
     assert log.stat().st_mode & 0o077 == 0
     status = Path(f"/proc/{server.pid}/status").read_text()
