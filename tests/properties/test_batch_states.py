@@ -17,18 +17,16 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.commands.command import Round
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.core import restrictions
-from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.replay import Durable
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from tests.effort import examples
-from tests.properties.image import Crashed, Image
-from tests.properties.test_controller_states import CONFIGS, NAMES, SAFE, Controller, crashes, names, replica_lists
+from tests.properties.image import Image
+from tests.properties.test_controller_states import NAMES, SAFE, Controller, crashes, names, replica_lists
 
 targets = st.one_of(replica_lists, replica_lists, st.sampled_from([(), (1, 1), (-1,)]))
 entry_names = st.one_of(names, names, st.sampled_from([TopicPartition("gone", 0), TopicPartition(SAFE, 9)]))
@@ -207,37 +205,20 @@ class BatchController(Controller):
             if (value := self.partition(name)).is_moving
         )
 
-    def fail_over(self, crash: int | None) -> None:
-        self.epoch += 1
-        self.joining, self.unclean_asked = set(), False
-        self.cluster = self.image.load(self.registered, CONFIGS)
-        view = RoundView(self.cluster)
-        for name in NAMES:
-            self.add(view, fail_over(view, *name))
+    def read_again(self) -> RoundView:
+        view = super().read_again()
         self.settle(view)
-        self.commit(view, crash)
+        return view
 
-    def commit(self, view: RoundView, crash: int | None) -> bool:
+    def write(self, view: RoundView, stop_after: int | None) -> None:
         if self.image.disabled_by_znode:
             for (topic, index), change in view.partitions.items():
                 before = self.cluster.topics[topic].partitions[index]
                 if change.value.is_moving:
                     assert before.is_moving, "nothing starts while reassignments are disabled"
                     assert before.target == change.value.target, "and nothing goes elsewhere"
-        try:
-            durable = self.image.commit(self.cluster, view, self.epoch, crash)
-        except Crashed:
-            self.fail_over(None)
-            return False
-        applied = replay.ReplayedChanges()
-        for _ in replay.replay(self.cluster, view, durable, self.epoch, applied):
-            pass
+        super().write(view, stop_after)
         reassign_partitions.put_durable(self.cluster, view, self.image.version, self.image.changed)
-        self.joining, self.unclean_asked = set(), False
-        for name, logs in self.logs.items():
-            self.propagate(name, self.partition(name))
-            logs.update(replica for replica in self.partition(name).replicas if replica in self.registered)
-        return True
 
     # ------------------------------------------------------------------------------------------ what holds
 

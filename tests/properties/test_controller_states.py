@@ -1,10 +1,13 @@
 """Invariants of the controller, whatever clients, brokers and crashes do, in whatever order.
 
 A random run of all decisions of the core, over an image of ZooKeeper that is written one znode at a time. A crash and a
-controller failover are possible between any two writes.
+controller failover are possible between any two writes. So is a lost commit: the same controller reads again, decides
+the same command again, and its answer has to fit what is durable.
 """
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.api.ports import AlterReassignments
+from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
+from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
@@ -38,6 +44,10 @@ masks = st.integers(0, 7)
 broker_ids = st.sampled_from(BROKERS)
 replica_lists = st.lists(broker_ids, min_size=1, max_size=3, unique=True).map(tuple)
 crashes = st.one_of(st.none(), st.none(), st.integers(0, 4))
+losses = st.lists(st.integers(0, 4), min_size=1, max_size=2)
+"""The writes of a command's commits that are lost: so many are made, and no more."""
+
+T = TypeVar("T")
 
 
 def chosen(replicas: Iterable[int], mask: int) -> list[int]:
@@ -57,6 +67,11 @@ class Controller(RuleBasedStateMachine):
         self.cluster = Cluster()
         self.logs: dict[TopicPartition, set[int]] = {name: set() for name in NAMES}
         self.known_to_brokers: dict[tuple[TopicPartition, int], tuple[object, ...]] = {}
+        self.loop = asyncio.new_event_loop()
+        """Commands have futures."""
+
+    def teardown(self) -> None:
+        self.loop.close()
 
     # ------------------------------------------------------------------------------------------ what happens
 
@@ -223,6 +238,25 @@ class Controller(RuleBasedStateMachine):
         self.add(view, confirm_stopped(view, *name, stopped, leader_epoch=self.partition(name).leader_epoch))
         self.commit(view, crash)
 
+    @rule(asked=st.dictionaries(names, st.one_of(replica_lists, st.none()), min_size=1, max_size=3), lost=losses)
+    def moves_are_asked_for_and_commits_are_lost(
+        self, asked: dict[TopicPartition, tuple[int, ...] | None], lost: list[int]
+    ) -> None:
+        before = {name: self.partition(name) for name in asked}
+        request = AlterReassignments([(topic, [(index, target, None)]) for (topic, index), target in asked.items()])
+        answers = self.submit(lambda: AlterReassignmentsCommand(request), lost)
+        assert {TopicPartition(*answer[:2]) for answer in answers} == asked.keys()
+        for topic, index, error in answers:
+            name = TopicPartition(topic, index)
+            then, now, target = before[name], self.partition(name), asked[name]
+            if error is not None:
+                assert now.target == then.target, "what was refused has no effect"
+            elif target is not None:
+                assert now.target == target
+            else:
+                assert not now.is_moving
+                assert now.replicas == (then.replicas if then.move is None else then.move.original)
+
     @rule(crash=crashes)
     def another_controller_is_elected(self, crash: int | None) -> None:
         self.fail_over(crash)
@@ -291,11 +325,35 @@ class Controller(RuleBasedStateMachine):
     def fail_over(self, crash: int | None) -> None:
         self.epoch += 1
         self.joining, self.unclean_asked = set(), False
+        self.commit(self.read_again(), crash)
+
+    def read_again(self) -> RoundView:
+        """Read everything. Returns what has to be written first."""
         self.cluster = self.image.load(self.registered, CONFIGS)
         view = RoundView(self.cluster)
         for name in NAMES:
             self.add(view, fail_over(view, *name))
-        self.commit(view, crash)
+        return view
+
+    def submit(self, make: Callable[[], Command[T]], lost: Sequence[int]) -> T:
+        """The answer of a command, some of whose commits are lost, as `ControllerLoop` gives it."""
+
+        async def made() -> Command[T]:
+            return make()
+
+        command = self.loop.run_until_complete(made())
+        view = RoundView(self.cluster)
+        for stop_after in (*lost, None):
+            for _ in command.decide(Round(view, {})):
+                pass
+            try:
+                self.write(view, stop_after)
+            except Crashed:
+                view = self.read_again()
+            else:
+                break
+        command.durable()
+        return command.future.result()
 
     def add(self, view: RoundView, changes: Iterable[Change]) -> None:
         for change in changes:
@@ -304,10 +362,15 @@ class Controller(RuleBasedStateMachine):
     def commit(self, view: RoundView, crash: int | None) -> bool:
         """Returns whether the round became durable. If the controller died, another one has been elected since."""
         try:
-            durable = self.image.commit(self.cluster, view, self.epoch, crash)
+            self.write(view, crash)
         except Crashed:
             self.fail_over(None)
             return False
+        return True
+
+    def write(self, view: RoundView, stop_after: int | None) -> None:
+        """Raises Crashed where writing ends after so many writes."""
+        durable = self.image.commit(self.cluster, view, self.epoch, stop_after)
         applied = replay.ReplayedChanges()
         for _ in replay.replay(self.cluster, view, durable, self.epoch, applied):
             pass
@@ -315,7 +378,6 @@ class Controller(RuleBasedStateMachine):
         for name, logs in self.logs.items():
             self.propagate(name, self.partition(name))
             logs.update(replica for replica in self.partition(name).replicas if replica in self.registered)
-        return True
 
     def propagate(self, name: TopicPartition, value: Partition) -> None:
         """Brokers apply a LeaderAndIsr only with a higher leader epoch than they know.

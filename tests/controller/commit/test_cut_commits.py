@@ -72,10 +72,10 @@ CUTS: Mapping[str, Sequence[tuple[When, bool]]] = {
 
 
 QUICK = ("before, closed", "after, reset")
-"""These are made at every write; the others at every third, from another one on each: together they come to all."""
+"""These are made at every write; the others at every fourth, from another one on each: together they come to all."""
 PLACES = {
     **dict.fromkeys(QUICK, (0, 1)),
-    **{name: (at % 3, 3) for at, name in enumerate(name for name in CUTS if name not in QUICK)},
+    **{name: (at, 4) for at, name in enumerate(name for name in CUTS if name not in QUICK)},
 }
 """For each kind of cuts: the first write, and the step to the next."""
 
