@@ -27,6 +27,8 @@ pytestmark = [
 
 
 NO_ANSWER = "no answer"
+PATIENCE_S = {"AlterConfigs": 5.0}
+"""How long an answer is waited for, where stock Kafka may give none: else as long as `Wire` waits."""
 
 
 class Wanted(NamedTuple):
@@ -91,7 +93,8 @@ async def clusters(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cl
 async def answered(cluster: ComparedCluster, drawn: Drawn) -> Any:
     """What of the answer is compared, once what the request began is over."""
     try:
-        answer = await cluster.ask(drawn.request, drawn.version)
+        async with asyncio.timeout(PATIENCE_S.get(drawn.kind)):
+            answer = await cluster.ask(drawn.request, drawn.version)
     except Closed:
         return "the connection is closed"
     except TimeoutError:

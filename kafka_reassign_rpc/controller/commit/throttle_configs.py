@@ -396,7 +396,8 @@ class ThrottleConfigs:
             if topic is None and entity.name in self._cluster.unreadable:
                 return None
             known = _remembered(memory, of_memory, TopicMemory)
-            if topic is None or topic.deleting:
+            # configs without a topic are of one whose znodes vanished: they end their leases before it is put back
+            if read is None if topic is None else topic.deleting:
                 after = leased_configs.TopicAfter(configs, TopicMemory())
             else:
                 wanted, coming, ahead = (

@@ -135,8 +135,8 @@ async def test_236_11_describe_shows_the_throttle_of_a_lease_at_once(world: Clus
     assert {one.broker_id: one.follower_throttle for one in found.new_assigned}[5] == 7
 
 
-@pytest.mark.parametrize("end", ["cancel", "delete", "cancel the batch too"])
-async def test_236_11_a_lease_ends_with_its_move_when_that_is_cancelled_or_its_topic_deleted(
+@pytest.mark.parametrize("end", ["cancel", "delete", "its znodes vanish", "cancel the batch too"])
+async def test_236_11_a_lease_ends_with_its_move_when_that_is_cancelled_or_its_topic_goes(
     world: Cluster, configs: ThrottleConfigs, end: str
 ) -> None:
     await start(world, {("b", 0): (3, 4), ("b", 1): (4, 5)}, throttle=1)
@@ -144,6 +144,8 @@ async def test_236_11_a_lease_ends_with_its_move_when_that_is_cancelled_or_its_t
     await eventually(lambda: lists_are(configs, "b", ("0:1,0:2,1:2,1:3", "0:3,0:4,1:5,1:1")))
     if end == "delete":
         await world.delete_topic("b")
+    elif end == "its znodes vanish":
+        await world.zk.delete_tree(znode_paths.topic("b"))
     elif end == "cancel":
         await start(world, {("b", 0): None, ("b", 1): None}, throttle=-1)
     else:
