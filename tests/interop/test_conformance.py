@@ -26,15 +26,20 @@ from .scenarios import SCENARIOS
 RECORDED = Recordings(Path(__file__).with_name("recorded"))
 
 
+First = list[dict[str, Transcript]]
+"""For each cluster: what it did in each scenario."""
+
+
 class Transcripts:
     """What the clusters have done: all scenarios are run before the first test looks."""
 
-    def __init__(self, clusters: Sequence[ComparedCluster]) -> None:
+    def __init__(self, clusters: Sequence[ComparedCluster], first: First) -> None:
         self._clusters = clusters
-        self._first: Sequence[dict[str, Transcript]] = ()
+        self._first = first
 
     async def make(self, names: Sequence[str]) -> None:
-        self._first = await asyncio.gather(*(run(cluster, names) for cluster in self._clusters))
+        if not self._first:
+            self._first += await asyncio.gather(*(run(cluster, names) for cluster in self._clusters))
 
     async def of(self, scenario: str, attempt: int) -> dict[str, Transcript]:
         """The transcripts of a scenario by cluster; a second attempt at a test runs the scenario once more."""
@@ -48,9 +53,15 @@ class Transcripts:
 pytestmark = pytest.mark.timeout(900)
 
 
+@pytest.fixture(scope="session")
+def first() -> First:
+    """Outlives a second attempt: its new clusters run one scenario, and not all of them, which takes minutes."""
+    return []
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def transcripts(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, first: First
 ) -> AsyncIterator[Transcripts]:
     """The transcripts of the scenarios that this run of pytest has selected."""
     if runs_live():
@@ -66,7 +77,7 @@ async def transcripts(
         for cluster in clusters:
             stack.push_async_callback(cluster.end)
         await asyncio.gather(*(cluster.start() for cluster in clusters))
-        transcripts = Transcripts(clusters)
+        transcripts = Transcripts(clusters, first)
         await transcripts.make(names)
         yield transcripts
 
