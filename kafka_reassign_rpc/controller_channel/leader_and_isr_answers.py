@@ -91,22 +91,21 @@ def may_be_replaced(
     broker refuses the new replica for ever.) Where the partition was created in this term, and its topic had the id by
     then, that log was never one of this partition. In others the id may have changed and the log be the right one:
     somebody restored ZooKeeper, or wrote the znode without the id. A replica in sync is not replaced there, another one
-    only with proof. Where a topic of the name has vanished without a mark, the log may be of that one: nobody has
-    decided that it may go.
+    only with proof. The same holds where a topic of the name has vanished without a mark, since the log may be of that
+    one: only that the present topic lives elsewhere says that it has taken the place of the other.
 
     elected    the zxid of this controller's election
     has_proof  whether another broker has accepted the topic's id for its replica in sync
     """
     topic = cluster.topics.get(replica.name.topic)
     value = _hosted(replica, cluster)
-    return (
-        topic is not None
-        and value is not None
-        and broker in value.replicas
-        and not cluster.former.has_other(topic)
-        and cluster.broker_settings.delete_topic_enable is not False
-        and (_has_its_first_id(topic, value, elected) or (broker not in (*value.isr, value.leader) and has_proof()))
-    )
+    if topic is None or value is None or broker not in value.replicas:
+        return False
+    if cluster.broker_settings.delete_topic_enable is False:
+        return False
+    if _has_its_first_id(topic, value, elected) and not cluster.former.has_other(topic):
+        return True
+    return broker not in (*value.isr, value.leader) and has_proof()
 
 
 def in_sync_elsewhere(replica: HostedReplica, broker: int, cluster: Cluster) -> list[int]:

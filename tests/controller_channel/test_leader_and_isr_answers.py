@@ -143,15 +143,18 @@ def test_sv_10_a_log_is_not_replaced_for_another_topic_of_the_name_or_where_the_
         assert not may_be_replaced(replica, other[0], cluster, elected=10, has_proof=lambda: True)
 
 
+@pytest.mark.parametrize("proof", [False, True])
 @pytest.mark.parametrize("vanished", [UUID(int=1), UUID(int=2), None], ids=["the same", "another", "without an id"])
-def test_hm_2_a_log_stays_where_another_topic_of_the_name_has_vanished_without_a_mark(vanished: UUID | None) -> None:
+def test_hm_2_where_another_topic_of_the_name_has_vanished_without_a_mark_a_log_goes_only_if_the_present_one_lives(
+    vanished: UUID | None, proof: bool
+) -> None:
     """Nobody has said that the logs of that one may go, and this may be one of them."""
     cluster = hosted((1,), created=5)
     gone = Topic("one", vanished, {0: cluster.topics["one"].partitions[0]}, created=3)
     cluster.former.keep(gone, gone.partitions)
     replica = HostedReplica(TopicPartition("one", 0), UUID(int=1))
-    may = may_be_replaced(replica, 3, cluster, elected=10, has_proof=lambda: True)
-    assert may is (vanished == UUID(int=1))
+    may = may_be_replaced(replica, 3, cluster, elected=4, has_proof=lambda: proof)
+    assert may is (proof or vanished == UUID(int=1))
 
 
 def refused(created: int = 20, isr: tuple[int, ...] = (1, 3), **changed: Any) -> Cluster:

@@ -205,7 +205,8 @@ async def test_sv_4_what_a_round_changes_while_brokers_learn_everything_takes_pr
     requests = told.by(3)
     stops = {name: stop for one in requests if isinstance(one, StopReplica) for name, stop in one.stops.items()}
     if change == "deleted":
-        assert stops == {TopicPartition("t", last): StopReplicaState(DELETED_EPOCH, delete=True)}
+        deleted = StopReplicaState(DELETED_EPOCH, delete=True, deleted=told.cluster.topics["t"].id)
+        assert stops == {TopicPartition("t", last): deleted}
     else:
         assert not stops
         assert LeaderAndIsr({"t": {last: True}}, is_complete=True) in requests
