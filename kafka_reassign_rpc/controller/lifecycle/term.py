@@ -180,7 +180,6 @@ class Term:
                 return False
             await ensure_feature_znode(self._store)
             interpreter_tuning.leave_loaded_objects_alone()
-            await SliceTimer().through(replay.note_put_back(loaded.cluster))
             self._build(loaded.cluster)
             loop = asyncio.create_task(self._loop.run(), name="controller-loop")
             self._tasks.add(loop)
