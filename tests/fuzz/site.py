@@ -80,8 +80,9 @@ class Site:
 
     async def moves_a_partition(self) -> None:
         """Raises AssertionError where the server no longer does its work."""
-        with suppress(Exception):
-            await self.zk.delete(znode_paths.REASSIGN_CANCEL)
+        for disabling in (znode_paths.REASSIGN_CANCEL, znode_paths.SETTINGS):  # garbage in the latter disables, too
+            with suppress(Exception):
+                await self.zk.delete_tree(disabling)
         one, two, three = BROKERS
         target = [two, three] if await self._replicas() != [two, three] else [three, one]
 
