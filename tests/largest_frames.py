@@ -110,6 +110,8 @@ class _Encoding:
         return struct.pack(">q", self._texts)[-field._type.size :]
 
     def _smallest(self, field: Any) -> bytes:
+        if field.name == "acks":
+            return struct.pack(">h", -1)  # of a Produce that wants an answer
         if isinstance(field, ArrayField):
             return self._count(0)
         if isinstance(field, StructField):
