@@ -33,12 +33,13 @@ _OF_BROKERS = "what most brokers were started with; Kafka's default until that i
 
 CLUSTER = "the cluster and its ZooKeeper"
 LISTENERS = "listeners"
-CORE_DUMPS = "core.dumps"
-"""Whether a crash leaves a core dump."""
 AUTHORIZATION = "authorization"
 CONTROLLER = "the controller"
 TOPICS = "topics"
 REASSIGNMENTS = "reassignments"
+
+CORE_DUMPS = "core.dumps"
+"""The name of the setting."""
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(

@@ -88,7 +88,7 @@ def may_be_replaced(
     """Whether the broker's log, which is not of the present topic of its name, may be deleted for a new replica.
 
     It is of a deleted topic: the replica was dropped while the broker was away. (Kafka's controller leaves it, and the
-    broker refuses the new replica for ever.) Where the partition was created in this term, and its topic had the id by
+    broker goes on to refuse the new replica.) Where the partition was created in this term, and its topic had the id by
     then, that log was never one of this partition. In others the id may have changed and the log be the right one:
     somebody restored ZooKeeper, or wrote the znode without the id. A replica in sync is not replaced there, another one
     only with proof. The same holds where a topic of the name has vanished without a mark, since the log may be of that
@@ -135,7 +135,7 @@ def cannot_be_in_sync(replica: HostedReplica, broker: int, cluster: Cluster) -> 
 
 
 def _hosted(replica: HostedReplica, cluster: Cluster) -> Partition | None:
-    """The partition, if the topic of its name is the one that the broker was told of, and is not in deletion."""
+    """The partition, if the topic of its name has the id in the broker's answer, and is not in deletion."""
     topic = cluster.topics.get(replica.name.topic)
     if topic is None or topic.deleting or replica.topic_id is None or topic.id != replica.topic_id:
         return None

@@ -396,8 +396,9 @@ class ThrottleConfigs:
             if topic is None and entity.name in self._cluster.unreadable:
                 return None
             known = _remembered(memory, of_memory, TopicMemory)
-            # configs without a topic are of one whose znodes vanished: they end their leases before it is put back
-            if read is None if topic is None else topic.deleting:
+            # Configs without a topic are of one whose znodes vanished, and which may come back.
+            is_gone = topic.deleting if topic is not None else read is None
+            if is_gone:
                 after = leased_configs.TopicAfter(configs, TopicMemory())
             else:
                 wanted, coming, ahead = (
