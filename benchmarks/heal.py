@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from benchmarks.client import Pings, until_nothing_moves
 from benchmarks.cluster import Cluster, spread
 from benchmarks.tables import duration, show
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 

@@ -15,12 +15,12 @@ from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import OF_BROKER, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
-from kafka_reassign_rpc.controller_channel.broker_link_settings import LISTENER
 from kafka_reassign_rpc.preflight import findings, secret_file_findings
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins, gather
 from kafka_reassign_rpc.preflight.check import check
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
+from kafka_reassign_rpc.transport.broker_link_settings import LISTENER
 
 HELP = "look whether a server could control a cluster; changes nothing"
 USAGE = "kafka-reassign-rpc check --zookeeper-connect HOST:PORT[,…][/CHROOT] [--json] [--SETTING VALUE …]"

@@ -9,11 +9,11 @@ from typing import Any
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import password, text, text_or_empty, true_or_false
-from kafka_reassign_rpc.controller_channel import broker_link_settings as brokers
-from kafka_reassign_rpc.controller_channel.broker_link_settings import broker_links
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login import jaas, sasl_login
+from kafka_reassign_rpc.transport import broker_link_settings as brokers
+from kafka_reassign_rpc.transport.broker_link_settings import broker_links
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.zookeeper import access_settings as zk
 from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.access_settings import zookeeper_access

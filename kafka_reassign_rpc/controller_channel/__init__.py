@@ -9,11 +9,7 @@ leaders_first      followers that wait until their leader has learned of a leade
 request_builders   the three requests as message objects, in every version
 packed_requests    LeaderAndIsr and UpdateMetadata packed straight into bytes, for the versions of newer brokers
 leader_and_isr_answers  which replicas of a broker are in a failed log dir
-broker_client      a client of one broker: one connection, one request at a time
 judge_defaults     what a broker says to cluster-wide configs
-broker_login       the login on a connection to a broker
-broker_links       to which listener of a broker, over TLS or not, as whom
-broker_link_settings  the same by the settings of brokers
 """
 
 from kafka_reassign_rpc.controller_channel.channel_manager import ChannelManager

@@ -18,8 +18,6 @@ from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from kafka_reassign_rpc.controller_channel import leader_and_isr_answers, packed_requests, request_builders
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
-from kafka_reassign_rpc.controller_channel.broker_links import EPOCH, NO_RIGHTS, RIGHTS, BrokerLinks, BrokerRefuses
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import (
     DELETED_EPOCH,
@@ -55,6 +53,8 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.support.backoff import Backoff, DelayedCall
 from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.transport.broker_links import EPOCH, NO_RIGHTS, RIGHTS, BrokerLinks, BrokerRefuses
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
 log = logging.getLogger(__name__)
 

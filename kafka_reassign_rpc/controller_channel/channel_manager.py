@@ -11,7 +11,6 @@ from kafka_reassign_rpc.controller_channel.broker_channel import (
     LogDirsAnswered,
     Stopped,
 )
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import (
     HostedReplica,
     cannot_be_in_sync,
@@ -23,6 +22,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.support.slices import SliceCounter
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
 SLICE = 500
 """Partitions whose followers are marked before the event loop runs other tasks."""

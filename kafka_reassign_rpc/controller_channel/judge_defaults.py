@@ -9,10 +9,11 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.ports import DefaultsChange
-from kafka_reassign_rpc.controller_channel.broker_client import ConfigEntry, RpcClient, broker_configs
 from kafka_reassign_rpc.core.configs.broker_config_rules import COUNT_LATER, later_trouble
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, InvalidRequest, KafkaError, of_code
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest
+from kafka_reassign_rpc.transport.broker_configs import ConfigEntry, broker_configs
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
 _BROKER, _SET, _DELETE = 4, 0, 1
 _OWN, _STATIC, _BUILT_IN = 2, 4, 5

@@ -12,7 +12,6 @@ from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import islice
 
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch
 from kafka_reassign_rpc.core.state.cluster import Endpoint, TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE
@@ -24,6 +23,7 @@ from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest, SimulatedFetchResponse
 from kafka_reassign_rpc.support.backoff import Backoff, next_wait_s
 from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
 log = logging.getLogger(__name__)
 

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller_channel.broker_client import ConfigsRefused, RpcClient, broker_configs
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks, BrokerRefuses
 from kafka_reassign_rpc.controller_channel.judge_defaults import NoAnswer, Refusal, judge_standing
 from kafka_reassign_rpc.core.configs.broker_config_rules import applied
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import StopReplicaRequest
+from kafka_reassign_rpc.transport.broker_configs import ConfigsRefused, broker_configs
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks, BrokerRefuses
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
 AT_ONCE = 50
 FIRST_WITH_BROKER_EPOCH = 1

@@ -9,13 +9,6 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from kafka_reassign_rpc.controller_channel.broker_link_settings import (
-    CONTROL_PLANE,
-    LISTENER,
-    MECHANISM,
-    PROTOCOL,
-    entry_for,
-)
 from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.security.bad_setting import BadSetting
@@ -31,6 +24,13 @@ from kafka_reassign_rpc.security.sasl.sasl_config import ENABLED, RULES
 from kafka_reassign_rpc.security.security_protocols import uses_sasl
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule
+from kafka_reassign_rpc.transport.broker_link_settings import (
+    CONTROL_PLANE,
+    LISTENER,
+    MECHANISM,
+    PROTOCOL,
+    entry_for,
+)
 
 
 class UnknownPrincipal(ValueError):

@@ -11,8 +11,8 @@ from kafka_reassign_rpc.controller.controller_election import Takeover, owner
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.controller.lifecycle.server_registration import BrokerIdTaken, IdOfBroker
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.protocol.messages import MetadataRequest
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import TOPIC_ID, register, state_json, topic_creates, topic_json

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirAnswer
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, TopicPartition
@@ -22,6 +21,7 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataRequest,
 )
 from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.core.build import TOPIC_ID, cluster, moving, not_moving
 from tests.stop_listening import stop_listening
 from tests.waiting import eventually

@@ -11,8 +11,6 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller_channel import broker_channel as channel_module
 from kafka_reassign_rpc.controller_channel import pending_requests, request_builders
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, LeaderAndIsr, StopReplicaState
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint, TopicPartition
@@ -25,6 +23,8 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataResponse,
 )
 from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from tests.controller_channel.scripted_broker import (
     CLUSTER_AUTHORIZATION_FAILED,
     NEWEST,

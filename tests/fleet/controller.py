@@ -8,7 +8,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.fleet import Fleet
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, decode_request, encode_response
@@ -17,6 +16,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsResponse,
     ControlledShutdownResponse,
 )
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from tests.stop_listening import stop_listening
 
 from . import messages

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig, LogSizeFileError
 from kafka_reassign_rpc.fleet.controller_requests import SLICE
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, DescribeLogDirsRequest, MetadataRequest
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 

@@ -26,8 +26,6 @@ from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, Rel
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.lifecycle.term import Term
 from kafka_reassign_rpc.controller_channel import Sender
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.round import replay
@@ -39,6 +37,8 @@ from kafka_reassign_rpc.core.round.round_view import (
 )
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.support import slice_timer
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.effort import examples
 from tests.properties.model_brokers import Fault, ModelBroker, VirtualLoop, connect

@@ -10,13 +10,13 @@ import pytest
 from kafka_reassign_rpc.client import ClusterNode, Event, EventPage, ReassignmentClient, Unreachable
 from kafka_reassign_rpc.controller.lifecycle.server_config import EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
 from kafka_reassign_rpc.reassign_command.action_events import event_filter, line, since_ms
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
 from kafka_reassign_rpc.reassign_command.options import parse
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from tests.controller.cluster import LISTENERS, cluster
 from tests.reassign_command.run_command import kafka_reassign
 from tests.waiting import eventually

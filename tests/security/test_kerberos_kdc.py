@@ -9,7 +9,6 @@ import gssapi
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.controller_channel.broker_link_settings import broker_links
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateRequest
 from kafka_reassign_rpc.security.bad_setting import BadSetting
@@ -17,6 +16,7 @@ from kafka_reassign_rpc.security.login import kerberos
 from kafka_reassign_rpc.security.login.jaas import JaasEntry
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
+from kafka_reassign_rpc.transport.broker_link_settings import broker_links
 from tests.raw_client import Client, connected
 from tests.security.kerberos_tokens import LAYERS, no_tickets, spoilt
 from tests.security.realm import initiator, kerberos_realm

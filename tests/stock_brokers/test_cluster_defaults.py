@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient, broker_configs
 from kafka_reassign_rpc.core.configs.broker_config_rules import in_force, judge_reconfiguration, later_trouble
 from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS, ConfigValueError, ignored_default
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest
+from kafka_reassign_rpc.transport.broker_configs import broker_configs
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode

@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller_channel.broker_client import ConfigEntry, ConfigsRefused, broker_configs
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core import broker_settings
 from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.broker_settings import AT_FIRST, POLICIES, PROTOCOL_VERSION, Value
@@ -24,6 +22,8 @@ from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.versions import OF_NEWEST_BROKER, OF_OLDEST_BROKER, SUPPORTED
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.transport.broker_configs import ConfigEntry, ConfigsRefused, broker_configs
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
 log = logging.getLogger(__name__)
 

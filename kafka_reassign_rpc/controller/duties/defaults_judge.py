@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.api.ports import DefaultsChange
 from kafka_reassign_rpc.controller.loading.load_cluster import read_brokers
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.controller_channel.judge_defaults import Refusal, judge
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, RequestTimedOut, of_code
 from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError

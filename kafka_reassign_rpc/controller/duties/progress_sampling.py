@@ -17,8 +17,6 @@ import msgspec
 from kafka_reassign_rpc.controller.commands.cluster_commands import SizesSampled
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
@@ -32,6 +30,8 @@ from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import SliceCounter
 from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,6 @@ from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRe
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, build_version
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
@@ -24,6 +22,8 @@ from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
 from kafka_reassign_rpc.status_page.server_view import ServerView
 from kafka_reassign_rpc.status_page.status_api import StatusApi
 from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,6 @@ import msgspec
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.served_status import COUNTS
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, Value, shown
@@ -25,6 +24,7 @@ from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.server.listener_security import ListenerSecurity
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from kafka_reassign_rpc.server.server_limits import ServerLimits
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 

@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
-from kafka_reassign_rpc.controller_channel.broker_login import log_in
 from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, ElectLeadersRequest
@@ -13,6 +11,8 @@ from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
 from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
 from kafka_reassign_rpc.server.listener_security import ListenerSecurity
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
+from kafka_reassign_rpc.transport.login import log_in
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from tests.controller.cluster import LISTENERS, Cluster, cluster
 from tests.waiting import eventually
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.controller.duties import broker_survey
-from kafka_reassign_rpc.controller_channel.broker_client import ConfigEntry, ConfigsRefused, RpcClient, broker_configs
 from kafka_reassign_rpc.core.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY
 from kafka_reassign_rpc.core.kafka_errors import NotController, PolicyViolation, RequestTimedOut
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, IncrementalAlterConfigsRequest
+from kafka_reassign_rpc.transport.broker_configs import ConfigEntry, ConfigsRefused, broker_configs
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import topic_json
 from tests.controller.cluster import Cluster, cluster

@@ -11,7 +11,6 @@ import pytest_asyncio
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.protocol.messages import (
     DescribeConfigsRequest,
@@ -19,6 +18,7 @@ from kafka_reassign_rpc.protocol.messages import (
     IncrementalAlterConfigsRequest,
     MoveServerSettingsRequest,
 )
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import Answer, Cluster, cluster
 from tests.waiting import eventually

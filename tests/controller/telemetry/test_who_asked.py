@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest_asyncio
 
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, put_topic, register

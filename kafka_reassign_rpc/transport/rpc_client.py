@@ -1,20 +1,17 @@
-"""A client of one broker: one connection, one request at a time.
+"""A client of one broker or server: one connection, one request at a time.
 
 `protocol.connection_state.ClientConnection` keeps correlation ids and order, and checks answers.
 """
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, Self, TypeVar, overload
 
-from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.protocol.connection_state import ClientConnection
 from kafka_reassign_rpc.protocol.messages import (
     ApiMessage,
     ApiVersionsRequest,
-    DescribeConfigsRequest,
-    DescribeConfigsResponse,
     RequestFor,
 )
 from kafka_reassign_rpc.support.bounded_text import shown
@@ -22,19 +19,8 @@ from kafka_reassign_rpc.support.bounded_text import shown
 CONNECT_TIMEOUT_S = 10.0
 """Kafka's socket.connection.setup.timeout.ms."""
 READ_BYTES = 64 * 1024
-_BROKER = 4
-"""Kafka's ConfigResource.Type.BROKER."""
 
 Response = TypeVar("Response", bound="ApiMessage")
-
-
-class ConfigsRefused(ConnectionError):
-    """A broker does not tell its configs: it has answered with an error, or with nothing.
-
-    is_unauthorized   whether its authorizer keeps them from this process
-    """
-
-    is_unauthorized = False
 
 
 class RpcClient:
@@ -133,29 +119,3 @@ class RpcClient:
                     raise EOFError("the connection was closed")
                 for answer in self._connection.receive(data):
                     return answer
-
-
-ConfigEntry = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult
-
-
-async def broker_configs(client: RpcClient, broker: int, names: Collection[str]) -> list[ConfigEntry]:
-    """These configs of the broker, with their synonyms, as far as it has them.
-
-    Raises ConfigsRefused where the broker does not tell them, and what `RpcClient.call` raises.
-    """
-    version = await client.version(DescribeConfigsRequest)
-    asked = DescribeConfigsRequest.DescribeConfigsResource(
-        version=version, resource_type=_BROKER, resource_name=str(broker), configuration_keys=list(names)
-    )
-    request = DescribeConfigsRequest(
-        version=version, resources=[asked], include_synonyms=True, include_documentation=False
-    )
-    results = (await client.call(DescribeConfigsRequest, request, version)).results
-    if not results:
-        raise ConfigsRefused("DescribeConfigs: an empty answer")
-    if results[0].error_code:
-        why = results[0].error_message or "no message"
-        refused = ConfigsRefused(f"DescribeConfigs: error {results[0].error_code}, {why}")
-        refused.is_unauthorized = results[0].error_code == ClusterAuthorizationFailed.code
-        raise refused
-    return [entry for entry in results[0].configs if entry.name in names]

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.protocol.connection_state import Connection
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, encode_body
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
@@ -22,6 +21,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
 from kafka_reassign_rpc.server.event_loop import loop_factory
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from tests.waiting import eventually
 
 SERVED = [(7, 0, 2), (18, 0, 3), (56, 9, 9)]

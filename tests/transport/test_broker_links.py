@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.controller_channel.broker_link_settings import broker_links
-from kafka_reassign_rpc.controller_channel.broker_links import LOGIN, RIGHTS, BrokerLinks, BrokerRefuses
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.protocol.messages import StopReplicaRequest
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.tls import TlsConfig
+from kafka_reassign_rpc.transport.broker_link_settings import broker_links
+from kafka_reassign_rpc.transport.broker_links import LOGIN, RIGHTS, BrokerLinks, BrokerRefuses
 from tests.certificates import Authority, Issued
 
 from .secured_broker import SecuredBroker, secured_broker

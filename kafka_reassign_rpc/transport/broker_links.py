@@ -8,14 +8,14 @@ until it is over or becomes another.
 import logging
 import ssl
 
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
-from kafka_reassign_rpc.controller_channel.broker_login import log_in
 from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Broker, Endpoint
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed, tls_failure
 from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
 from kafka_reassign_rpc.security.security_protocols import uses_sasl, uses_tls
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.support.bounded_text import SHOWN, word
+from kafka_reassign_rpc.transport.login import log_in
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
 log = logging.getLogger(__name__)
 

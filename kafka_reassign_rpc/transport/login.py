@@ -6,11 +6,11 @@ Source: Kafka's SaslClientAuthenticator; KIP-368 for logins that end and are rep
 import asyncio
 from typing import Any
 
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateRequest, SaslHandshakeRequest
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed, failure
 from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
 VERSION = 1
 """Of both requests, since Kafka 2.2: the answer tells when the login ends."""

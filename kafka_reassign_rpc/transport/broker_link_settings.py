@@ -5,7 +5,6 @@ Source: KafkaConfig.interBrokerListenerName and interBrokerSecurityProtocol, Jaa
 
 from collections.abc import Mapping, Sequence
 
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login import jaas
@@ -22,6 +21,7 @@ from kafka_reassign_rpc.security.security_protocols import (
 )
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 
 LISTENER, PROTOCOL = "inter.broker.listener.name", "security.inter.broker.protocol"
 CONTROL_PLANE = "control.plane.listener.name"

@@ -1,0 +1,45 @@
+"""The configs that a broker has in force, as it tells them itself."""
+
+from collections.abc import Collection
+
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
+from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
+
+_BROKER = 4
+"""Kafka's ConfigResource.Type.BROKER."""
+
+
+class ConfigsRefused(ConnectionError):
+    """A broker does not tell its configs: it has answered with an error, or with nothing.
+
+    is_unauthorized   whether its authorizer keeps them from this process
+    """
+
+    is_unauthorized = False
+
+
+ConfigEntry = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult
+
+
+async def broker_configs(client: RpcClient, broker: int, names: Collection[str]) -> list[ConfigEntry]:
+    """These configs of the broker, with their synonyms, as far as it has them.
+
+    Raises ConfigsRefused where the broker does not tell them, and what `RpcClient.call` raises.
+    """
+    version = await client.version(DescribeConfigsRequest)
+    asked = DescribeConfigsRequest.DescribeConfigsResource(
+        version=version, resource_type=_BROKER, resource_name=str(broker), configuration_keys=list(names)
+    )
+    request = DescribeConfigsRequest(
+        version=version, resources=[asked], include_synonyms=True, include_documentation=False
+    )
+    results = (await client.call(DescribeConfigsRequest, request, version)).results
+    if not results:
+        raise ConfigsRefused("DescribeConfigs: an empty answer")
+    if results[0].error_code:
+        why = results[0].error_message or "no message"
+        refused = ConfigsRefused(f"DescribeConfigs: error {results[0].error_code}, {why}")
+        refused.is_unauthorized = results[0].error_code == ClusterAuthorizationFailed.code
+        raise refused
+    return [entry for entry in results[0].configs if entry.name in names]
