@@ -26,9 +26,9 @@ from kafka_reassign_rpc.zookeeper.access import Access
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.certificates import Authority
+from tests.mixed_clusters.secured_cluster import PLAIN, SCRAM, add_user
+from tests.mixed_clusters.zookeeper_users import OWNER, SECRET, zookeeper_users
 from tests.raw_client import Login
-from tests.stock_brokers.secured_cluster import PLAIN, SCRAM, add_user
-from tests.stock_brokers.zookeeper_users import OWNER, SECRET, zookeeper_users
 
 LOAD, ADMIN = "load", "admin"
 PROTOCOL = "SASL_SSL"

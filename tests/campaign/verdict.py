@@ -14,7 +14,7 @@ from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 from tests.faults.cluster import address_of, alter
-from tests.stock_brokers.load import read_to_end
+from tests.mixed_clusters.load import read_to_end
 
 from . import checks, record_checks
 from .batches import Sender, senders

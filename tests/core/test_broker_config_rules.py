@@ -1,4 +1,4 @@
-"""What a broker says to cluster-wide configs. `tests/stock_brokers/test_cluster_defaults.py` asks stock ones."""
+"""What a broker says to cluster-wide configs. `tests/mixed_clusters/test_cluster_defaults.py` asks stock ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests with a Prometheus or systemd run where it is installed; `.ci/run` installs both where it may."""
+"""Tests with a Prometheus or systemd run where it is installed; `.ci/provision` installs both where it may."""
 
 from tests.optional_software import HAS_PROMETHEUS, HAS_SYSTEMD, NEED_PROMETHEUS, NEED_SYSTEMD
 

@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.pipeline.spark_session import session, spark_errors_as_job_failed
-from tests.client.conftest import whole_cluster
 from tests.jvm import QUICK
 from tests.processes import exists
+from tests.python_client.conftest import whole_cluster
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Tests of GSSAPI run where there is a KDC; `.ci/run` installs one where it may."""
+"""Tests of GSSAPI run where there is a KDC; `.ci/provision` installs one where it may."""
 
 from tests.optional_software import HAS_KDC, NEED_KDC
 

@@ -23,11 +23,11 @@ from kafka_reassign_rpc.zookeeper.znode_acls import secured as acl_of
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch
 from tests.fork_server import KAFKA_REASSIGN, output_of
+from tests.mixed_clusters.mixed_cluster import controller
 from tests.processes import processes
 from tests.security.realm import kerberos_realm
 from tests.stock.cluster import JVM, StockCluster
 from tests.stock.jars import BROKER_VERSION, require
-from tests.stock_brokers.mixed_cluster import controller
 from tests.waiting import eventually
 
 pytestmark = [

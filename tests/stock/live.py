@@ -3,7 +3,7 @@
 Once in each run of CI (and with STOCK_LIVE=1) stock Kafka runs as well, and must do what is recorded. With
 STOCK_LIVE=record the recordings are written anew:
 
-    STOCK_LIVE=record .venv/bin/python -m pytest tests/interop tests/clients tests/reassign_command
+    STOCK_LIVE=record .venv/bin/python -m pytest tests/interop tests/foreign_clients tests/reassign_command
 """
 
 import json

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, Event, EventPage, ReassignmentClient
 from kafka_reassign_rpc.client.event_calls import EventCursor
-from tests.client.test_against_our_server import TOPIC, start_slowly
+from tests.python_client.test_against_our_server import TOPIC, start_slowly
 from tests.waiting import eventually
 
 

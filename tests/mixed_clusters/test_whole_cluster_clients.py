@@ -15,8 +15,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.clients.brought import platformatic, python_with
 from tests.faults.cluster import Cluster, address_of, metadata
+from tests.foreign_clients.brought import platformatic, python_with
 from tests.processes import processes
 from tests.raw_client import connected
 from tests.stock.cluster import StockCluster
@@ -25,7 +25,7 @@ from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.asyncio(loop_scope="module")]
 
-DRIVER = Path(__file__).parents[1] / "clients" / "kafka_python_driver.py"
+DRIVER = Path(__file__).parents[1] / "foreign_clients" / "kafka_python_driver.py"
 OURS = 1000
 OF_CONTROLLERS = {4, 5, 6, 58}
 """LeaderAndIsr, StopReplica, UpdateMetadata, Envelope: no client sends them."""

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from kafka_reassign_rpc.client import ReassignmentClient, Unauthenticated, Unreachable, client_configs
-from tests.clients.brought import franz_go, kafkajs
+from tests.foreign_clients.brought import franz_go, kafkajs
 from tests.stock.tools import Tools
 
 from .ways import Way
@@ -93,7 +93,7 @@ def _our_client(way: Way, directory: Path) -> str:
 
 async def by_kafka_python(ways: Sequence[Way]) -> list[str]:
     """In a process of its own: the sockets of refused connections stay open there."""
-    return await _driven(ways, sys.executable, "-m", "tests.clients.secured.kafka_python")
+    return await _driven(ways, sys.executable, "-m", "tests.foreign_clients.secured.kafka_python")
 
 
 async def by_librdkafka(ways: Sequence[Way]) -> list[str]:
