@@ -47,7 +47,7 @@ class Secured:
         self.stock = stock
         self.zk = zk
         self.ca = ca
-        self._group = group
+        self.processes = group
         self._files = 0
         self.trust = ca.pem_truststore(directory / "ca.pem")
         self.inter_broker = _inter_broker(stock.brokers[1].properties)
@@ -86,12 +86,12 @@ class Secured:
     async def serve(self, name: str, *options: str, listeners: str = "") -> Process:
         """Start our server; returns once all brokers know that a server of ours is the controller."""
         started = await self.start(name, *options, listeners=listeners)
-        await eventually(self._we_are_known, within=60)
+        await eventually(self.we_are_known, within=60)
         return started
 
     async def start(self, name: str, *options: str, listeners: str = "") -> Process:
         """Start our server with the settings of broker 1. `listeners`: the one of the brokers where nothing is said."""
-        return await self._group.start(
+        return await self.processes.start(
             name,
             "serve",
             *("--kafka-config", str(self.directory / "1" / "server.properties")),
@@ -117,7 +117,7 @@ class Secured:
         lines = (line for line in ended.out.splitlines() if " authorizer: " in line or " super-users: " in line)
         return ended.code, "\n".join(lines)
 
-    async def _we_are_known(self) -> bool:
+    async def we_are_known(self) -> bool:
         """Clients ask any node where the controller is: one whom a broker sends to its predecessor is refused."""
         shown = [await asyncio.to_thread(self._metadata, broker) for broker in BROKERS]
         return all(one.controller_id not in (NO_CONTROLLER, *BROKERS) for one in shown)

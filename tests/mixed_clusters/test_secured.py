@@ -3,19 +3,27 @@ knows its users and whose znodes only brokers may write. The server gets a broke
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.client import ReassignmentClient, client_configs
+from kafka_reassign_rpc.security.properties import parse_properties
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
 from tests.certificates import Authority
+from tests.docs.secured_page import steps_of_the_page
+from tests.fork_server import CLI, KAFKA_REASSIGN, output_of
+from tests.processes import Process
+from tests.secured_example import EXAMPLE, make_certificates, put_files
+from tests.stock.jars import BROKER_VERSION
+from tests.stock.ports import kept_ports
+from tests.stock.tools import Output, Tools
 from tests.waiting import eventually
 
-from .mixed_cluster import controller
+from .mixed_cluster import OUTLIVES_PAUSES, controller
 from .secured_cluster import (
     BROKERS,
     STORE_SECRET,
@@ -33,18 +41,31 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
+ALICES_SECRET = "secret of alice"
 MINE, ALL_READ = AclEntry(31, "sasl", "kafka"), AclEntry(1, "world", "anyone")
 
 
 def broker_properties(directory: Path, ca: Authority) -> dict[str, str]:
-    """Of one broker, whose certificate names User:CN=kafka."""
+    """Those of examples/secured-cluster, with its certificates and free ports. The user admin may do everything too,
+    and come by PLAIN."""
+    page = directory / "page"
+    page.mkdir()
+    (page / "ca.key").write_text(ca.own.key_pem())
+    (page / "ca.pem").write_text(ca.own.certificates_pem)
+    nodes = (f"{name}=localhost,127.0.0.1" for name in ("broker1", "controller1"))
+    make_certificates(page, *nodes, password=STORE_SECRET)
+    properties = parse_properties((EXAMPLE / "server.properties").read_text().replace("/etc/kafka/", f"{page}/"))
+    for name in ("broker.id", "log.dirs", "zookeeper.connect", "advertised.listeners"):
+        properties.pop(name)
+    assert properties["listeners"] == "INTERNAL://:9093,CLIENT://:9094"
+    users = "listener.name.client.plain.sasl.jaas.config"
     return {
-        **common_properties(directory, ca),
-        "ssl.client.auth": "required",
+        **properties,
+        "ssl.keystore.password": STORE_SECRET,
         "listeners": "INTERNAL://127.0.0.1:0,CLIENT://127.0.0.1:0",
-        "listener.security.protocol.map": "INTERNAL:SSL,CLIENT:SASL_SSL",
-        "inter.broker.listener.name": "INTERNAL",
-        "super.users": "User:CN=kafka;User:admin",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        users: common_properties(directory, ca)[users],
+        "super.users": f"{properties['super.users']};User:admin",
     }
 
 
@@ -54,8 +75,67 @@ async def secured(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sec
         yield made
 
 
-async def test_sv_5_a_secured_stock_cluster_runs_under_our_controller_and_goes_back(secured: Secured) -> None:
-    server = await secured.serve("server")
+STOCK_TOOLS = {"kafka-configs.sh": "configs", "kafka-acls.sh": "acls"}
+
+
+async def printed_by(program: str, words: Sequence[str]) -> Output:
+    return await output_of(CLI if program == "kafka-reassign-rpc" else KAFKA_REASSIGN, words)
+
+
+async def carried_out(secured: Secured) -> Process:
+    """Our server, after the steps of docs/secured-cluster.md from users on, as it says them but for addresses, folders
+    and passwords. Each prints what the page shows."""
+    await asyncio.to_thread(create_topic, client_configs(secured.internal, secured.certificate()), "orders")
+    folder = secured.directory / "page"
+    internal, client, metrics = kept_ports(3)
+    replaced = {
+        "/etc/kafka-reassign-rpc": str(folder),
+        "/etc/kafka/": f"{folder}/",
+        "/var/lib/kafka-reassign-rpc": str(folder / "data"),
+        "location=ca.pem": f"location={folder}/ca.pem",
+        "zk1:2181/kafka": secured.stock.brokers[1].properties["zookeeper.connect"],
+        "broker1:9093": secured.listener("INTERNAL", 1),
+        "broker1:9094": secured.listener("CLIENT", 1),
+        "controller1:9093": f"127.0.0.1:{internal}",
+        "controller1:9094": f"127.0.0.1:{client}",
+        "INTERNAL://:9093,CLIENT://:9094": f"INTERNAL://127.0.0.1:{internal},CLIENT://127.0.0.1:{client}",
+        "0.0.0.0:9404": f"127.0.0.1:{metrics}",
+        "keystore-secret": STORE_SECRET,
+        "zookeeper-secret": SECRET,
+        "alice-secret": ALICES_SECRET,
+    }
+    put_files(folder, replaced)
+    _, *steps = steps_of_the_page(replaced)  # the first makes certificates: these nodes have other names
+    server: Process | None = None
+    unlike: list[object] = []
+    with Tools(BROKER_VERSION) as tools:
+        for step in steps:
+            said = ""
+            for program, *arguments in step.commands:
+                words = [str(folder / word) if (folder / word).is_file() else word for word in arguments]
+                if program in STOCK_TOOLS:
+                    done = await tools.run(STOCK_TOOLS[program], *words)
+                elif words[0] == "serve":
+                    server = await secured.processes.start("page", *words, *OUTLIVES_PAUSES)
+                    await eventually(secured.we_are_known, within=60)
+                    done = Output(0, f"{server.ready_line}\n", "")
+                else:
+                    done = await printed_by(program, words)
+                    while "still in progress" in done.out:  # the page says so too
+                        done = await printed_by(program, words)
+                assert done.code == 0, (program, words, done)
+                said += done.out
+            if not step.printed.search(said):
+                unlike.append((step.commands, step.printed.pattern, said))
+    assert not unlike, "\n\n".join(map(str, unlike))
+    assert server is not None
+    return server
+
+
+async def test_sv_5_a_secured_stock_cluster_runs_under_our_controller_by_the_steps_of_the_page_and_goes_back(
+    secured: Secured,
+) -> None:
+    server = await carried_out(secured)
     assert await controller(secured.zk) == 1000
     ours = server.ready_value("bootstrap")
     certificate = secured.file("certificate", secured.certificate())
@@ -70,7 +150,7 @@ async def test_sv_5_a_secured_stock_cluster_runs_under_our_controller_and_goes_b
         assert await secured.zk.acl(path) == [MINE, ALL_READ], path
     assert await secured.zk.acl(znode_paths.config_type("brokers")) == [MINE]
     assert "does not take this server" not in server.log
-    for secret in (SECRET, STORE_SECRET, "battery"):
+    for secret in (SECRET, STORE_SECRET, ALICES_SECRET, "battery"):
         assert secret not in server.log
 
     assert await server.stop() == 0
