@@ -8,16 +8,17 @@ Behaviour   One result per entry. Order of checks as in ZkAdminManager.createTop
             with REQUEST_TIMED_OUT, and any topic where brokers refuse to tell. `validate_only` from version 1. From
             version 5 the answer has the counts and every config of the topic, from version 7 its id. From version 6 a
             topic beyond the client's controller mutation quota gets THROTTLING_QUOTA_EXCEEDED; before, it is created,
-            and the client asked to wait.
+            and the client asked to wait. REQUEST_TIMED_OUT for a topic that is created but not in time: where the
+            timeout is 0 or less, or a partition has no leader when it is over (the server waits at most 5 s).
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
 from kafka_reassign_rpc.api.access import Access
-from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
+from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, message_of
 from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
@@ -32,7 +33,7 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.broker_policies import check_create_topic, check_known
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
 from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, paced, replicas
-from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
+from kafka_reassign_rpc.api.mutation_quota import mutation_quota
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.broker_settings import CREATE_TOPIC_POLICY
@@ -91,20 +92,17 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
     controller = active_controller(node)
     if controller is None:  # since it has waited
         raise NotController
-
-    async def create(names: Sequence[str]) -> Mapping[str, Outcome]:
-        wanted = [accepted[name] for name in names]
-        return await controller.create_topics(
-            wanted, validate_only=validate_only, timeout_ms=request.timeout_ms, ctx=ctx
+    quota = mutation_quota(node, ctx, 6)
+    if accepted:
+        outcomes.update(
+            await controller.create_topics(
+                list(accepted.values()),
+                validate_only=validate_only,
+                quota=quota,
+                timeout_ms=request.timeout_ms,
+                ctx=ctx,
+            )
         )
-
-    def partitions(name: str) -> int:
-        return _partitions(node, accepted[name])
-
-    created, throttle_ms = await under_mutation_quota(
-        node, ctx, 6, partitions, list(accepted), create, validate_only=validate_only
-    )
-    outcomes.update(created)
     same: list[list[_Config]] = []
 
     def configs(name: str) -> list[_Config] | None:
@@ -127,7 +125,7 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
         len(request.topics),
         configs,
         may_show,
-        throttle_ms=throttle_ms,
+        throttle_ms=quota.throttle_time_ms(),
     )
     done = await awaited(answer)
     await freed(accepted, outcomes)
@@ -202,13 +200,6 @@ def _message(
     answer = CreateTopicsResponse(version=version, throttle_time_ms=throttle_ms)
     items = size * (_CONFIGS if version >= _FIRST_WITH_CONFIGS else 1)
     return answer_with(answer, "topics", topics, size, items)
-
-
-def _partitions(node: Node, new: NewTopic) -> int:
-    """How many partitions the topic will have."""
-    if new.assignments:
-        return len(new.assignments)
-    return new.num_partitions if new.num_partitions > 0 else int(node.static_configs.get("num.partitions", 1))
 
 
 def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
@@ -302,7 +293,7 @@ def _failed_topic(version: int, name: str, error: KafkaError) -> _Result:
         name=name,
         topic_id=ZERO_UUID,
         error_code=error.code,
-        error_message=error.message,
+        error_message=message_of(error),
         num_partitions=-1,
         replication_factor=-1,
         configs=[],

@@ -6,12 +6,13 @@ Behaviour   One result per entry; UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID
             message: TOPIC_DELETION_DISABLED, INVALID_REQUEST before version 3. While the brokers' setting is not known,
             which takes a moment after the start of a server, the request waits, for as long as its timeout says and at
             most 5 s; then it fails with REQUEST_TIMED_OUT and nothing is deleted. The answer has the id only where the
-            request had it. It comes once the deletion is durable; the replicas are deleted later.
+            request had it. It comes once the deletion is durable, from when on nobody sees the topic; the replicas are
+            deleted later. REQUEST_TIMED_OUT where the client's timeout is 0 or less: the topic is deleted all the same.
             From version 5 a topic beyond the client's controller mutation quota gets THROTTLING_QUOTA_EXCEEDED;
             before, it is deleted, and the client asked to wait.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from uuid import UUID
 
 from kafka_reassign_rpc.api.access import Access
@@ -29,7 +30,7 @@ from kafka_reassign_rpc.api.api_definition import (
     awaited,
 )
 from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, answer_with, freed, handled, paced
-from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
+from kafka_reassign_rpc.api.mutation_quota import mutation_quota
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -111,15 +112,10 @@ async def _delete(
     if known is None:
         known = await node.topics(None)
     names, existing, denied = await in_turns(_names(node, asked, known, ctx.access))
-
-    async def delete(names: Sequence[str]) -> Mapping[str, KafkaError | None]:
-        return await controller.delete_topics(names, timeout_ms=timeout_ms, ctx=ctx)
-
-    def partitions(name: str) -> int:
-        topic = known.get(name)
-        return 0 if topic is None else len(topic.partitions)
-
-    deleted, throttle_ms = await under_mutation_quota(node, ctx, 5, partitions, existing, delete)
+    quota = mutation_quota(node, ctx, 5)
+    deleted: Mapping[str, KafkaError | None] = {}
+    if existing:
+        deleted = await controller.delete_topics(existing, quota=quota, timeout_ms=timeout_ms, ctx=ctx)
 
     def outcomes() -> Iterator[Outcome]:
         for one, name in zip(asked, names, strict=True):
@@ -133,7 +129,7 @@ async def _delete(
             else:
                 yield name, topic_id, deleted[name]
 
-    return outcomes(), throttle_ms
+    return outcomes(), quota.throttle_time_ms()
 
 
 def _names(

@@ -3,11 +3,12 @@
 Behaviour   One result per topic; INVALID_REQUEST for a topic that is named twice; REASSIGNMENT_IN_PROGRESS while a
             partition of the topic moves (as in ZooKeeper mode, not in KRaft). The controller makes all other checks.
             From version 3 a topic beyond the client's controller mutation quota gets THROTTLING_QUOTA_EXCEEDED;
-            before, it grows, and the client is asked to wait.
+            before, it grows, and the client is asked to wait. REQUEST_TIMED_OUT for a topic that grows but not in time,
+            as in CreateTopics: each of its partitions needs a leader.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
@@ -24,7 +25,7 @@ from kafka_reassign_rpc.api.api_definition import (
     awaited,
 )
 from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced, replicas
-from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
+from kafka_reassign_rpc.api.mutation_quota import mutation_quota
 from kafka_reassign_rpc.api.ports import NewPartitions, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController, TopicAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreatePartitionsResponse
@@ -42,26 +43,19 @@ async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestConte
         name: InvalidRequest("Duplicate topic in request.") for name, count in counts.items() if count > 1
     }
     accepted = await in_turns(_accepted(request, outcomes, ctx.access))
-    known = node.topics_now()
-    if known is None:
-        known = await node.topics(list(accepted))
-
-    async def grow(names: Sequence[str]) -> Mapping[str, KafkaError | None]:
-        wanted = [accepted[name] for name in names]
-        return await controller.create_partitions(
-            wanted, validate_only=request.validate_only, timeout_ms=request.timeout_ms, ctx=ctx
+    quota = mutation_quota(node, ctx, 3)
+    if accepted:
+        outcomes.update(
+            await controller.create_partitions(
+                list(accepted.values()),
+                validate_only=request.validate_only,
+                quota=quota,
+                timeout_ms=request.timeout_ms,
+                ctx=ctx,
+            )
         )
-
-    def partitions(name: str) -> int:
-        topic = known.get(name)
-        return 0 if topic is None else max(0, accepted[name].count - len(topic.partitions))
-
-    grown, throttle_ms = await under_mutation_quota(
-        node, ctx, 3, partitions, list(accepted), grow, validate_only=request.validate_only
-    )
-    outcomes.update(grown)
     results = ((name, outcomes[name]) for name in counts)
-    answer = _message(ctx.api_version, results, len(counts), throttle_ms=throttle_ms)
+    answer = _message(ctx.api_version, results, len(counts), throttle_ms=quota.throttle_time_ms())
     return await awaited(answer)
 
 

@@ -2,7 +2,8 @@
 
 Behaviour   One result per partition. Version 0 has preferred elections only. Null partitions mean all; the answer
             then leaves out partitions with ELECTION_NOT_NEEDED. On a node that is not the controller each named
-            partition gets NOT_CONTROLLER.
+            partition gets NOT_CONTROLLER. The answer comes when this node shows the elected leaders, whatever the
+            timeout: where a stock controller answers REQUEST_TIMED_OUT, its own metadata has not followed in time.
 Difference  A request for all partitions gets NOT_CONTROLLER at the top level from a node that is not the
             controller. A ZooKeeper-mode broker answers an empty success, which tools report as done.
 """
@@ -47,9 +48,7 @@ async def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) 
     wanted = None
     if request.topic_partitions is not None:
         wanted = await in_turns(_wanted(request.topic_partitions))
-    results: Sequence[ItemResult] = await controller.elect_leaders(
-        wanted, unclean=kind == UNCLEAN, timeout_ms=request.timeout_ms, ctx=ctx
-    )
+    results: Sequence[ItemResult] = await controller.elect_leaders(wanted, unclean=kind == UNCLEAN, ctx=ctx)
     by_topic = await in_turns(_by_topic(results, everything=wanted is None))
     answer = _answer(ctx.api_version, 0, by_topic)
     answered = await awaited(answer)

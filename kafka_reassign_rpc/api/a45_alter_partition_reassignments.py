@@ -73,7 +73,6 @@ async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: R
         AlterReassignments(
             topics=await in_turns(_as_asked(wanted)),
             allow_replication_factor_change=allow,
-            timeout_ms=request.timeout_ms,
             reason=reason,
             throttle=request.throttle,
             queue=request.queue,

@@ -2,12 +2,18 @@
 
 from uuid import UUID
 
-from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError, TopicAuthorizationFailed
+from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
+    KafkaError,
+    RequestTimedOut,
+    ThrottlingQuotaExceeded,
+    TopicAuthorizationFailed,
+)
 
 ZERO_UUID = UUID(int=0)
 """Stands for "no topic id"."""
 
-_UNTOLD = (ClusterAuthorizationFailed, TopicAuthorizationFailed)
+_UNTOLD = (ClusterAuthorizationFailed, RequestTimedOut, ThrottlingQuotaExceeded, TopicAuthorizationFailed)
 
 
 def code_of(error: KafkaError | None) -> int:
@@ -16,7 +22,7 @@ def code_of(error: KafkaError | None) -> int:
 
 
 def message_of(error: KafkaError | None) -> str | None:
-    """The error message; None where there is no error, and where it says no more than that something is not authorized
+    """The error message; None where there is no error, and where it says no more than the code of one of `_UNTOLD`
     (Kafka's `new ApiError(error, null)`, and ApiError.fromThrowable)."""
     if error is None or (isinstance(error, _UNTOLD) and error.message == error.default_message):
         return None

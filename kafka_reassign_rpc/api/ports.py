@@ -25,7 +25,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, R
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
-from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
+from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
@@ -68,7 +68,6 @@ class AlterReassignments(msgspec.Struct, frozen=True):
 
     topics: Sequence[tuple[str, Sequence[TargetItem]]]
     allow_replication_factor_change: bool = True
-    timeout_ms: int = 60_000
     reason: str = ""
     throttle: int = AS_IT_IS
     """Bytes/s of the throttle lease of each of these moves; 0: no lease."""
@@ -181,22 +180,36 @@ class ControllerPort(Protocol):
         """The number of the last sample: every sample has another number."""
 
     async def create_topics(
-        self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
+        self,
+        topics: Sequence[NewTopic],
+        *,
+        validate_only: bool,
+        quota: MutationQuota,
+        timeout_ms: int,
+        ctx: RequestContext,
     ) -> Mapping[str, CreatedTopic | KafkaError]:
-        """Creates topics; the result has every name."""
+        """Creates topics; the result has every name. RequestTimedOut where a topic was created but is not usable after
+        `timeout_ms`, or after `LONGEST_WAIT_MS`; 0 or less: of every topic that was created."""
 
     async def delete_topics(
-        self, names: Sequence[str], *, timeout_ms: int, ctx: RequestContext
+        self, names: Sequence[str], *, quota: MutationQuota, timeout_ms: int, ctx: RequestContext
     ) -> Mapping[str, KafkaError | None]:
-        """Starts deletions; the result has every name."""
+        """Starts deletions; the result has every name. RequestTimedOut of all that have started where `timeout_ms` is 0
+        or less."""
 
     async def create_partitions(
-        self, topics: Sequence[NewPartitions], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
+        self,
+        topics: Sequence[NewPartitions],
+        *,
+        validate_only: bool,
+        quota: MutationQuota,
+        timeout_ms: int,
+        ctx: RequestContext,
     ) -> Mapping[str, KafkaError | None]:
-        """Adds partitions to topics; the result has every name."""
+        """Adds partitions to topics; the result has every name. RequestTimedOut as in `create_topics`."""
 
     async def elect_leaders(
-        self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, timeout_ms: int, ctx: RequestContext
+        self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, ctx: RequestContext
     ) -> Sequence[ItemResult]:
         """Runs preferred or unclean elections of `partitions`, or of all where None. ELECTION_NOT_NEEDED is an error
         like others."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -94,7 +95,7 @@ class SimulatedBroker:
         self.configs = ServedConfigs(ConfigStore(self._zk))
         self.settings = None
         self.quotas = QuotaStore(self._zk)
-        self.mutation_quotas = MutationQuotas(QuotaTable(), QuotaWindows())  # it asks no controller
+        self.mutation_quotas = MutationQuotas(QuotaTable(), QuotaWindows(), time.monotonic)  # it asks no controller
         self._table = ReplicaTable(config.log_dirs)
         self._cache = MetadataCache()
         self._metadata_changed = asyncio.Condition()

@@ -1,6 +1,7 @@
 """A node made of plain `core.state.cluster` values, for tests of handlers and of the server."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -40,7 +41,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
-from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
+from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
@@ -131,6 +132,15 @@ class DictQuotas:
 
     async def alter(self, entity: QuotaEntity, change: ConfigChange) -> None:
         self.entities[entity] = dict(change(self.entities.get(entity, {})))
+
+
+def _refusal(quota: MutationQuota, partitions: int) -> KafkaError | None:
+    if partitions:
+        try:
+            quota.record(partitions)
+        except KafkaError as error:
+            return error
+    return None
 
 
 class ModelController:
@@ -232,31 +242,45 @@ class ModelController:
         return self.sampled
 
     async def create_topics(
-        self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
+        self,
+        topics: Sequence[NewTopic],
+        *,
+        validate_only: bool,
+        quota: MutationQuota,
+        timeout_ms: int,
+        ctx: RequestContext,
     ) -> Mapping[str, CreatedTopic | KafkaError]:
         await self._enter("create_topics", topics, validate_only)
         if self.refuses_topics:
             return {t.name: InvalidReplicationFactor() for t in topics}
         ids = map(UUID, map("{:032x}".format, range(1, len(topics) + 1)))
         return {
-            t.name: t.refusal or CreatedTopic(i, t.num_partitions, t.replication_factor)
+            t.name: t.refusal
+            or _refusal(quota, 0 if validate_only else max(t.num_partitions, len(t.assignments), 1))
+            or CreatedTopic(i, t.num_partitions, t.replication_factor)
             for t, i in zip(topics, ids, strict=True)
         }
 
     async def delete_topics(
-        self, names: Sequence[str], *, timeout_ms: int, ctx: RequestContext
+        self, names: Sequence[str], *, quota: MutationQuota, timeout_ms: int, ctx: RequestContext
     ) -> Mapping[str, KafkaError | None]:
         await self._enter("delete_topics", names)
-        return dict.fromkeys(names)
+        return {name: _refusal(quota, len(self._node.known[name].partitions)) for name in names}
 
     async def create_partitions(
-        self, topics: Sequence[NewPartitions], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
+        self,
+        topics: Sequence[NewPartitions],
+        *,
+        validate_only: bool,
+        quota: MutationQuota,
+        timeout_ms: int,
+        ctx: RequestContext,
     ) -> Mapping[str, KafkaError | None]:
         await self._enter("create_partitions", topics, validate_only)
-        return {t.topic: None for t in topics}
+        return {t.topic: _refusal(quota, 0 if validate_only else t.count) for t in topics}
 
     async def elect_leaders(
-        self, partitions: Sequence[tuple[str, int]] | None, *, unclean: bool, timeout_ms: int, ctx: RequestContext
+        self, partitions: Sequence[tuple[str, int]] | None, *, unclean: bool, ctx: RequestContext
     ) -> Sequence[ItemResult]:
         await self._enter("elect", None if partitions is None else list(partitions), unclean)
         if partitions is None:
@@ -336,7 +360,7 @@ class ModelNode:
         self.settings: DictSettings | None = DictSettings(self.configs)
         self.quotas = DictQuotas()
         self.quota_table = QuotaTable()
-        self.mutation_quotas = MutationQuotas(self.quota_table, QuotaWindows())
+        self.mutation_quotas = MutationQuotas(self.quota_table, QuotaWindows(), time.monotonic)
         self.acls: Any = None
         self.brokers_authorizer: str | None = ""
         self.asked_about: list[DefaultsChange] = []

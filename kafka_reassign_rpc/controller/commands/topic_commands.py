@@ -23,6 +23,7 @@ from kafka_reassign_rpc.core.controller_failover import fail_over, reassigned_by
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED, MutationQuota
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
@@ -48,7 +49,8 @@ MAX_NEW_PARTITIONS = 1_000_000
 
 
 class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
-    """CreateTopics. `new_id` makes topic ids; `random` chooses the broker at which a placement begins."""
+    """CreateTopics. `new_id` makes topic ids; `random` chooses the broker at which a placement begins; `quota` counts
+    the partitions that are created."""
 
     def __init__(
         self,
@@ -57,10 +59,12 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
         validate_only: bool,
         new_id: Callable[[], UUID],
         random: Random,
+        quota: MutationQuota = UNLIMITED,
         by: Requester = CONTROLLER,
     ) -> None:
         super().__init__()
         self.by = by
+        self._quota = quota
         self._wanted = wanted
         self._validate_only = validate_only
         self._new_id = new_id
@@ -112,10 +116,12 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
             )
             if topic.refusal is not None:
                 raise topic.refusal
+            if self._validate_only:
+                return replace(_created(change), id=NO_ID)
+            if before is None:
+                self._quota.record(len(change.partitions))
         except KafkaError as error:
             return error.as_answer()
-        if self._validate_only:
-            return replace(_created(change), id=NO_ID)
         work.view.add(change)
         self._made[topic.name] = change
         return _created(change)
@@ -129,10 +135,11 @@ def _created(change: TopicCreated) -> CreatedTopic:
 class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
     """DeleteTopics: from its answer on clients do not see the topic. Its znodes go when all replicas are deleted."""
 
-    def __init__(self, names: Sequence[str], by: Requester = CONTROLLER) -> None:
+    def __init__(self, names: Sequence[str], quota: MutationQuota = UNLIMITED, by: Requester = CONTROLLER) -> None:
         super().__init__()
         self.by = by
         self._names = names
+        self._quota = quota
         self._begun: dict[str, UUID | None] = {}
         """The ids of the topics whose deletion the last decision began."""
 
@@ -149,9 +156,12 @@ class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
             return None
         try:
             change = topic_changes.delete_topic(work.view, name)
+            topic = work.view.cluster.topics[name]
+            if name not in self._begun:
+                self._quota.record(len(topic.partitions))
         except KafkaError as error:
             return error.as_answer()
-        self._begun[name] = work.view.cluster.topics[name].id
+        self._begun[name] = topic.id
         work.view.add(change)
         return None
 
@@ -159,9 +169,17 @@ class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
 class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
     """CreatePartitions."""
 
-    def __init__(self, wanted: Sequence[NewPartitions], *, validate_only: bool, by: Requester = CONTROLLER) -> None:
+    def __init__(
+        self,
+        wanted: Sequence[NewPartitions],
+        *,
+        validate_only: bool,
+        quota: MutationQuota = UNLIMITED,
+        by: Requester = CONTROLLER,
+    ) -> None:
         super().__init__()
         self.by = by
+        self._quota = quota
         self._wanted = wanted
         self._validate_only = validate_only
         self._made: dict[str, tuple[UUID | None, PartitionsAdded]] = {}
@@ -194,13 +212,17 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
 
     def _add(self, work: Round, wanted: NewPartitions, room: int) -> Generator[None, None, int]:
         """Returns how many partitions the topic gets."""
+        before = work.view.topics.get(wanted.topic)
         change = yield from topic_changes.create_partitions(
             work.view, wanted.topic, wanted.count, wanted.assignments, most=room
         )
+        count = len(change.partitions) - (len(before.partitions) if isinstance(before, PartitionsAdded) else 0)
         if not self._validate_only:
+            if wanted.topic not in self._made:
+                self._quota.record(count)
             work.view.add(change)
             self._made[wanted.topic] = work.view.cluster.topics[wanted.topic].id, change
-        return len(change.partitions)
+        return count
 
 
 class TopicDeletionsRead(Command[None]):

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from random import SystemRandom
 from typing import NamedTuple, TypeVar
@@ -28,18 +28,27 @@ from kafka_reassign_rpc.controller.telemetry.metrics import build_version
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
-from kafka_reassign_rpc.core.kafka_errors import BrokerIdNotRegistered, KafkaError, NotController, StaleBrokerEpoch
+from kafka_reassign_rpc.core.kafka_errors import (
+    BrokerIdNotRegistered,
+    KafkaError,
+    NotController,
+    RequestTimedOut,
+    StaleBrokerEpoch,
+)
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory, PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import NO_TOTALS, MoveProgress, ProgressTracker, Totals
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state import requesters
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState, broker_states
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.status_page.server_view import TermView
+from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.slices import in_slices
 
 T = TypeVar("T")
 
@@ -47,11 +56,24 @@ STOPPING_S = 2.0
 """How long the answer to a controlled shutdown waits for the broker's StopReplica. Once it has the answer, a stock
 broker soon takes no more requests. Stock controllers send StopReplica before they write the ISRs, so it mostly comes
 first. A broker waits for the answer for controller.socket.timeout.ms (30 s)."""
+LEADERS_S = 0.1
+"""How often new topics without leaders are looked at while their clients wait."""
+SLICE = 100
+"""Topics that are looked at in a step."""
 
 
 def _asked(ctx: RequestContext) -> Requester:
     """The client that sent a request."""
     return requesters.client(ctx.principal, ctx.client_id, ctx.client_host, ctx.listener, ctx.mechanism)
+
+
+def _successes(outcomes: Mapping[str, object]) -> Collection[str]:
+    return [name for name, outcome in outcomes.items() if not isinstance(outcome, KafkaError)]
+
+
+def _too_late(outcomes: Mapping[str, T | KafkaError], late: Iterable[str]) -> Mapping[str, T | KafkaError]:
+    """These have been changed, but the client's time is over. It hears so, as from Kafka."""
+    return {**outcomes, **dict.fromkeys(late, RequestTimedOut())}
 
 
 class TermServices(NamedTuple):
@@ -215,32 +237,49 @@ class ControllerService:
         return NO_REPAIRS if self._term is None or not self.is_active() else self._term.healer.last_diagnosed
 
     async def create_topics(
-        self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
+        self,
+        topics: Sequence[NewTopic],
+        *,
+        validate_only: bool,
+        quota: MutationQuota,
+        timeout_ms: int,
+        ctx: RequestContext,
     ) -> Mapping[str, CreatedTopic | KafkaError]:
-        return await self._submit(
+        outcomes = await self._submit(
             lambda: topic_commands.CreateTopicsCommand(
-                topics, validate_only=validate_only, new_id=uuid4, random=self._random, by=_asked(ctx)
+                topics, validate_only=validate_only, new_id=uuid4, random=self._random, quota=quota, by=_asked(ctx)
             )
         )
+        return outcomes if validate_only else await self._led_in_time(outcomes, timeout_ms)
 
     async def delete_topics(
-        self, names: Sequence[str], *, timeout_ms: int, ctx: RequestContext
+        self, names: Sequence[str], *, quota: MutationQuota, timeout_ms: int, ctx: RequestContext
     ) -> Mapping[str, KafkaError | None]:
         known = self._active().deletion_known
         if not known.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(known.wait(), min(max(timeout_ms, 0), LONGEST_WAIT_MS) / 1000)
-        return await self._submit(lambda: topic_commands.DeleteTopicsCommand(names, _asked(ctx)))
+        outcomes = await self._submit(lambda: topic_commands.DeleteTopicsCommand(names, quota, _asked(ctx)))
+        return outcomes if timeout_ms > 0 else _too_late(outcomes, _successes(outcomes))
 
     async def create_partitions(
-        self, topics: Sequence[NewPartitions], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
+        self,
+        topics: Sequence[NewPartitions],
+        *,
+        validate_only: bool,
+        quota: MutationQuota,
+        timeout_ms: int,
+        ctx: RequestContext,
     ) -> Mapping[str, KafkaError | None]:
-        return await self._submit(
-            lambda: topic_commands.CreatePartitionsCommand(topics, validate_only=validate_only, by=_asked(ctx))
+        outcomes = await self._submit(
+            lambda: topic_commands.CreatePartitionsCommand(
+                topics, validate_only=validate_only, quota=quota, by=_asked(ctx)
+            )
         )
+        return outcomes if validate_only else await self._led_in_time(outcomes, timeout_ms)
 
     async def elect_leaders(
-        self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, timeout_ms: int, ctx: RequestContext
+        self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, ctx: RequestContext
     ) -> Sequence[ItemResult]:
         return await self._submit(
             lambda: leadership_commands.ElectLeadersCommand(partitions, unclean=unclean, by=_asked(ctx))
@@ -267,6 +306,32 @@ class ControllerService:
 
     async def producer_id(self) -> int:
         return await self._active().producer_ids.one()
+
+    async def _led_in_time(
+        self, outcomes: Mapping[str, T | KafkaError], timeout_ms: int
+    ) -> Mapping[str, T | KafkaError]:
+        """What a client hears of topics that it has created or extended, once all of their partitions have leaders or
+        its time is over (ZkAdminManager, DelayedCreatePartitions)."""
+        late: Collection[str] = _successes(outcomes)
+        if timeout_ms <= 0:
+            return _too_late(outcomes, late)
+        until = time.monotonic() + min(timeout_ms, LONGEST_WAIT_MS) / 1000
+        while True:
+            late = await in_turns(self._leaderless(late))
+            if not late or time.monotonic() >= until:
+                return _too_late(outcomes, late)
+            await asyncio.sleep(LEADERS_S)
+
+    def _leaderless(self, names: Iterable[str]) -> Generator[None, None, Collection[str]]:
+        """Those of these topics that have a partition without a leader, or do not exist."""
+        found = []
+        for name, pause in in_slices(names, SLICE):
+            topic = None if self.cluster is None else self.cluster.topics.get(name)
+            if topic is None or any(one.leader == NO_LEADER for one in topic.partitions.values()):
+                found.append(name)
+            if pause:
+                yield
+        return found
 
     def _active(self) -> TermServices:
         if self._term is None or not self.is_active():

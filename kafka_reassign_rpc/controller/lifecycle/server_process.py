@@ -253,7 +253,7 @@ class ControllerProcess:
             ServedConfigs(configs),
             ServedSettings(configs),
             ServedQuotas(QuotaStore(self._zk)),
-            MutationQuotas(self._quotas, config.limits.controller_quota_windows),
+            MutationQuotas(self._quotas, config.limits.controller_quota_windows, time.monotonic),
             self._endpoints,
             static_configs(config),
             self._recorder,

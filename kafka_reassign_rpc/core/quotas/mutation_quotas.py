@@ -6,6 +6,9 @@ it is back at zero. Source: ControllerMutationQuotaManager, TokenBucket,
 ClientQuotaManager.DefaultQuotaCallback (Kafka 3.9).
 """
 
+from collections.abc import Callable
+from typing import Protocol
+
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.kafka_errors import ThrottlingQuotaExceeded
 from kafka_reassign_rpc.core.quotas.kept_uses import KeptUses
@@ -38,55 +41,76 @@ class TokenBucket:
         return max(0.0, -self._tokens)
 
 
-class MutationQuota:
-    """The quota of one request. Without a bucket there is none.
+class MutationQuota(Protocol):
+    """The quota of one request."""
+
+    def record(self, partitions: int) -> None:
+        """Partitions are about to be created or deleted, and nothing else is wrong with that. Raises
+        ThrottlingQuotaExceeded."""
+
+    def throttle_time_ms(self) -> int:
+        """How long the client should wait from now on."""
+
+
+class _Limited:
+    """A quota that holds.
 
     strict  whether a mutation beyond the quota is refused; otherwise it is counted, and the client is asked to wait
     """
 
-    def __init__(self, bucket: TokenBucket | None, rate: float, *, strict: bool) -> None:
+    def __init__(self, bucket: TokenBucket, rate: float, clock: Callable[[], float], *, strict: bool) -> None:
         self._bucket = bucket
         self._rate = rate
+        self._clock = clock
         self._strict = strict
+        self._over = 0.0
+        """When the client has waited enough."""
 
     def record(self, partitions: int) -> None:
-        """Partitions are about to be created or deleted. Raises ThrottlingQuotaExceeded."""
-        if self._bucket is None:
-            return
-        if self._strict and self._bucket.missing():
-            raise ThrottlingQuotaExceeded
-        self._bucket.take(partitions)
-
-    def give_back(self, partitions: int) -> None:
-        """They were not, for another reason."""
-        if self._bucket is not None:
-            self._bucket.take(-partitions)
-
-    def throttle_time_ms(self, *, refused: bool) -> int:
-        """How long the client should wait: where a mutation was refused, and where this quota is not strict."""
-        if self._bucket is None or (self._strict and not refused):
-            return 0
+        now = self._clock()
+        self._bucket.fill(self._rate, now)
+        refused = self._strict and self._bucket.missing() > 0
+        if not refused:
+            self._bucket.take(partitions)
         missing = self._bucket.missing()
-        return min(round(missing / self._rate * 1000), INT32) if self._rate > 0 else INT32 if missing else 0
+        if missing and (refused or not self._strict):
+            self._over = now + (missing / self._rate if self._rate > 0 else float("inf"))
+        if refused:
+            raise ThrottlingQuotaExceeded
+
+    def throttle_time_ms(self) -> int:
+        return round(min(max(0.0, self._over - self._clock()) * 1000, INT32))
 
 
-UNLIMITED = MutationQuota(None, 0.0, strict=False)
+class _Unlimited:
+    def record(self, partitions: int) -> None:
+        """Whatever there is."""
+
+    def throttle_time_ms(self) -> int:
+        return 0
+
+
+UNLIMITED: MutationQuota = _Unlimited()
 
 
 class MutationQuotas:
-    """The buckets of all clients. `table` has the quotas."""
+    """The buckets of all clients.
 
-    def __init__(self, table: QuotaTable, windows: QuotaWindows) -> None:
+    table  has the quotas
+    clock  tells seconds, and never goes back
+    """
+
+    def __init__(self, table: QuotaTable, windows: QuotaWindows, clock: Callable[[], float]) -> None:
         self._table = table
+        self._clock = clock
         self._burst_s = windows.number * windows.size_ms / 1000
         self._buckets: KeptUses[TokenBucket] = KeptUses(MOST_BUCKETS)
 
-    def of_request(self, user: str, client_id: str, now: float, *, strict: bool) -> MutationQuota:
+    def of_request(self, user: str, client_id: str, *, strict: bool) -> MutationQuota:
         """The quota of a request of this client."""
         found = self._table.limit(RATE, user, client_id)
         if found is None:
             return UNLIMITED
         rate, sharers = found
-        bucket = self._buckets.of(sharers, lambda: TokenBucket(self._burst_s, now))
-        bucket.fill(rate, now)
-        return MutationQuota(bucket, rate, strict=strict)
+        bucket = self._buckets.of(sharers, lambda: TokenBucket(self._burst_s, self._clock()))
+        return _Limited(bucket, rate, self._clock, strict=strict)

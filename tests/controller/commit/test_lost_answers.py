@@ -25,6 +25,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     TopicAlreadyExists,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED, MutationQuota
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -59,9 +60,22 @@ def events(controller: BareController, topic: str) -> list[str]:
     return [event.event for event in controller.events if event.topic == topic]
 
 
-def new_topics(names: Sequence[str]) -> CreateTopicsCommand:
+def new_topics(names: Sequence[str], quota: MutationQuota = UNLIMITED) -> CreateTopicsCommand:
     wanted = [NewTopic(name, 2, 2, {}, {"retention.ms": "1000"}) for name in names]
-    return CreateTopicsCommand(wanted, validate_only=False, new_id=uuid4, random=Random(1))
+    return CreateTopicsCommand(wanted, validate_only=False, new_id=uuid4, random=Random(1), quota=quota)
+
+
+class Counted:
+    """A quota that nobody reaches. `partitions`: what was recorded."""
+
+    def __init__(self) -> None:
+        self.partitions: list[int] = []
+
+    def record(self, partitions: int) -> None:
+        self.partitions.append(partitions)
+
+    def throttle_time_ms(self) -> int:
+        return 0
 
 
 async def test_sv_3_a_topic_is_answered_as_created_whichever_answer_of_zookeeper_was_lost(
@@ -73,8 +87,10 @@ async def test_sv_3_a_topic_is_answered_as_created_whichever_answer_of_zookeeper
     async with elected_controller(zk_connect) as controller:
         for number in every_answer(controller, fault):
             names = [f"a{number}", f"b{number}"]
-            answers = await controller.loop.submit(new_topics([*names, "there"]))
+            used = Counted()
+            answers = await controller.loop.submit(new_topics([*names, "there"], used))
 
+            assert used.partitions == [2, 2], "each once, and none for what was refused"
             for name in names:
                 created = answers[name]
                 assert isinstance(created, CreatedTopic), created
@@ -113,8 +129,10 @@ async def test_sv_3_partitions_are_answered_as_added_whichever_answer_of_zookeep
                 NewPartitions("b", size, ((2, 3), (3, 1))),
                 NewPartitions("c", size, None),
             ]
-            answers = await controller.loop.submit(CreatePartitionsCommand(wanted, validate_only=False))
+            used = Counted()
+            answers = await controller.loop.submit(CreatePartitionsCommand(wanted, validate_only=False, quota=used))
 
+            assert used.partitions == [2, 2]
             assert (answers["a"], answers["b"]) == (None, None)
             assert isinstance(answers["c"], UnknownTopicOrPartition)
             for name in ("a", "b"):
@@ -153,7 +171,10 @@ async def test_sv_3_a_deletion_is_answered_as_begun_whichever_answer_of_zookeepe
     async with elected_controller(zk_connect) as controller:
         for number in every_answer(controller, fault):
             names = [f"a{number}", f"b{number}"]
-            answers = await controller.loop.submit(DeleteTopicsCommand([*names, "nowhere"]))
+            used = Counted()
+            answers = await controller.loop.submit(DeleteTopicsCommand([*names, "nowhere"], used))
+
+            assert used.partitions == [1] * len(names)
 
             assert [answers[name] for name in names] == [None, None]
             assert isinstance(answers["nowhere"], UnknownTopicOrPartition)

@@ -4,6 +4,7 @@ from contextlib import suppress
 
 from ..clusters import SET, TOPIC
 from ..session import Session
+from .creation import create_topics
 from .registry import alone
 
 
@@ -13,7 +14,10 @@ async def b09_a_broker_that_has_gone_is_refused(s: Session) -> None:
     await s.cluster.stop(5)
     await s.alter("it would be added", {("t", 0): [1, 2, 5]})
     await s.state("unchanged")
+    alone = f"alone-{s.name}"
+    await create_topics(s, "a topic that only it would have", (alone, -1, -1, [(0, [5])], []), timeout_ms=500)
     await s.cluster.restart(5)
+    await s.cluster.until_led(alone, 1)
     await s.alter("it is back", {("t", 0): [1, 2, 5]})
     await s.settled()
     await s.state("moved")

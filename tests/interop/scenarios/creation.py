@@ -1,13 +1,20 @@
 """P: CreateTopics: what is created, and what is refused."""
 
-from kafka.protocol.admin import CreateTopicsRequest
+from kafka.protocol.admin import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+)
 
 from ..session import Session
 from .registry import scenario
 
 
-async def _create(s: Session, label: str, *topics: tuple[object, ...], dry: bool = False) -> None:
-    request = CreateTopicsRequest(topics=list(topics), timeout_ms=2_000, validate_only=dry)
+async def create_topics(
+    s: Session, label: str, *topics: tuple[object, ...], dry: bool = False, timeout_ms: int = 2_000
+) -> None:
+    """CreateTopics; records the answer."""
+    request = CreateTopicsRequest(topics=list(topics), timeout_ms=timeout_ms, validate_only=dry)
     answer = await s.cluster.ask(request, 6)
     results = [
         [s.text(t["name"]), t["error_code"], s.text(t["error_message"]), t["num_partitions"], t["replication_factor"]]
@@ -40,21 +47,45 @@ async def p01_topics_that_are_refused(s: Session) -> None:
         "an unknown config": ("x-config", 1, 1, [], [("no.such.config", "1")]),
         "a null config": ("x-config", 1, 1, [], [("retention.ms", None)]),
     }.items():
-        await _create(s, label, topic)
+        await create_topics(s, label, topic)
 
 
 @scenario
 async def p02_several_topics_in_one_request(s: Session) -> None:
     mine = f"mine-{s.name}"
-    await _create(s, "one good, one bad", (mine, 2, 2, [], []), ("a b", 1, 1, [], []))
-    await _create(s, "twice in one request", ("x-dup", 1, 1, [], []), ("x-dup", 2, 1, [], []))
-    await _create(s, "names that collide", (mine.replace("-", "."), 1, 1, [], []))
-    await _create(s, "nothing")
+    await create_topics(s, "one good, one bad", (mine, 2, 2, [], []), ("a b", 1, 1, [], []))
+    await create_topics(s, "twice in one request", ("x-dup", 1, 1, [], []), ("x-dup", 2, 1, [], []))
+    await create_topics(s, "names that collide", (mine.replace("-", "."), 1, 1, [], []))
+    await create_topics(s, "nothing")
 
 
 @scenario
 async def p03_a_dry_run_creates_nothing(s: Session) -> None:
-    await _create(s, "good", ("x-dry", 3, 2, [], []), dry=True)
-    await _create(s, "bad", ("x-dry", 3, 9, [], []), dry=True)
+    await create_topics(s, "good", ("x-dry", 3, 2, [], []), dry=True)
+    await create_topics(s, "bad", ("x-dry", 3, 9, [], []), dry=True)
     shown = (await s.cluster.metadata(["x-dry"]))["topics"]
     s.note("unknown", [t["error_code"] for t in shown])
+
+
+@scenario
+async def p04_no_time_to_wait(s: Session) -> None:
+    """CreateTopics, CreatePartitions and DeleteTopics with a timeout of 0 or less."""
+    await s.create("t", {0: [1, 2]})
+    now, later = f"now-{s.name}", f"later-{s.name}"
+    await create_topics(s, "dry", (now, 1, 1, [], []), dry=True, timeout_ms=0)
+    await create_topics(s, "none", (now, 1, 1, [], []), (later, 0, 1, [], []), timeout_ms=0)
+    await create_topics(s, "less than none", (later, 1, 1, [], []), timeout_ms=-1)
+    for name in (now, later):
+        await s.cluster.until_led(name, 1)
+    await create_topics(s, "they exist", (now, 1, 1, [], []), (later, 1, 1, [], []), timeout_ms=0)
+
+    topic = (s.real("t"), 2, [([2, 1],)])
+    for label in ("grow", "grow once more"):
+        answer = await s.cluster.ask(CreatePartitionsRequest(topics=[topic], timeout_ms=0), 3)
+        s.note(label, [[r["error_code"], s.text(r["error_message"])] for r in answer["results"]])
+        await s.cluster.until_led(s.real("t"), 2)
+
+    request = DeleteTopicsRequest(topics=[(name, None) for name in (s.real("t"), now, later, "nope")], timeout_ms=0)
+    answer = await s.cluster.ask(request, 6)
+    s.note("delete", sorted([s.text(r["name"]), r["error_code"]] for r in answer["responses"]))
+    await s.until_gone("t")
