@@ -30,7 +30,7 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, in_pieces, paced, replicas
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult, Node, TargetItem, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
-from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
+from kafka_reassign_rpc.core.reassignment.altered import AS_IT_IS
 from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, uvarint
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse

@@ -26,7 +26,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
-from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
+from kafka_reassign_rpc.core.reassignment.altered import AS_IT_IS
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.server_settings import MovedSettings
