@@ -85,8 +85,9 @@ def _leader_after(cluster: Cluster, partition: Partition, replicas: Replicas, is
 
 def is_unclean(cluster: Cluster, partition: Partition, isr: Replicas) -> bool:
     """Whether no staying replica is in sync, or only dead ones are while a live in-sync replica leaves."""
-    if any_online(cluster, partition, isr):
-        return False
+    leader = partition.leader
+    if (leader in isr and cluster.is_online(leader, partition)) or any_online(cluster, partition, isr):
+        return False  # the leader is asked first: mostly it stays, and a request may be about thousands of partitions
     return any_online(cluster, partition, partition.isr) if isr else bool(partition.isr)
 
 
