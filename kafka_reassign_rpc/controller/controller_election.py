@@ -4,7 +4,8 @@
            [delete /controller at the version read]        only when seizing from another owner
            create  /controller  ephemeral )
 
-The version of `/controller_epoch` that the transaction returns fences every later write (see `commit.durable_store`).
+The version of `/controller_epoch` that the transaction returns fences every later write (see
+`zookeeper_store.fenced_zookeeper`).
 If the answer of the transaction is lost, the session that owns `/controller` shows whether it was carried out.
 Source: KafkaZkClient.registerControllerAndIncrementControllerEpoch.
 """

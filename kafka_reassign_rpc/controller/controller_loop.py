@@ -1,19 +1,19 @@
 """The controller's loop: decide, commit, replay, propagate, answer. One task, one queue, the only writer.
 
 A round takes all queued commands and lets each decide on one shared view. It makes the changes durable in as few
-transactions as possible, replays them into the cluster, propagates them to the brokers, and answers last. On an idle
-server a command costs one round trip to ZooKeeper; under load it shares one.
+writes as possible, replays them into the cluster, propagates them to the brokers, and answers last. On an idle server a
+command costs one write; under load it shares one.
 
-How a commit can fail, and what the loop does then:
+How a commit can fail (`controller.store`), and what the loop does then:
 
-    fenced, session over    another server is the controller, or may be: every command answers NOT_CONTROLLER
-    connection lost         the commit waits for it, as long as the session lives; finds out what was carried out, and
-                            writes the rest (`durable_store`). Here it only takes longer
-    other version           a znode was changed by somebody else: read the cluster again, decide again
-    too large               a topic znode exceeds ZooKeeper's packet limit: refuse its partitions, decide again without
-                            the writes of this znode that nobody asked for
-    fails every time        ZooKeeper refuses what one of the commands wants: each command gets a round of its own; one
+    another controller      it was elected, or may be: every command answers NOT_CONTROLLER
+    reload needed           the store has changed, or may have: read the cluster again, decide again
+    too large               the store has no room for a topic: refuse its partitions, decide again without the writes of
+                            this topic that nobody asked for
+    fails every time        the store refuses what one of the commands wants: each command gets a round of its own; one
                             that still fails answers REQUEST_TIMED_OUT
+
+A lost connection is the store's affair: here a commit only takes longer.
 """
 
 import asyncio
@@ -25,14 +25,9 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from kafka_reassign_rpc.controller.commands.command import Command, Round
-from kafka_reassign_rpc.controller.commit.durable_store import (
-    ControllerMoved,
-    DurableStore,
-    ReloadNeeded,
-    TopicTooLarge,
-)
-from kafka_reassign_rpc.controller.commit.throttle_configs import ThrottleConfigs
+from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded, Store, TopicTooLarge
 from kafka_reassign_rpc.controller.telemetry.event_recorder import COMMIT, ROUND, ObserveDuration, Record
+from kafka_reassign_rpc.controller.throttle_configs import ThrottleConfigs
 from kafka_reassign_rpc.core.events import catalogue, decided_events
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -82,7 +77,7 @@ class ControllerLoop:
     def __init__(
         self,
         cluster: Cluster,
-        store: DurableStore,
+        store: Store,
         propagate: Callable[[replay.ReplayedChanges], Iterator[None]],
         topics_vanished: Callable[[Sequence[Topic]], Iterator[None]],
         failover_command: Callable[[Collection[TopicPartition], Collection[int]], Command[None]],
@@ -98,7 +93,7 @@ class ControllerLoop:
         self.settings = settings
         self._record = record
         self._observe_duration = observe_duration
-        self.throttle_configs = ThrottleConfigs(cluster, store, record)
+        self.throttle_configs = ThrottleConfigs(cluster, store.configs, record)
         self._noted: list[decided_events.RoundNote] = []
         self._cluster_news = decided_events.ClusterNews()
         self._was_reloaded = False

@@ -21,10 +21,14 @@ from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL, Requester, client
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
+from kafka_reassign_rpc.zookeeper.transactions import MAX_STEP_BYTES
 from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, MAX_INT64, Id
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, Undecodable, decode_json, parse
 
 VERSION = 1
+MAX_BYTES = MAX_STEP_BYTES - 4096
+"""Bytes that the batch may take. The rest is for the path and for the notes of a cancel."""
+
 
 _Broker = Annotated[int, msgspec.Meta(ge=-(2**31), le=MAX_INT32)]
 """May be a number that is no broker's id: the decision about the target reports that."""
@@ -164,6 +168,11 @@ def encode_reassignments(entries: Mapping[TopicPartition, BatchEntry]) -> bytes:
         _Written(name[0], name[1], entry.target, entry.original, entry.not_cancelled) for name, entry in entries.items()
     ]
     return _json.encode({"version": VERSION, "partitions": partitions})
+
+
+def room_beside(data: bytes) -> int:
+    """Bytes that may still be added to a batch with this content."""
+    return MAX_BYTES - len(data)
 
 
 # --------------------------------------------------------------------------------------------------------- the queue

@@ -21,6 +21,8 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
 __all__ = [
     "MAX_FRAME",
     "MAX_MULTI_BYTES",
+    "MAX_OPERATIONS",
+    "MAX_STEP_BYTES",
     "Check",
     "Create",
     "Delete",
@@ -34,6 +36,11 @@ __all__ = [
 MAX_MULTI_BYTES = 512 << 10
 """The size that a transaction should stay below: ZooKeeper 3.8 counts more against its packet limit between its
 servers."""
+MAX_STEP_BYTES = 1_048_575 - 1024
+"""Bytes of one write. ZooKeeper closes the connection on a packet of 1 MiB; fence, receipt and headers need some
+room."""
+MAX_OPERATIONS = 1000
+"""Operations of one transaction: larger ones would hold up ZooKeeper's single writer for too long."""
 
 IN_FLIGHT = 4
 """Transactions of one sequence that are under way at a time."""
@@ -41,7 +48,7 @@ IN_FLIGHT = 4
 Submit = Callable[[Sequence[Op], int | None], asyncio.Future[list[Result]]]
 
 
-def split_ops(ops: Iterable[Op], max_bytes: int = MAX_MULTI_BYTES, max_ops: int = 1000) -> Iterator[list[Op]]:
+def split_ops(ops: Iterable[Op], max_bytes: int = MAX_MULTI_BYTES, max_ops: int = MAX_OPERATIONS) -> Iterator[list[Op]]:
     """The operations, in order, in batches within both limits. An operation above `max_bytes` gets a batch of
     its own."""
     batch: list[Op] = []

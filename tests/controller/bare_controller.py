@@ -13,11 +13,12 @@ from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.commands import alter_reassignments_command, cluster_commands, leadership_commands
 from kafka_reassign_rpc.controller.commands.queue_commands import QueueZnodesRead, StartQueuedMoves
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import AdminZnodesRead
-from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading.load_cluster import read_admin, read_cluster
 from kafka_reassign_rpc.controller.loading.load_queue import read_root
+from kafka_reassign_rpc.controller.store import ControllerMoved
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
+from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -133,7 +134,7 @@ class BareController:
     """One elected controller. `alter`, `isr` and `stopped` stand for requests of clients and brokers."""
 
     def __init__(
-        self, zk: DyingZooKeeper, leadership: controller_election.Leadership, store: DurableStore, cluster: Cluster
+        self, zk: DyingZooKeeper, leadership: controller_election.Leadership, store: ZooKeeperStore, cluster: Cluster
     ) -> None:
         self.zk = zk
         self.epoch = leadership.epoch
@@ -323,7 +324,7 @@ async def elected_controller(connect: str, *, lives: int | None = None) -> Async
             zk, SERVER, (), lambda: time.time_ns() // 1_000_000, seize=current
         )
         assert leadership is not None
-        store = DurableStore(zk, leadership)
+        store = ZooKeeperStore(zk, leadership)
         loaded = await store.load(lambda: KAFKA_DEFAULTS)
         zk.lives = lives
         controller = BareController(zk, leadership, store, loaded.cluster)

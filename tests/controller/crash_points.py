@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import pytest
 
-from kafka_reassign_rpc.controller.commit import durable_store
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.zookeeper import transactions
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import (
     BareController,
@@ -75,7 +75,7 @@ async def every_death(
 
     Ends when it returns true: everything had ended before the death.
     """
-    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
     lives = 0
     while True:
         chroot = f"{connect}/{lives}"

@@ -218,7 +218,9 @@ class BatchController(Controller):
                     assert before.is_moving, "nothing starts while reassignments are disabled"
                     assert before.target == change.value.target, "and nothing goes elsewhere"
         super().write(view, stop_after)
-        reassign_partitions.put_durable(self.cluster, view, self.image.version, self.image.changed)
+        reassign_partitions.put_durable(
+            self.cluster, view, reassign_partitions.BatchWritten(self.image.version, self.image.changed)
+        )
 
     # ------------------------------------------------------------------------------------------ what holds
 

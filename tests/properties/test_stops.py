@@ -21,13 +21,15 @@ from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, New
 from kafka_reassign_rpc.controller.commands import cluster_commands, leadership_commands, topic_commands
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.commands.command import Command
-from kafka_reassign_rpc.controller.commit import topic_removal
-from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, Reloaded, ReloadNeeded
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.lifecycle.term import Term
+from kafka_reassign_rpc.controller.store import ReloadNeeded
+from kafka_reassign_rpc.controller.zookeeper_store import topic_removal
+from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
+from kafka_reassign_rpc.core.reload import Reloaded
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import (
     PartitionsAdded,
@@ -61,7 +63,7 @@ waits = st.sampled_from((0.0, 0.0, 0.001, 0.002, 0.004, 0.006, 0.01, 0.05, 1.5, 
 
 
 class Image:
-    """In the place of DurableStore. It keeps what is durable in the cluster itself; `ids` makes czxids.
+    """In the place of ZooKeeperStore. It keeps what is durable in the cluster itself; `ids` makes czxids.
 
     lost    the next commit fails; True: after it was durable
     """
@@ -69,6 +71,7 @@ class Image:
     def __init__(self, ids: Callable[[], int]) -> None:
         self._ids = ids
         self.lost: bool | None = None
+        self.configs: Any = None
         self.epoch = 0
         self.registered: Mapping[int, Any] = {}
         self.unknown: Callable[[Cluster], object] = lambda _: None
@@ -185,7 +188,7 @@ class Deletions(RuleBasedStateMachine):
         survey.settings = KAFKA_DEFAULTS
         self.term = Term(
             cast(ZooKeeper, None),
-            cast(DurableStore, self.image),
+            cast(ZooKeeperStore, self.image),
             Sender(OWN_ID, self.terms, ()),
             lambda: 0,
             survey=survey,

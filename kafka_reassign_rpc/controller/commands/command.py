@@ -13,14 +13,11 @@ from kafka_reassign_rpc.core.reassignment.in_flight_caps import MovesInFlight
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import Change, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
-from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, znode
+from kafka_reassign_rpc.core.state.requesters import BY_QUEUE, CONTROLLER, Requester, by_topic_znode
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.support.slices import in_slices
-from kafka_reassign_rpc.zookeeper import znode_paths
 
 Answer = TypeVar("Answer")
-
-BY_QUEUE = znode(znode_paths.REASSIGN_QUEUE)
 
 SLICE = 100
 """Partitions that a command decides between two yields."""
@@ -60,7 +57,7 @@ def give_topic_id(work: "Round", name: str) -> None:
 def vanished(topic: str, count: int) -> Event:
     """The event of a topic, or of so many of its partitions, that somebody has removed from ZooKeeper."""
     reason = "no mark of deletion: its logs stay on the brokers. Put the znodes back, or let them be"
-    return Event(catalogue.TOPIC_VANISHED, topic, who=f"znode {znode_paths.topic(topic)}", reason=reason, count=count)
+    return Event(catalogue.TOPIC_VANISHED, topic, who=by_topic_znode(topic).who, reason=reason, count=count)
 
 
 class Round:

@@ -1,33 +1,23 @@
 """Commands about KIP-236's znodes: the batch in `/admin/reassign_partitions`, its cancel, `/admin/reassign_cancel`.
 
 `core.znode_routes.reassign_partitions` decides about one entry. The commands do that for all entries, slice by slice,
-within ZooKeeper's limit on the size of a znode: original replicas make the znode longer, so entries for which there is
-no room wait until others have left.
+within the room that the znode has left: original replicas make it longer, so entries for which there is no room wait
+until others have left.
 """
 
 from collections.abc import Collection, Iterator, Mapping
 
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
-from kafka_reassign_rpc.controller.commit.durable_store import MAX_STEP_BYTES
-from kafka_reassign_rpc.controller.loading.load_cluster import AdminZnodes
-from kafka_reassign_rpc.controller.loading.load_queue import ZnodeProblem
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import BATCH, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
-from kafka_reassign_rpc.core.state.requesters import znode
+from kafka_reassign_rpc.core.state.requesters import BY_BATCH, BY_CANCEL
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import waiting_route_conflict
+from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeProblem
 from kafka_reassign_rpc.support.slices import in_slices
-from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import encode_reassignments
-
-BY_BATCH = znode(znode_paths.REASSIGN_PARTITIONS)
-BY_CANCEL = znode(znode_paths.CANCEL_IN_PROGRESS)
-
-ROOM = MAX_STEP_BYTES - 4096
-"""Bytes that the batch may take. The rest is for the path and for the notes of a cancel."""
 
 
 def process_batch_and_queue(work: Round) -> Iterator[None]:
@@ -69,7 +59,7 @@ def _entries(work: Round, batch: BatchZnode) -> Iterator[tuple[TopicPartition, B
 def _start_entries(work: Round, batch: BatchZnode) -> Iterator[None]:
     changes = work.view.batch
     changes.crowded = False
-    room = ROOM - len(encode_reassignments(batch.entries)) - sum(map(_growth, changes.started.values()))
+    room = batch.room - sum(map(_growth, changes.started.values()))
     changes.waiting = 0
     for name, entry, pause in _entries(work, batch):
         outcome = _outcome(work, name, entry, stripped=name in batch.stripped)
@@ -129,7 +119,7 @@ def _growth(entry: BatchEntry) -> int:
 
 def _roll_back(work: Round, batch: BatchZnode) -> Iterator[None]:
     changes = work.view.batch
-    room = ROOM - len(encode_reassignments(batch.entries))
+    room = batch.room
     for name, entry, pause in _entries(work, batch):
         outcome = _roll_back_move(work, name, entry)
         if outcome.entry is None:

@@ -36,11 +36,10 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeletionStarted,
 )
 from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Cluster, Partition, Topic, TopicPartition
-from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, by_deletion_mark
 from kafka_reassign_rpc.core.topics import lost_commits, topic_changes
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.support.slices import in_slices
-from kafka_reassign_rpc.zookeeper import znode_paths
 
 NO_ID = UUID(int=0)
 
@@ -267,7 +266,7 @@ class TopicDeletionsRead(Command[None]):
                 pass
             elif not isinstance(work.view.topics.get(name), TopicDeletionStarted):
                 replay.begin_deletion(cluster, name)
-                work.view.report(Event(catalogue.TOPIC_DELETED, name, who=f"znode {znode_paths.delete_topic(name)}"))
+                work.view.report(Event(catalogue.TOPIC_DELETED, name, who=by_deletion_mark(name).who))
                 self._new.append(name)
             if pause:
                 yield

@@ -8,7 +8,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
+from kafka_reassign_rpc.controller.store import ReloadNeeded
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.delegation_token_znodes import decode_token_end, removal
@@ -23,7 +24,7 @@ CHECK_INTERVAL_S = 3600.0
 READ_TOGETHER = 100
 
 
-async def expire_delegation_tokens(zk: ZooKeeper, store: DurableStore, now_ms: Callable[[], int]) -> None:
+async def expire_delegation_tokens(zk: ZooKeeper, store: FencedZooKeeper, now_ms: Callable[[], int]) -> None:
     """At once and then every hour, until cancelled or until another server is the controller (raises
     ControllerMoved)."""
     while True:
@@ -34,7 +35,7 @@ async def expire_delegation_tokens(zk: ZooKeeper, store: DurableStore, now_ms: C
         await asyncio.sleep(CHECK_INTERVAL_S)
 
 
-async def remove_expired_tokens(zk: ZooKeeper, store: DurableStore, now_ms: Callable[[], int]) -> None:
+async def remove_expired_tokens(zk: ZooKeeper, store: FencedZooKeeper, now_ms: Callable[[], int]) -> None:
     """Raises ControllerMoved, ReloadNeeded."""
     tokens = await store.reading(lambda: _tokens(zk))
     for some in pieces(tokens, READ_TOGETHER):
@@ -59,7 +60,7 @@ async def _tokens(zk: ZooKeeper) -> list[str]:
         return []
 
 
-async def _remove(store: DurableStore, token: str, version: int) -> None:
+async def _remove(store: FencedZooKeeper, token: str, version: int) -> None:
     try:
         await store.write_together([removal(token, version)])
     except ReloadNeeded as error:

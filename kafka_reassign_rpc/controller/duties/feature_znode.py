@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from kafka_reassign_rpc.controller.commit.durable_store import DurableStore
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
@@ -32,7 +32,7 @@ class _Feature(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Feature)
 
 
-async def ensure_feature_znode(store: DurableStore) -> None:
+async def ensure_feature_znode(store: FencedZooKeeper) -> None:
     """Create the znode if it does not exist. Raises ControllerMoved, ReloadNeeded."""
     (found,) = await store.read([znode_paths.FEATURE])
     if found is None:

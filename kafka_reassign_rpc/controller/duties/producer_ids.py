@@ -7,7 +7,8 @@ Allocations run one after the other, so that each block is allocated once.
 import asyncio
 import logging
 
-from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, ReloadNeeded
+from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.core.kafka_errors import CoordinatorLoadInProgress, NotController, UnknownServerError
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, SetData
@@ -22,7 +23,7 @@ LAST_ID = 2**63 - 1
 class ProducerIds:
     """Allocates blocks while this process is the controller."""
 
-    def __init__(self, store: DurableStore, own_id: int) -> None:
+    def __init__(self, store: FencedZooKeeper, own_id: int) -> None:
         self._store = store
         self._own_id = own_id
         self._one_at_a_time = asyncio.Lock()

@@ -2,7 +2,7 @@
 
     in deletion    the mark is durable; brokers are asked to delete the replicas, those that return as well, as soon as
                    it is known that they allow it (`delete.topic.enable`)
-    in removal     all replicas are deleted; `controller.commit.topic_removal` removes the znodes, once
+    in removal     all replicas are deleted; `controller.zookeeper_store.topic_removal` removes the znodes, once
     gone           `topic_commands.TopicsVanished` takes the topic out of the cluster
 
 A new topic may get the name of one that is gone while confirmations and notices of that one are still under way. So

@@ -31,7 +31,6 @@ from contextlib import suppress
 from functools import partial
 
 from kafka_reassign_rpc.controller import controller_election, odd_znodes
-from kafka_reassign_rpc.controller.commit.durable_store import DurableStore
 from kafka_reassign_rpc.controller.controller_election import Leadership, Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
@@ -46,6 +45,7 @@ from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term import Term
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
+from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Endpoint
@@ -275,7 +275,7 @@ class Supervisor:
         self._service.epoch = leadership.epoch
         self._service.since_ms = self._now_ms()
         sender = Sender(self._id, leadership.epoch, self._endpoints, leadership.zxid)
-        store = DurableStore(self._zk, leadership)
+        store = ZooKeeperStore(self._zk, leadership)
         self._term = Term(
             self._zk,
             store,

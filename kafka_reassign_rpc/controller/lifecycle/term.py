@@ -20,8 +20,6 @@ from kafka_reassign_rpc.controller.commands.command import SLICE, Command
 from kafka_reassign_rpc.controller.commands.leadership_commands import BeginReplicasAnew, LogDirsAnswered
 from kafka_reassign_rpc.controller.commands.queue_commands import StartQueuedMoves
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
-from kafka_reassign_rpc.controller.commit import topic_removal, znode_writes
-from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.delegation_tokens import expire_delegation_tokens
@@ -34,11 +32,14 @@ from kafka_reassign_rpc.controller.duties.propagation import Propagation
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
+from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
 from kafka_reassign_rpc.controller.telemetry.event_recorder import ObserveDuration, Record
 from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
+from kafka_reassign_rpc.controller.zookeeper_store import topic_removal, znode_writes
+from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.controller_channel.broker_channel import LogDirAnswer
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
@@ -81,7 +82,7 @@ class Term:
     def __init__(
         self,
         zk: ZooKeeper,
-        store: DurableStore,
+        store: ZooKeeperStore,
         sender: Sender,
         now_ms: Callable[[], int],
         links: BrokerLinks | None = None,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
-from kafka_reassign_rpc.controller.loading.load_queue import ZnodeProblem, read_queue
+from kafka_reassign_rpc.controller.loading.load_queue import read_queue
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS, BrokerSettings
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import (
@@ -24,14 +24,19 @@ from kafka_reassign_rpc.core.state.cluster import (
     Topic,
     TopicPartition,
 )
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
+from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeProblem
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
-from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import decode_reassignments
+from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import (
+    decode_reassignments,
+    encode_reassignments,
+    room_beside,
+)
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -138,15 +143,6 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
     return LoadedCluster(cluster, orphans, parents, since, [*admin.problems, *problems])
 
 
-class AdminZnodes(NamedTuple):
-    """KIP-236's znodes. `problems`: of the batch."""
-
-    disabled_by_znode: bool
-    cancel_all: CancelAll | None
-    batch: BatchZnode | None
-    problems: list[ZnodeProblem]
-
-
 async def read_admin(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) -> AdminZnodes:
     """Read KIP-236's znodes, without the batch if `batch` is false. `watch`: watches report their next change."""
     disabled_by_znode = await zk.exists(znode_paths.REASSIGN_CANCEL, watch=watch)
@@ -168,14 +164,19 @@ async def _read_batch(zk: ZooKeeper) -> tuple[BatchZnode | None, list[ZnodeProbl
         return None, []
     known = BatchZnode(version=stat.version, changed=stat.mzxid, occupied=stat.num_children > 0)
     try:
-        entries, problems = await decoded(decode_reassignments, data, path)
+        entries, room, problems = await decoded(_entries, data, path)
     except BadZnode as error:
         text = f"{error}; nothing of it is done, and it is left as it is"
         return replace(known, unreadable=True), [ZnodeProblem(path, path, stat.mzxid, text)]
     found = [ZnodeProblem(path, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
     if known.occupied:
         found.append(ZnodeProblem(path, path, -1, f"{path} cannot be deleted when it is done: it has children"))
-    return replace(known, entries=entries, flawed=bool(found)), found
+    return replace(known, entries=entries, flawed=bool(found), room=room), found
+
+
+def _entries(data: bytes, path: str) -> tuple[dict[TopicPartition, BatchEntry], int, list[str]]:
+    entries, problems = decode_reassignments(data, path)
+    return entries, room_beside(encode_reassignments(entries)), problems
 
 
 async def read_failures(zk: ZooKeeper) -> tuple[dict[int, int], frozenset[int]]:

@@ -1,12 +1,12 @@
 """Reads KIP-236's queue from ZooKeeper: all of it, or the root znodes that others may have changed."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePart
+from kafka_reassign_rpc.core.znode_routes.znodes_read import QueueRootRead, ZnodeProblem
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
@@ -14,33 +14,6 @@ from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import decode_queue
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
-
-
-class ZnodeProblem(NamedTuple):
-    """A problem of the batch or of a part of a queue, for operators.
-
-    root     path of the batch or of the queue's root
-    changed  mzxid of the znode; -1: the problem is that others have put children under it
-    """
-
-    root: str
-    path: str
-    changed: int
-    text: str
-
-
-class QueueRootRead(NamedTuple):
-    """The root znode of a queue. `part` None: it does not exist.
-
-    children   paths of the parts under it
-    occupied   it has other children too
-    """
-
-    root: str
-    part: QueuePart | None = None
-    children: Sequence[str] = ()
-    occupied: bool = False
-    problems: Sequence[ZnodeProblem] = ()
 
 
 class ReadQueue(NamedTuple):

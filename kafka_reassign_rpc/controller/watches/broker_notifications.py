@@ -24,12 +24,13 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import StatesRead
-from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
+from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.controller.watches.preferred_replica_election import PreferredReplicaElection
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
@@ -69,7 +70,7 @@ class BrokerNotifications:
     """Deals with notifications for as long as this process is the controller."""
 
     def __init__(
-        self, zk: ZooKeeper, store: DurableStore, loop: ControllerLoop, term: NotificationHandler, record: Record
+        self, zk: ZooKeeper, store: FencedZooKeeper, loop: ControllerLoop, term: NotificationHandler, record: Record
     ) -> None:
         self._zk = zk
         self._store = store

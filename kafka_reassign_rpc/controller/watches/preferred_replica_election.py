@@ -6,10 +6,11 @@ Source: KafkaController.processReplicaLeaderElection with the trigger ZkTriggere
 """
 
 from kafka_reassign_rpc.controller.commands.leadership_commands import ElectLeadersCommand
-from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
+from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, UnknownServerError
@@ -31,7 +32,7 @@ REPORTED = 100
 class PreferredReplicaElection:
     """Carries out the znode whenever it is there, once for each time that it is written."""
 
-    def __init__(self, zk: ZooKeeper, store: DurableStore, loop: ControllerLoop, record: Record) -> None:
+    def __init__(self, zk: ZooKeeper, store: FencedZooKeeper, loop: ControllerLoop, record: Record) -> None:
         self._zk = zk
         self._store = store
         self._loop = loop

@@ -37,6 +37,7 @@ from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import CancelAll
+from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import Stat, WatchKind
@@ -421,7 +422,7 @@ class ZooKeeperWatches:
             self._loop.submit(AdminZnodesRead(found, batch_read=batch_read))
             self._requests.changed()
 
-    async def _admin_znodes(self) -> tuple[load_cluster.AdminZnodes, bool]:
+    async def _admin_znodes(self) -> tuple[AdminZnodes, bool]:
         """KIP-236's znodes, and whether the batch is among them: it is read only if others have changed it.
 
         The batch is checked first: the other znodes may be newer than a batch that is not known yet.

@@ -289,7 +289,7 @@ class QueueChanges:
                 by path
     ended       last: moves that started, are done or are refused; by path
     rewrite     last: parts with invalid content, roots without content
-    made        the parts after the round; None: deleted (see `controller.commit.queue_writes`)
+    made        the parts after the round; None: deleted (see `controller.zookeeper_store.queue_writes`)
     reported    see `Queue`
     """
 

@@ -33,6 +33,7 @@ class BatchZnode(msgspec.Struct, frozen=True):
     stripped    entries whose original replicas somebody has taken out during the move
     waiting     number of entries that wait because reassignments are disabled
     crowded     entries wait because their original replicas would not fit into the znode
+    room        bytes that may be added to it
     """
 
     entries: Mapping[TopicPartition, BatchEntry] = {}
@@ -44,6 +45,7 @@ class BatchZnode(msgspec.Struct, frozen=True):
     stripped: frozenset[TopicPartition] = frozenset()
     waiting: int = 0
     crowded: bool = False
+    room: int = 1 << 20
 
 
 class CancelAll(msgspec.Struct, frozen=True):

@@ -39,6 +39,21 @@ def znode(path: str) -> Requester:
     return Requester(f"znode {path}")
 
 
+BY_BATCH = znode("/admin/reassign_partitions")
+BY_CANCEL = znode("/admin/cancel_reassignment_in_progress")
+BY_QUEUE = znode("/admin/reassign_partitions_queue")
+
+
+def by_topic_znode(topic: str) -> Requester:
+    """Somebody who has changed a topic."""
+    return znode(f"/brokers/topics/{topic}")
+
+
+def by_deletion_mark(topic: str) -> Requester:
+    """Somebody who has marked a topic for deletion."""
+    return znode(f"/admin/delete_topics/{topic}")
+
+
 def client(
     principal: str, client_id: str | None, address: str, listener: str | None = None, mechanism: str | None = None
 ) -> Requester:

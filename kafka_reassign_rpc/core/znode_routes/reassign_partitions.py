@@ -158,8 +158,16 @@ def contents(cluster: Cluster, view: RoundView) -> Contents | None:
     return Contents(first, last)
 
 
-def put_durable(cluster: Cluster, view: RoundView, version: int, changed: int) -> None:
-    """Put the batch of a committed round into the cluster. `version`, `changed`: from the last write; -1: no write."""
+class BatchWritten(NamedTuple):
+    """What the last write of a round has made of the znode (see `BatchZnode`); the defaults: there was none."""
+
+    version: int = -1
+    changed: int = -1
+    room: int | None = None
+
+
+def put_durable(cluster: Cluster, view: RoundView, written: BatchWritten) -> None:
+    """Put the batch of a committed round into the cluster."""
     batch, changes = cluster.batch, view.batch
     if changes.cancelled is not None:
         cluster.cancel_all = None
@@ -180,8 +188,9 @@ def put_durable(cluster: Cluster, view: RoundView, version: int, changed: int) -
         )
     cluster.batch = replace(
         batch,
-        version=version if version >= 0 else batch.version,
-        changed=max(changed, batch.changed),
+        version=written.version if written.version >= 0 else batch.version,
+        changed=max(written.changed, batch.changed),
+        room=batch.room if written.room is None else written.room,
         waiting=batch.waiting if changes.waiting is None else changes.waiting,
         crowded=batch.crowded if changes.crowded is None else changes.crowded,
     )

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.controller.commit import durable_store
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Op, Result
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode
@@ -35,7 +34,7 @@ Interfere = Callable[[Cluster], Awaitable[object]]
 
 @pytest_asyncio.fixture
 async def world(zk_connect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cluster]:
-    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
     async with cluster(zk_connect, event_log=tmp_path) as made:
         await made.create_topic("held", {index: replicas for (_, index), replicas in ORIGIN.items()}, held=True)
         yield made

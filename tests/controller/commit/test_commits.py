@@ -5,10 +5,9 @@ import json
 import pytest
 
 from kafka_reassign_rpc.controller.commands import cluster_commands
-from kafka_reassign_rpc.controller.commit import durable_store
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, put_topic, records, register, state_json, topic_json
@@ -143,7 +142,7 @@ async def test_236_14_a_large_round_is_split_and_each_phase_waits_for_the_one_be
     await put_topic(zk, "b", dict.fromkeys(range(8), (1, 2)))
 
     async with elected_controller(zk_connect) as controller:
-        monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 5)
+        monkeypatch.setattr(transactions, "MAX_OPERATIONS", 5)
         await controller.alter({(topic, index): (3, 4) for topic in "ab" for index in range(8)})
 
         sizes = [len(transaction) for transaction in controller.zk.transactions]
@@ -168,7 +167,7 @@ async def test_236_14_a_large_round_is_split_by_bytes_as_well(
     await put_topic(zk, "a", dict.fromkeys(range(20), (1, 2)))
 
     async with elected_controller(zk_connect) as controller:
-        monkeypatch.setattr(durable_store, "MAX_MULTI_BYTES", 2000)
+        monkeypatch.setattr(transactions, "MAX_MULTI_BYTES", 2000)
         await controller.alter({("a", index): (3, 4) for index in range(20)})
 
         assert len(controller.zk.transactions) > 3
@@ -183,7 +182,7 @@ async def test_236_14_moves_that_make_a_topic_znode_too_large_are_refused_and_al
     await put_topic(zk, "small", {0: (1, 2)})
 
     async with elected_controller(zk_connect) as controller:
-        monkeypatch.setattr(durable_store, "MAX_STEP_BYTES", 1500)
+        monkeypatch.setattr(transactions, "MAX_STEP_BYTES", 1500)
         before = await topic_json(zk, "large")
         answers = await controller.alter(
             {("large", index): (3, 4) for index in range(40)} | {("small", 0): (3, 4), ("nowhere", 0): (1,)}

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import pytest
 
 from kafka_reassign_rpc.controller.commands import leadership_commands
-from kafka_reassign_rpc.controller.commit import durable_store
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import (
     BareController,
@@ -145,7 +144,7 @@ async def test_sv_3_and_455_9_the_next_controller_completes_what_one_left_betwee
 async def test_sv_3_a_third_controller_completes_the_failover_during_which_the_second_died(
     zk: ZooKeeper, zk_connect: str, lives: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
     await put_cluster(zk)
     async with elected_controller(zk_connect) as controller:
         await start(controller)

@@ -22,11 +22,10 @@ from kafka_reassign_rpc.controller.commands.topic_commands import (
     DeleteTopicsCommand,
     TopicsVanished,
 )
-from kafka_reassign_rpc.controller.commit import durable_store
-from kafka_reassign_rpc.controller.commit.topic_removal import remove_topic
 from kafka_reassign_rpc.controller.duties.delegation_tokens import remove_expired_tokens
 from kafka_reassign_rpc.controller.duties.feature_znode import ensure_feature_znode
 from kafka_reassign_rpc.controller.duties.producer_ids import BLOCK, ProducerIds
+from kafka_reassign_rpc.controller.zookeeper_store.topic_removal import remove_topic
 from kafka_reassign_rpc.core.acls.acl_binding import (
     AccessControlEntry,
     AclOperation,
@@ -38,7 +37,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
 from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths, zookeeper_session
+from kafka_reassign_rpc.zookeeper import transactions, znode_contents, znode_paths, zookeeper_session
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
@@ -252,7 +251,7 @@ MOST, FEW = 60, 15
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every write is a transaction, and the client does not wait long for the next connection."""
-    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
     monkeypatch.setattr(zookeeper_session, "MIN_BACKOFF", 0.001)
     monkeypatch.setattr(zookeeper_session, "MAX_BACKOFF", 0.001)
 

@@ -18,7 +18,6 @@ from kafka_reassign_rpc.controller.commands.topic_commands import (
     CreateTopicsCommand,
     DeleteTopicsCommand,
 )
-from kafka_reassign_rpc.controller.commit import durable_store
 from kafka_reassign_rpc.core.kafka_errors import (
     ElectionNotNeeded,
     InvalidPartitions,
@@ -27,14 +26,14 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED, MutationQuota
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import transactions, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, topic_json
 
 
 @pytest.fixture(autouse=True)
 def _every_write_is_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
 
 
 @pytest.fixture(params=["loses", "refuses"])

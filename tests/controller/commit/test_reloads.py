@@ -11,9 +11,9 @@ from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.controller import controller_loop
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.commands.command import Command, Round
-from kafka_reassign_rpc.controller.commit.durable_store import Reloaded
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut, UnknownServerError
+from kafka_reassign_rpc.core.reload import Reloaded
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster

@@ -9,10 +9,10 @@ import pytest
 from kafka_reassign_rpc.api.ports import AlterPartition
 from kafka_reassign_rpc.controller.commands.command import Command
 from kafka_reassign_rpc.controller.commands.leadership_commands import AlterPartitionCommand
-from kafka_reassign_rpc.controller.commit.durable_store import DurableStore
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
+from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
@@ -65,9 +65,9 @@ async def test_sv_4_over_two_connections_a_repeated_alter_partition_is_answered_
     await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
     broker_epoch = (await zk.get(znode_paths.broker(1)))[1].czxid
     free, busy = asyncio.Event(), asyncio.Event()
-    commit = DurableStore.commit
+    commit = ZooKeeperStore.commit
 
-    async def held(store: DurableStore, cluster: Cluster, view: RoundView) -> ReplayedChanges:
+    async def held(store: ZooKeeperStore, cluster: Cluster, view: RoundView) -> ReplayedChanges:
         if ("t", 1) in view.partitions:
             busy.set()
             await free.wait()
@@ -104,7 +104,7 @@ async def test_sv_4_over_two_connections_a_repeated_alter_partition_is_answered_
         connections = [await RpcClient.open(host, int(port), "broker-1", 20.0) for _ in range(3)]
         states = [await state_json(zk, ("t", index)) for index in (0, 1)]
         versions = [(await zk.get(znode_paths.partition_state("t", index)))[1].version for index in (0, 1)]
-        monkeypatch.setattr(DurableStore, "commit", held)
+        monkeypatch.setattr(ZooKeeperStore, "commit", held)
         monkeypatch.setattr(ControllerLoop, "submit", noted)
 
         async def ask(at: int, index: int) -> AlterPartitionResponse:

@@ -7,13 +7,12 @@ import json
 
 import pytest
 
-from kafka_reassign_rpc.controller.commit import durable_store
 from kafka_reassign_rpc.controller.controller_loop import ATTEMPTS
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper import transactions, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, elected_controller, put_topic, records, register, topic_json
 from tests.controller.cluster import LISTENERS
@@ -26,7 +25,7 @@ LARGE = [f"large{number}" for number in range(ATTEMPTS + 2)]
 
 @pytest.fixture(autouse=True)
 def _small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(durable_store, "MAX_STEP_BYTES", 1000)
+    monkeypatch.setattr(transactions, "MAX_STEP_BYTES", 1000)
 
 
 async def put_move_in_sync(zk: ZooKeeper, topic: str, partitions: int = PARTITIONS) -> None:
@@ -64,7 +63,7 @@ async def test_sv_3_a_takeover_completes_moves_of_topics_too_large_to_write_and_
             assert isinstance(answers[LARGE[0], 1], PolicyViolation), "clients are told"
     assert sum("left as it is in ZooKeeper" in message for message in caplog.messages) >= len(LARGE)
 
-    monkeypatch.setattr(durable_store, "MAX_STEP_BYTES", 100_000)
+    monkeypatch.setattr(transactions, "MAX_STEP_BYTES", 100_000)
     async with elected_controller(zk_connect) as controller:
         for topic in LARGE:
             assert await is_at_rest(zk, topic)
@@ -87,9 +86,9 @@ async def test_sv_3_confirmed_deletions_of_a_topic_too_large_to_write_need_no_wr
     await register(zk, 1, 2, 3, 4)
     await put_topic(zk, "t", dict.fromkeys(range(PARTITIONS), (1, 2)), topic_id=None)
     async with elected_controller(zk_connect) as controller:
-        monkeypatch.setattr(durable_store, "MAX_STEP_BYTES", 100_000)
+        monkeypatch.setattr(transactions, "MAX_STEP_BYTES", 100_000)
         await controller.alter({("t", 0): (1, 3)})
-        monkeypatch.setattr(durable_store, "MAX_STEP_BYTES", 1000)
+        monkeypatch.setattr(transactions, "MAX_STEP_BYTES", 1000)
         await controller.caught_up(("t", 0))
         await controller.stopped(("t", 0))
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller.store import ReloadNeeded
+from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
@@ -150,13 +151,13 @@ async def test_sv_9_brokers_that_are_away_count_as_what_they_were_until_they_ans
 
 async def test_sv_10_a_broker_that_a_reload_finds_is_asked_too(here: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the watch reads later is no news any more."""
-    read, commit = load_cluster.read_brokers, DurableStore.commit
+    read, commit = load_cluster.read_brokers, ZooKeeperStore.commit
     reloads = iter([True])
 
     async def read_by_reload_alone(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Broker]:
         return await (asyncio.Event().wait() if watch else read(zk))  # type: ignore[return-value]
 
-    async def commit_after_reload(store: DurableStore, known: Known, view: RoundView) -> ReplayedChanges:
+    async def commit_after_reload(store: ZooKeeperStore, known: Known, view: RoundView) -> ReplayedChanges:
         if next(reloads, False):
             raise ReloadNeeded("somebody else has written")
         return await commit(store, known, view)
@@ -169,7 +170,7 @@ async def test_sv_10_a_broker_that_a_reload_finds_is_asked_too(here: Cluster, mo
         await eventually(lambda: shows(13))
         monkeypatch.setattr(load_cluster, "read_brokers", read_by_reload_alone)
         async with silent_broker(here.connect):
-            monkeypatch.setattr(DurableStore, "commit", commit_after_reload)
+            monkeypatch.setattr(ZooKeeperStore, "commit", commit_after_reload)
             await here.create_topic("t", {0: [1, 2]})
             await eventually(lambda: shows(11), within=10)
 

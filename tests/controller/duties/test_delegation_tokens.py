@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved
 from kafka_reassign_rpc.controller.duties import delegation_tokens
 from kafka_reassign_rpc.controller.duties.delegation_tokens import expire_delegation_tokens, remove_expired_tokens
+from kafka_reassign_rpc.controller.store import ControllerMoved
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

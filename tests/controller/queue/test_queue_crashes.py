@@ -10,9 +10,9 @@ from typing import NamedTuple
 import pytest
 
 from kafka_reassign_rpc.controller.commands.queue_commands import WithdrawQueuedMoves
-from kafka_reassign_rpc.controller.commit import durable_store, queue_writes
+from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
 from kafka_reassign_rpc.core.znode_routes import queue_admission
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.transactions import size_of
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import (
@@ -136,7 +136,7 @@ async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) ->
 async def test_236_7_the_next_controller_completes_what_one_left_between_any_two_writes_of_the_queue(
     zk: ZooKeeper, zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
     monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
     monkeypatch.setattr(queue_admission, "MAX_PART_BYTES", 100)
     lives = 0

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from kafka_reassign_rpc.fleet.simulated_broker import SimulatedBroker
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Delete, SetData
@@ -276,7 +277,7 @@ async def test_236_2_a_batch_that_comes_just_before_the_cancel_is_rolled_back_wi
     read_admin = load_cluster.read_admin
     left = [True]
 
-    async def read(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) -> load_cluster.AdminZnodes:
+    async def read(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) -> AdminZnodes:
         if left and not batch:
             left.clear()
             await world.submit({("held", 0): (3, 4)})

@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.controller.commands import reassign_partitions_commands
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper import reassign_partitions_znode, znode_paths
 from tests.controller.bare_controller import batch, records
 from tests.controller.cluster import Cluster, cluster, dumped
 from tests.waiting import eventually
@@ -222,7 +221,7 @@ async def test_236_14_entries_whose_original_replicas_do_not_fit_into_the_znode_
     await world.create_topic("held", {index: (1, 2) for _, index in names}, held=True)
     targets = dict.fromkeys(names, (3, 4))
     one = len(',"original_replicas":[1, 2]')
-    monkeypatch.setattr(reassign_partitions_commands, "ROOM", len(batch(targets).replace(b" ", b"")) + 2 * one)
+    monkeypatch.setattr(reassign_partitions_znode, "MAX_BYTES", len(batch(targets).replace(b" ", b"")) + 2 * one)
 
     await world.submit(targets)
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from kafka_reassign_rpc.controller.commit import durable_store, queue_writes
+from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.zookeeper import transactions
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, queue_json, records, register
 from tests.controller.self_healing.healing_controller import (
@@ -39,7 +40,7 @@ async def every_broker_lives(healing: HealingController) -> None:
 async def test_46_4_and_46_7_the_next_controller_completes_a_repair_left_between_any_two_writes(
     zk_connect: str, returns: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
     monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
     lives, over = 0, False
     while not over:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_reassign_rpc.controller.commit import durable_store, memory_writes, throttle_configs
+from kafka_reassign_rpc.controller.zookeeper_store import memory_writes
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_RATE,
     LEADER_REPLICAS,
 )
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
@@ -188,7 +188,7 @@ async def stands(zk: ZooKeeper, expected: Configs) -> bool:
 async def test_236_11_a_controller_that_dies_between_any_two_writes_leaves_no_lease_and_harms_no_other_throttle(
     zk: ZooKeeper, zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
     if story.too_long:
         monkeypatch.setattr(memory_writes, "MAX_MULTI_BYTES", 0)
     lives = 0
@@ -211,7 +211,7 @@ async def test_236_11_a_controller_that_dies_between_any_two_writes_leaves_no_le
 async def test_236_11_lists_too_large_for_zookeeper_are_refused_and_nothing_is_half_done(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(throttle_configs, "MAX_STEP_BYTES", 600)
+    monkeypatch.setattr(transactions, "MAX_STEP_BYTES", 600)
     await register(zk, 1, 2, 3, 4, 5)
     await put_topic(zk, "long", dict.fromkeys(range(10), (1, 2, 3)), topic_id=None)
     await put_topic(zk, "b", {0: (1,)}, topic_id=None)

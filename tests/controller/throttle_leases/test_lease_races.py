@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
+from kafka_reassign_rpc.controller import throttle_configs
 from kafka_reassign_rpc.controller.commands.cluster_commands import ConfigsRead
 from kafka_reassign_rpc.controller.commands.topic_commands import TopicDeletionsRead, TopicsVanished
-from kafka_reassign_rpc.controller.commit import throttle_configs
-from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.loading.load_cluster import read_deletion_marks
+from kafka_reassign_rpc.controller.store import ReloadNeeded
+from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -77,7 +78,7 @@ async def put_two_topics(zk: ZooKeeper) -> None:
 class Refusing:
     """Stands before a controller's writes, and refuses those of a znode until they are allowed."""
 
-    def __init__(self, store: DurableStore, path: str) -> None:
+    def __init__(self, store: ZooKeeperStore, path: str) -> None:
         self._really = store.write_together
         self._path = path
         self.refused = 0

@@ -9,12 +9,12 @@ import pytest
 
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic
 from kafka_reassign_rpc.controller.commands.topic_commands import CreateTopicsCommand, DeleteTopicsCommand
-from kafka_reassign_rpc.controller.commit import durable_store, topic_removal
-from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved
+from kafka_reassign_rpc.controller.store import ControllerMoved
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
+from kafka_reassign_rpc.controller.zookeeper_store import topic_removal
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAlreadyExists
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register
@@ -193,7 +193,7 @@ async def test_sv_10_a_deletion_does_not_begin_for_a_topic_that_is_gone(zk: ZooK
 async def test_sv_10_a_removal_that_dies_anywhere_leaves_the_topic_and_its_mark_or_neither(
     zk_connect: str, monkeypatch: pytest.MonkeyPatch, operations: int
 ) -> None:
-    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", operations)
+    monkeypatch.setattr(transactions, "MAX_OPERATIONS", operations)
     lives, ended = 0, False
     while not ended:
         chroot = f"{zk_connect}/{lives}"

@@ -5,7 +5,7 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.commit import queue_writes
+from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import (
     MovesInFlight,
 )

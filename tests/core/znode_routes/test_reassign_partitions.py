@@ -282,13 +282,13 @@ def test_236_6_a_client_can_cancel_a_waiting_entry_once() -> None:
 def test_236_2_a_committed_round_puts_the_batch_into_the_cluster_as_written() -> None:
     in_view = with_batch(view(not_moving(1, 2)), p0=BatchEntry((3, 4)))
     in_view.batch.started = {NAME: BatchEntry((3, 4), (1, 2))}
-    reassign_partitions.put_durable(in_view.cluster, in_view, 5, 950)
+    reassign_partitions.put_durable(in_view.cluster, in_view, reassign_partitions.BatchWritten(5, 950))
     assert in_view.cluster.batch == BatchZnode({NAME: BatchEntry((3, 4), (1, 2))}, version=5, changed=950)
 
     after = RoundView(in_view.cluster)
     after.cluster.cancel_all = after.batch.cancelled = CancelAll(77)
     after.batch.ended = {NAME: None}
-    reassign_partitions.put_durable(after.cluster, after, -1, -1)
+    reassign_partitions.put_durable(after.cluster, after, reassign_partitions.BatchWritten())
     assert after.cluster.batch is None
     ended = after.cluster
     assert (ended.cancel_all, ended.cancelled) == (None, 77)

@@ -1,4 +1,4 @@
-"""The writes of KIP-236's queue, as phases A and D of `controller.commit.znode_writes`.
+"""The writes of KIP-236's queue, as phases A and D of `controller.zookeeper_store.znode_writes`.
 
 Moves that join the queue are written first, before those that they replace leave it. A move that leaves the queue
 because it has started leaves it last. Every write of a part replaces the whole part, so the controller makes short

@@ -26,7 +26,7 @@ from collections.abc import Generator, Iterator, Mapping, Set
 from itertools import chain
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller.commit import queue_writes
+from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment, durable_in_deletion
 from kafka_reassign_rpc.core.round.round_view import (
     AssignmentWrite,

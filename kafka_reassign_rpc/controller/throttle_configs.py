@@ -9,10 +9,9 @@ what the configs should be.)
                               lists. (A broker learns of a config a moment later than of a replica, and has copied a
                               small replica by then. It also leaves less to set before a round)
 
-A config and the memory of its former value change in one transaction. It is fenced like all writes of the controller,
-and depends on the version that was read: so no change by a client is lost, and the next controller finds the former
-value. Where both are too long for one transaction, the memory covers the config before and after, until the second one
-is written. Each term begins with a check of all memories: configs that no lease needs any more go.
+A config and the memory of its former value change together (`controller.store.LeasedConfigStore`), so the next
+controller finds the former value. Each term begins with a check of all memories: configs that no lease needs any more
+go.
 
 Beside the rounds, many configs are written together. Where one of them is refused (nobody may write it, it is too
 long), each is written by itself: the others do not wait for it, and it is tried again later.
@@ -25,9 +24,17 @@ from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller.commit import memory_writes
-from kafka_reassign_rpc.controller.commit.durable_store import MAX_STEP_BYTES, DurableStore, ReloadNeeded, TopicTooLarge
+from kafka_reassign_rpc.controller.store import (
+    BROKERS,
+    TOPICS,
+    ConfigWrite,
+    Entity,
+    LeasedConfigStore,
+    ReloadNeeded,
+    StoredConfigs,
+)
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
+from kafka_reassign_rpc.core.config_values import INT32, INT64
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
@@ -48,16 +55,9 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
-from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
-from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path
-from kafka_reassign_rpc.zookeeper.operations import Create, Op, SetData, Stat
-from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import Memory, decode_memory
-from kafka_reassign_rpc.zookeeper.transactions import size_of
-from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 
 log = logging.getLogger(__name__)
 
-TOPICS, BROKERS = "topics", "brokers"
 RACES = 20
 """How often configs are read and written again because somebody else was faster."""
 GAP_S = 0.02
@@ -71,22 +71,11 @@ AGAIN_S, LONGEST_AGAIN_S = 1.0, 60.0
 AHEAD = 500
 """Queued moves whose replicas are put into the lists before they start. Rates do not change for them."""
 
-ConfigRead = tuple[bytes, Stat] | None
 
+class ConfigChange(NamedTuple):
+    """The write for one entity. `kept`: the rate stays only for moves without a lease."""
 
-class Entity(NamedTuple):
-    """The owner of configs: "topics" or "brokers", and the topic's name or the broker's id as text."""
-
-    kind: str
-    name: str
-
-
-class ConfigWrites(NamedTuple):
-    """The writes for one entity and its configs after them. `kept`: the rate stays only for moves without a lease."""
-
-    entity: Entity
-    transactions: list[list[Op]]
-    configs: dict[str, str]
+    write: ConfigWrite
     kept: bool
     events: Iterable[Event]
 
@@ -94,9 +83,9 @@ class ConfigWrites(NamedTuple):
 class ThrottleConfigs:
     """The loop calls `before`, then `after` or `given_up`, around each commit; `run` is a task beside the loop."""
 
-    def __init__(self, cluster: Cluster, store: DurableStore, record: Record) -> None:
+    def __init__(self, cluster: Cluster, configs: LeasedConfigStore, record: Record) -> None:
         self._cluster = cluster
-        self._store = store
+        self._configs = configs
         self._record = record
         self._coming = Leases()
         """Leases of the round that is being committed, besides those in the cluster."""
@@ -210,7 +199,7 @@ class ThrottleConfigs:
             if wanted:
                 written = await self._write_beside_rounds(wanted, RACES)
         except ReloadNeeded as reason:
-            if not reason.is_refusal:
+            if reason.is_unknown:
                 raise
             written += await self._write_one_by_one(wanted)
         if refused and asyncio.get_running_loop().time() >= self._again_at:
@@ -225,7 +214,7 @@ class ThrottleConfigs:
             try:
                 written += await self._write_beside_rounds({entity: None}, ALONE_RACES)
             except ReloadNeeded as reason:
-                if not reason.is_refusal:
+                if reason.is_unknown:
                     raise
                 if entity not in self._refused:
                     log.error("the throttle of %s %s is written later: %s", entity.kind, entity.name, reason)
@@ -262,11 +251,7 @@ class ThrottleConfigs:
         self._ahead = ahead
 
     async def _find_all(self) -> None:
-        kinds = (TOPICS, BROKERS)
-        for kind, names in zip(
-            kinds, await self._store.children([znode_paths.throttle_memories(kind) for kind in kinds]), strict=True
-        ):
-            self._waiting.update((Entity(kind, name), None) for name in names or ())
+        self._waiting.update(dict.fromkeys(await self._configs.remembered()))
         self._waiting.update(self._entities(self._cluster.leases))
         self._check_all = False
 
@@ -306,137 +291,87 @@ class ThrottleConfigs:
         races     how often they are read and written
         """
         for left in reversed(range(races)):
-            groups = [group async for group in self._groups(entities, cancelled or {}, freed)]
-            written = 0
-            for group in groups:
-                sizes = [sum(map(size_of, writes)) for writes in group.transactions]
-                if limited and group.entity.kind == TOPICS and max(sizes, default=0) > MAX_STEP_BYTES:
-                    raise ThrottleTooLarge(group.entity.name, max(sizes))
-                written += sum(sizes)
+            changes = [change async for change in self._changes(entities, cancelled or {}, freed)]
             try:
-                await self._store.write_together(
-                    transaction
-                    for group in groups
-                    if len(group.transactions) == 1
-                    for transaction in group.transactions
-                )
-                for group in groups:
-                    for transaction in group.transactions if len(group.transactions) > 1 else ():
-                        await self._store.write_together([transaction])
+                written = await self._configs.write([change.write for change in changes], limited=limited)
             except ReloadNeeded:
                 if not left:
                     raise
-                await self._store.ensure(
-                    (
-                        *map(znode_paths.throttle_memories, (TOPICS, BROKERS)),
-                        *map(znode_paths.config_type, (TOPICS, BROKERS)),
-                    )
-                )
-                await self._store.ensure([znode_paths.CONFIG_CHANGES])
                 continue
             break
-        for group in groups:
-            self._adopt(group)
-        events = list(chain.from_iterable(group.events for group in groups))
+        for change in changes:
+            self._adopt(change)
+        events = list(chain.from_iterable(change.events for change in changes))
         if events:
             self._record(events)
         return written
 
-    def _adopt(self, group: ConfigWrites) -> None:
+    def _adopt(self, change: ConfigChange) -> None:
         """Put the written configs into the cluster."""
-        kind, name = group.entity
-        known = self._cluster.topic_configs if kind == TOPICS else self._cluster.broker_configs
-        if group.configs or name in known:
-            known[name] = group.configs
-        if group.kept:
-            self._kept.add(group.entity)
+        entity, configs = change.write.stored.entity, dict(change.write.configs)
+        known = self._cluster.topic_configs if entity.kind == TOPICS else self._cluster.broker_configs
+        if configs or entity.name in known:
+            known[entity.name] = configs
+        if change.kept:
+            self._kept.add(entity)
         else:
-            self._kept.discard(group.entity)
+            self._kept.discard(entity)
 
-    async def _groups(
+    async def _changes(
         self, entities: Iterable[Entity], cancelled: Mapping[str, Cancelled], freed: Collection[str]
-    ) -> AsyncIterator[ConfigWrites]:
+    ) -> AsyncIterator[ConfigChange]:
         """The writes that are needed, from the present configs."""
-        wanted = list(entities)
-        places = [znode_paths.config(f"{entity.kind}/{entity.name}") for entity in wanted]
-        places += [znode_paths.throttle_memory(*entity) for entity in wanted]
-        found = await self._store.read(places)
         pace = SliceTimer()
         needed: set[int] | None = None
-        for entity, read, memory in zip(wanted, found, found[len(wanted) :], strict=False):
-            if entity.kind == BROKERS and needed is None and memory is not None:
-                needed = await self._needed(pace)
-            try:
-                group = self._group(entity, read, memory, cancelled, freed, needed or ())
-            except BadZnode as error:
-                log.error("no throttle can be set: %s", error)
+        for stored in await self._configs.read(list(entities)):
+            if stored.problem is not None:
+                log.error("no throttle can be set: %s", stored.problem)
+            elif stored.entity.kind == TOPICS:
+                change = self._change_of_topic(stored, cancelled.get(stored.entity.name, {}))
+                if change is not None:
+                    yield change
             else:
-                if group is not None:
-                    yield group
+                if needed is None and stored.memory is not None:
+                    needed = await self._needed(pace)
+                yield self._change_of_broker(stored, needed or (), is_freed=stored.entity.name in freed)
             await pace.rest()
 
-    def _group(
-        self,
-        entity: Entity,
-        read: ConfigRead,
-        memory: ConfigRead,
-        cancelled: Mapping[str, Cancelled],
-        freed: Collection[str],
-        needed: Collection[int],
-    ) -> ConfigWrites | None:
-        """The writes for one entity; None: none are possible. Raises BadZnode where its config cannot be decoded."""
-        path, of_memory = znode_paths.config(f"{entity.kind}/{entity.name}"), znode_paths.throttle_memory(*entity)
-        configs = {} if read is None else znode_contents.decode_config(read[0], path)
-        known: TopicMemory | BrokerMemory
-        after: leased_configs.TopicAfter | leased_configs.BrokerAfter
-        kept = False
-        events: Iterable[Event] = ()
-        if entity.kind == TOPICS:
-            topic = self._cluster.topics.get(entity.name)
-            if topic is None and entity.name in self._cluster.unreadable:
-                return None
-            known = _remembered(memory, of_memory, TopicMemory)
-            # Configs without a topic are of one whose znodes vanished, and which may come back.
-            is_gone = topic.deleting if topic is not None else read is None
-            if is_gone:
-                after = leased_configs.TopicAfter(configs, TopicMemory())
-            else:
-                wanted, coming, ahead = (
-                    leases.topics.get(entity.name, NOTHING)
-                    for leases in (self._cluster.leases, self._coming, self._ahead)
-                )
-                after = leased_configs.topic_after(
-                    leased_configs.without_cancelled(configs, cancelled.get(entity.name, {})),
-                    known,
-                    wanted.leaders | coming.leaders | ahead.leaders,
-                    wanted.followers | coming.followers | ahead.followers,
-                )
-        else:
-            known = _remembered(memory, of_memory, BrokerMemory)
-            index = znode_paths.parse_index(entity.name)
-            broker = -1 if index is None else index
-            lease = self._lease(broker)
-            after = leased_configs.broker_after(
-                configs,
-                self._cluster.default_configs,
-                known,
-                lease,
-                needed=broker in needed,
-            )
-            if entity.name in freed and not after.memory:
-                for name in (LEADER_RATE, FOLLOWER_RATE):
-                    after.configs.pop(name, None)
-            kept = lease == NO_RATE and bool(after.memory)
-            events = _events(broker, configs, known, after)
-        writes: list[Op] = []
-        if after.configs != configs:
-            data = znode_contents.encode_config(after.configs)
-            write = Create(path, data) if read is None else SetData(path, data, read[1].version)
-            writes = [write, announcement(entity_path(*entity))]
-        transactions = memory_writes.transactions(
-            of_memory, None if memory is None else memory[1], known, after.memory, writes
+    def _change_of_topic(self, stored: StoredConfigs, cancelled: Cancelled) -> ConfigChange | None:
+        """None: no change is possible."""
+        name, configs = stored.entity.name, stored.configs or {}
+        topic = self._cluster.topics.get(name)
+        if topic is None and name in self._cluster.unreadable:
+            return None
+        # Configs without a topic are of one whose znodes vanished, and which may come back.
+        if topic.deleting if topic is not None else stored.configs is None:
+            return ConfigChange(ConfigWrite(stored, configs, TopicMemory()), False, ())
+        wanted, coming, ahead = (
+            leases.topics.get(name, NOTHING) for leases in (self._cluster.leases, self._coming, self._ahead)
         )
-        return ConfigWrites(entity, transactions, after.configs, kept, events)
+        after = leased_configs.topic_after(
+            leased_configs.without_cancelled(configs, cancelled),
+            stored.memory if isinstance(stored.memory, TopicMemory) else TopicMemory(),
+            wanted.leaders | coming.leaders | ahead.leaders,
+            wanted.followers | coming.followers | ahead.followers,
+        )
+        return ConfigChange(ConfigWrite(stored, after.configs, after.memory), False, ())
+
+    def _change_of_broker(self, stored: StoredConfigs, needed: Collection[int], *, is_freed: bool) -> ConfigChange:
+        configs = stored.configs or {}
+        known = stored.memory if isinstance(stored.memory, BrokerMemory) else BrokerMemory()
+        number = whole_number(stored.entity.name, 0, INT32)
+        broker = -1 if number is None or str(number) != stored.entity.name else number
+        lease = self._lease(broker)
+        after = leased_configs.broker_after(
+            configs, self._cluster.default_configs, known, lease, needed=broker in needed
+        )
+        if is_freed and not after.memory:
+            for name in (LEADER_RATE, FOLLOWER_RATE):
+                after.configs.pop(name, None)
+        kept = lease == NO_RATE and bool(after.memory)
+        return ConfigChange(
+            ConfigWrite(stored, after.configs, after.memory), kept, _events(broker, configs, known, after)
+        )
 
     def _lease(self, broker: int) -> int:
         rates = [rate for leases in (self._cluster.leases, self._coming) if (rate := leases.rate(broker)) != NO_RATE]
@@ -461,20 +396,10 @@ class ThrottleConfigs:
         return found
 
 
-def _remembered(read: ConfigRead, path: str, kind: type[Memory]) -> Memory:
-    """The remembered former values. If the znode cannot be decoded, the present values count as the former ones."""
-    if read is not None:
-        try:
-            return decode_memory(read[0], path, kind)
-        except BadZnode as error:
-            log.error("the former config is not known: %s", error)
-    return kind()
-
-
 def _events(broker: int, current: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter) -> Iterator[Event]:
     before, now = current.get(LEADER_RATE), after.configs.get(LEADER_RATE)
     lease = after.memory.leader
-    rate = None if now is None else whole_number(now, 0, znode_contents.MAX_INT64)
+    rate = None if now is None else whole_number(now, 0, INT64)
     if before != now:
         if lease is not None:
             yield Event(catalogue.THROTTLE_SET, who=CONTROLLER.who, broker=broker, bytes=rate)
@@ -484,14 +409,3 @@ def _events(broker: int, current: Configs, known: BrokerMemory, after: leased_co
     elif known.leader is not None and before != known.leader.set and lease is not None:
         reason = f"by somebody else, in the place of the {lease.lease} B/s of leases"
         yield Event(catalogue.THROTTLE_SET, broker=broker, bytes=rate, reason=reason)
-
-
-class ThrottleTooLarge(TopicTooLarge):
-    """A topic's lists of throttled replicas would not fit into one ZooKeeper packet."""
-
-    def __init__(self, topic: str, size: int) -> None:
-        super().__init__(topic, size)
-        self.args = (
-            f"The lists of throttled replicas of topic {topic!r} would take {size} bytes, more than the"
-            f" {MAX_STEP_BYTES} that ZooKeeper takes in one znode: move fewer of its partitions at a time.",
-        )

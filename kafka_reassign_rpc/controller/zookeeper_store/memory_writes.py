@@ -1,4 +1,4 @@
-"""The writes of a config together with the memory of its former value, for `controller.commit.throttle_configs`."""
+"""The writes of a config together with the memory of its former value, for `controller.throttle_configs`."""
 
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat

@@ -8,15 +8,15 @@ removal checks both: the topic is the one whose replicas were deleted, and nobod
 from collections.abc import Collection
 from functools import partial
 
-from kafka_reassign_rpc.controller.commit.durable_store import DurableStore
-from kafka_reassign_rpc.controller.commit.znode_writes import absent
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
+from kafka_reassign_rpc.controller.zookeeper_store.znode_writes import absent
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 
-async def remove_topic(zk: ZooKeeper, store: DurableStore, topic: Topic) -> None:
+async def remove_topic(zk: ZooKeeper, store: FencedZooKeeper, topic: Topic) -> None:
     """Remove the znodes of a topic whose replicas are deleted: move records, partitions, configs, topic, mark.
 
     Does nothing where the topic does not exist any more, or another one of its name does. A mark that somebody has
@@ -47,7 +47,7 @@ async def remove_topic(zk: ZooKeeper, store: DurableStore, topic: Topic) -> None
 
 
 async def remove_marks(
-    zk: ZooKeeper, store: DurableStore, names: Collection[str], *, enabled: bool | None = True
+    zk: ZooKeeper, store: FencedZooKeeper, names: Collection[str], *, enabled: bool | None = True
 ) -> None:
     """Remove those of these marks in `/admin/delete_topics` that mark no topic (KafkaController.processTopicDeletion).
 

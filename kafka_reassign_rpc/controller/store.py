@@ -1,0 +1,142 @@
+"""What the controller needs of whatever stores the cluster: the port that every store implements.
+
+`controller.zookeeper_store` is the one in front of ZooKeeper; tests have another one in memory. The tests in
+`tests/controller/store` hold for each. A call fails in three ways:
+
+    ControllerMoved   another controller was elected, or may be: nothing more is written, nothing more is answered
+    ReloadNeeded      the store holds another state than this controller knows: read it again, decide again
+    TopicTooLarge     the store has no room for what a round makes of this topic: decide again without it
+
+All else is the store's own affair. It waits for a lost connection as long as this process can be the controller, and
+finds out what became of a write whose answer was lost. So what has been committed is durable, once, and what has failed
+in one of these ways has changed nothing in memory.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from kafka_reassign_rpc.core.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.reload import Reloaded
+from kafka_reassign_rpc.core.round.replay import ReplayedChanges
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
+from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
+
+TOPICS, BROKERS = "topics", "brokers"
+"""The kinds of entities that have configs."""
+
+
+class ControllerMoved(Exception):
+    """Another controller was elected, or may be (Kafka's ControllerMovedException): no more writes, no more answers."""
+
+
+class ReloadNeeded(Exception):
+    """The store may hold another state than the controller knows. Reload the cluster.
+
+    is_unknown   whether the write was carried out is not known; otherwise this very write is refused
+    """
+
+    def __init__(self, reason: str, *, is_unknown: bool = False) -> None:
+        super().__init__(reason)
+        self.is_unknown = is_unknown
+
+
+class TopicTooLarge(Exception):
+    """What a round makes of a topic has no room in the store. The reason is for whoever asked for it."""
+
+    def __init__(self, topic: str, reason: str) -> None:
+        super().__init__(reason)
+        self.topic = topic
+
+
+class Loaded(Protocol):
+    """The cluster as read."""
+
+    @property
+    def cluster(self) -> Cluster: ...
+
+
+class Entity(NamedTuple):
+    """The owner of configs: "topics" or "brokers", and the topic's name or the broker's id as text."""
+
+    kind: str
+    name: str
+
+
+class StoredConfigs(NamedTuple):
+    """The dynamic configs of an entity, as read.
+
+    configs   None: it has none
+    memory    what leased throttles have replaced in them (`core.throttling.leased_configs`); None: nothing
+    problem   why the configs cannot be read, and so not be changed either
+    version   the store's own: a write depends on it
+    """
+
+    entity: Entity
+    configs: Mapping[str, str] | None
+    memory: TopicMemory | BrokerMemory | None
+    problem: str | None = None
+    version: object = None
+
+
+class ConfigWrite(NamedTuple):
+    """The configs of an entity after a write, and what is remembered of the former ones."""
+
+    stored: StoredConfigs
+    configs: Mapping[str, str]
+    memory: TopicMemory | BrokerMemory
+
+
+class LeasedConfigStore(Protocol):
+    """The configs that throttle leases change. (What clients do to configs goes through `api.ports.ConfigPort`.)"""
+
+    async def remembered(self) -> Iterable[Entity]:
+        """All entities of which something is remembered. Raises ControllerMoved, ReloadNeeded."""
+        ...
+
+    async def read(self, entities: Sequence[Entity]) -> Sequence[StoredConfigs]:
+        """The configs of each of these. Raises ControllerMoved, ReloadNeeded."""
+        ...
+
+    async def write(self, writes: Sequence[ConfigWrite], *, limited: bool = False) -> int:
+        """Write configs, each together with its memory, and tell the brokers. Returns the bytes written.
+
+        Raises ControllerMoved; ReloadNeeded where somebody has changed one of them since it was read. `limited`: raises
+        TopicTooLarge for a topic whose configs have no room; nothing is written then.
+        """
+        ...
+
+
+class Store(Protocol):
+    """The cluster's storage, as one elected controller sees it."""
+
+    @property
+    def configs(self) -> LeasedConfigStore: ...
+
+    async def load(self, settings: Callable[[], BrokerSettings]) -> Loaded:
+        """The whole cluster. Raises ControllerMoved, ReloadNeeded.
+
+        `settings` gives the settings of brokers that are in force once it is read.
+        """
+        ...
+
+    async def reload(self, cluster: Cluster) -> Reloaded:
+        """Make `cluster` equal to what is stored now. Raises ControllerMoved, ReloadNeeded."""
+        ...
+
+    async def commit(self, cluster: Cluster, view: RoundView) -> ReplayedChanges:
+        """Make a round's changes durable, then replay them into `cluster`.
+
+        Raises ControllerMoved, ReloadNeeded, TopicTooLarge. In all three cases `cluster` is unchanged. After a crash a
+        next controller finds the round whole, not at all, or so that its failover ends it.
+        """
+        ...
+
+    async def confirm(self) -> None:
+        """Find out whether this server is still the controller. Raises ControllerMoved if not; ReloadNeeded."""
+        ...
+
+    def problems(self) -> list[ZnodeProblem]:
+        """Problems of the batch and the queue that the last loads have found. Returns each problem once."""
+        ...

@@ -1,0 +1,131 @@
+"""The configs that throttle leases change, and the memory of their former values, as znodes.
+
+A config and its memory change in one transaction, which depends on the versions that were read: no change by a client
+is lost, and the next controller finds the former value. Where both are too long for one transaction, the memory covers
+the config before and after, until the second one is written.
+"""
+
+import logging
+from collections.abc import Sequence
+from itertools import chain
+
+from kafka_reassign_rpc.controller.store import (
+    BROKERS,
+    TOPICS,
+    ConfigWrite,
+    Entity,
+    ReloadNeeded,
+    StoredConfigs,
+    TopicTooLarge,
+)
+from kafka_reassign_rpc.controller.zookeeper_store import memory_writes
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
+from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.zookeeper import transactions, znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path
+from kafka_reassign_rpc.zookeeper.operations import Create, Op, SetData, Stat
+from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import decode_memory
+from kafka_reassign_rpc.zookeeper.transactions import size_of
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+
+log = logging.getLogger(__name__)
+
+KINDS = (TOPICS, BROKERS)
+
+ZnodeRead = tuple[bytes, Stat] | None
+
+
+class LeasedConfigZnodes:
+    """A `controller.store.LeasedConfigStore`."""
+
+    def __init__(self, zk: FencedZooKeeper) -> None:
+        self._zk = zk
+
+    async def remembered(self) -> list[Entity]:
+        found = await self._zk.children([znode_paths.throttle_memories(kind) for kind in KINDS])
+        return [Entity(kind, name) for kind, names in zip(KINDS, found, strict=True) for name in names or ()]
+
+    async def read(self, entities: Sequence[Entity]) -> list[StoredConfigs]:
+        places = [_path(entity) for entity in entities]
+        places += [znode_paths.throttle_memory(*entity) for entity in entities]
+        found = await self._zk.read(places)
+        stored = []
+        pace = SliceTimer()
+        for entity, config, memory in zip(entities, found, found[len(entities) :], strict=False):
+            stored.append(_stored(entity, config, memory))
+            await pace.rest()
+        return stored
+
+    async def write(self, writes: Sequence[ConfigWrite], *, limited: bool = False) -> int:
+        together: list[list[Op]] = []
+        in_steps: list[list[list[Op]]] = []
+        written = 0
+        for write in writes:
+            steps = _steps(write)
+            sizes = [sum(map(size_of, step)) for step in steps]
+            entity = write.stored.entity
+            if limited and entity.kind == TOPICS and max(sizes, default=0) > transactions.MAX_STEP_BYTES:
+                raise TopicTooLarge(
+                    entity.name,
+                    f"The lists of throttled replicas of topic {entity.name!r} would take {max(sizes)} bytes, more than"
+                    f" the {transactions.MAX_STEP_BYTES} that ZooKeeper takes in one znode: move fewer of its"
+                    " partitions at a time.",
+                )
+            written += sum(sizes)
+            if len(steps) == 1:
+                together += steps
+            else:
+                in_steps.append(steps)
+        try:
+            await self._zk.write_together(together)
+            for step in chain.from_iterable(in_steps):
+                await self._zk.write_together([step])
+        except ReloadNeeded:  # perhaps there is no parent yet
+            await self._zk.ensure(map(znode_paths.throttle_memories, KINDS))
+            await self._zk.ensure((*map(znode_paths.config_type, KINDS), znode_paths.CONFIG_CHANGES))
+            raise
+        return written
+
+
+def _path(entity: Entity) -> str:
+    return znode_paths.config(f"{entity.kind}/{entity.name}")
+
+
+def _stored(entity: Entity, config: ZnodeRead, memory: ZnodeRead) -> StoredConfigs:
+    version = (None if config is None else config[1], None if memory is None else memory[1])
+    try:
+        configs = None if config is None else znode_contents.decode_config(config[0], _path(entity))
+    except BadZnode as error:
+        return StoredConfigs(entity, None, None, str(error), version)
+    return StoredConfigs(entity, configs, None if memory is None else _memory(entity, memory[0]), None, version)
+
+
+def _memory(entity: Entity, data: bytes) -> TopicMemory | BrokerMemory:
+    """The remembered former values. If the znode cannot be decoded, the present values count as the former ones."""
+    path = znode_paths.throttle_memory(*entity)
+    try:
+        if entity.kind == TOPICS:
+            return decode_memory(data, path, TopicMemory)
+        return decode_memory(data, path, BrokerMemory)
+    except BadZnode as error:
+        log.error("the former config is not known: %s", error)
+        return _nothing(entity)
+
+
+def _nothing(entity: Entity) -> TopicMemory | BrokerMemory:
+    return TopicMemory() if entity.kind == TOPICS else BrokerMemory()
+
+
+def _steps(write: ConfigWrite) -> list[list[Op]]:
+    """The transactions of a write, mostly one; none where it changes nothing."""
+    entity, configs, memory, _, version = write.stored
+    assert isinstance(version, tuple)
+    of_config, of_memory = version
+    ops: list[Op] = []
+    if write.configs != (configs or {}):
+        data, path = znode_contents.encode_config(write.configs), _path(entity)
+        change = Create(path, data) if of_config is None else SetData(path, data, of_config.version)
+        ops = [change, announcement(entity_path(*entity))]
+    known = _nothing(entity) if memory is None else memory
+    return memory_writes.transactions(znode_paths.throttle_memory(*entity), of_memory, known, write.memory, ops)

@@ -1,0 +1,178 @@
+"""The store in front of ZooKeeper: reads the cluster in bulk, and commits rounds to it in fenced transactions."""
+
+from collections.abc import Callable, Iterator
+
+from kafka_reassign_rpc.controller.controller_election import Leadership
+from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster, read_cluster
+from kafka_reassign_rpc.controller.store import TopicTooLarge
+from kafka_reassign_rpc.controller.zookeeper_store import queue_writes, znode_writes
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
+from kafka_reassign_rpc.controller.zookeeper_store.leased_config_znodes import LeasedConfigZnodes
+from kafka_reassign_rpc.core.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.reload import Reloaded, reload
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
+from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.slices import emptied
+from kafka_reassign_rpc.zookeeper import transactions, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Op, SetData, Stat
+from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import room_beside
+from kafka_reassign_rpc.zookeeper.transactions import size_of
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+
+
+class ZooKeeperStore(FencedZooKeeper):
+    """A `controller.store.Store`."""
+
+    def __init__(self, zk: ZooKeeper, leadership: Leadership) -> None:
+        super().__init__(zk, leadership)
+        self.configs = LeasedConfigZnodes(self)
+        self._parents: set[str] = set()
+        self._problems: list[ZnodeProblem] = []
+
+    async def load(self, settings: Callable[[], BrokerSettings]) -> LoadedCluster:
+        """The whole cluster. Raises ControllerMoved, ReloadNeeded.
+
+        `settings` gives the settings of brokers that are in force once it is read.
+        """
+        return await self._load(Cluster(), settings)
+
+    async def _load(self, known: Cluster, settings: Callable[[], BrokerSettings]) -> LoadedCluster:
+        found = await self.reading(lambda: read_cluster(self._zk, settings))
+        self._parents = set(found.parents)
+        self._problems += [problem for problem in found.problems if _is_new(problem, known)]
+        return found
+
+    def problems(self) -> list[ZnodeProblem]:
+        """Problems of the batch and the queue that the last loads have found. Returns each problem once."""
+        problems, self._problems = self._problems, []
+        return problems
+
+    async def reload(self, cluster: Cluster) -> Reloaded:
+        """Make `cluster` equal to what ZooKeeper holds now.
+
+        Raises ControllerMoved, ReloadNeeded.
+        """
+        fresh = (await self._load(cluster, lambda: cluster.broker_settings)).cluster
+        found = Reloaded([], set())
+        await SliceTimer().through(reload(cluster, fresh, found))
+        return found
+
+    async def commit(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
+        """Make a round's changes durable, then replay them into `cluster`.
+
+        Raises ControllerMoved, ReloadNeeded, TopicTooLarge. In all three cases `cluster` is unchanged.
+        """
+        pace = SliceTimer()
+        phases = [
+            await self._batches(phase, pace)
+            for phase in znode_writes.phases(cluster, view, self._leadership.epoch, self._parents)
+        ]
+        durable = replay.Durable({}, {}, {}, {})
+        batch = reassign_partitions.BatchWritten()
+        parts: dict[str, Stat] = {}
+        for batches in self._joined(phases):
+            answers = await self._write([[step.op for step in steps] for steps in batches])
+            for steps, results in zip(batches, answers, strict=True):
+                for step, result in zip(steps, results, strict=True):
+                    stat = result if result is None or isinstance(result, Stat) else result[1]
+                    if stat is None:
+                        continue
+                    if step.name is not None:
+                        _note(durable, step.name, stat, is_record=step.is_record)
+                    elif step.op.path == znode_paths.REASSIGN_PARTITIONS:
+                        batch = _batch_written(step.op, stat)
+                    elif step.op.path in view.queue.made:
+                        parts[step.op.path] = stat
+                    elif step.is_parent:
+                        self._parents.add(step.op.path)
+                steps.clear()  # all of a round freed at once would hold the loop for long
+                results.clear()
+                await pace.rest()
+        applied = replay.ReplayedChanges()
+        await pace.through(replay.replay(cluster, view, durable, self._leadership.epoch, applied))
+        for topic in applied.deleted:
+            self._forget_parents(topic)
+        reassign_partitions.put_durable(cluster, view, batch)
+        reassignment_requests.put_durable(cluster, view)
+        await pace.through(queue_writes.put_durable(cluster, view, parts))
+        await pace.through(emptied(*durable))
+        return applied
+
+    def _forget_parents(self, topic: Topic) -> None:
+        self._parents -= {znode_paths.reassignment_topic(topic.name), znode_paths.partitions(topic.name)}
+        self._parents.difference_update(znode_paths.partition(topic.name, index) for index in topic.partitions)
+
+    async def _batches(
+        self, steps: Iterator[znode_writes.Step | None], pace: SliceTimer
+    ) -> list[list[znode_writes.Step]]:
+        """The steps in their order, cut into transactions that ZooKeeper accepts. Raises TopicTooLarge."""
+        batches: list[list[znode_writes.Step]] = []
+        room = operations = together = 0
+        name = ""
+        for step in steps:
+            if step is None:
+                await pace.rest()
+                continue
+            cost = size_of(step.op, self._zk.chroot)
+            if step.with_previous:
+                together += cost
+            else:
+                together, name = cost, step.name[0] if step.name else step.op.path
+            if together > transactions.MAX_STEP_BYTES:
+                raise TopicTooLarge(
+                    name,
+                    f"The assignment of topic {name!r} would take {together} bytes, more than the"
+                    f" {transactions.MAX_STEP_BYTES} that ZooKeeper takes in one znode: move fewer of its"
+                    " partitions at a time.",
+                )
+            if not batches or ((cost > room or operations >= transactions.MAX_OPERATIONS) and not step.with_previous):
+                batches.append([])
+                room, operations = transactions.MAX_MULTI_BYTES, 0
+            batches[-1].append(step)
+            room -= cost
+            operations += 1
+            if pace.is_due:
+                await pace.rest()
+        return batches
+
+    def _joined(self, phases: list[list[list[znode_writes.Step]]]) -> list[list[list[znode_writes.Step]]]:
+        """The phases one after the other, or all of them in one transaction where they fit into it."""
+        if sum(len(batch) for phase in phases for batch in phase) <= transactions.MAX_OPERATIONS:
+            every = [step for phase in phases for batch in phase for step in batch]
+            if sum(size_of(step.op, self._zk.chroot) for step in every) <= transactions.MAX_MULTI_BYTES:
+                return [[every]] if every else []
+        return [phase for phase in phases if phase]
+
+
+def _is_new(problem: ZnodeProblem, known: Cluster) -> bool:
+    """Whether the problem is new since the znode was last read."""
+    if problem.root == znode_paths.REASSIGN_PARTITIONS:
+        batch = known.batch or BatchZnode()
+        changed, occupied = batch.changed, batch.occupied
+    else:
+        part = known.queue.parts.get(problem.path)
+        changed, occupied = -1 if part is None else part.changed, problem.root in known.queue.occupied
+    return not occupied if problem.changed < 0 else problem.changed > changed
+
+
+def _batch_written(op: Op, stat: Stat) -> reassign_partitions.BatchWritten:
+    room = room_beside(op.data) if isinstance(op, SetData) else None
+    return reassign_partitions.BatchWritten(stat.version, stat.mzxid, room)
+
+
+def _note(durable: replay.Durable, name: TopicPartition, stat: Stat, *, is_record: bool) -> None:
+    topic, partition = name
+    if is_record:
+        # A record that is written again keeps its id, also one that an interrupted start has left behind.
+        durable.records[name] = stat.czxid, stat.ctime
+    elif partition == znode_writes.NO_PARTITION:
+        durable.topics[topic] = stat.version, stat.czxid
+    else:
+        durable.states[name] = stat.version
+        if stat.version == 0:
+            durable.created[name] = stat.czxid
