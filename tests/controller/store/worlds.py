@@ -1,0 +1,138 @@
+"""The stores under test, each with what may happen to it."""
+
+import json
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple, Protocol
+
+import pytest
+
+from kafka_reassign_rpc.controller import controller_election
+from kafka_reassign_rpc.controller.store import Store
+from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
+from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, Partition, TopicPartition
+from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
+from kafka_reassign_rpc.zookeeper import transactions, znode_paths
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import SERVER, TOPIC_ID, DyingZooKeeper, put_topic, register
+from tests.controller.store.memory_store import Configs, Entity, Log, MemoryStore
+
+BROKERS = (1, 2, 3, 4)
+
+
+class Elected(NamedTuple):
+    """A controller that has just been elected: its store, and the cluster that it has loaded. `faults` has the fields
+    `lives` and `loses` of `DyingZooKeeper` and `MemoryStore`."""
+
+    store: Store
+    cluster: Cluster
+    faults: DyingZooKeeper | MemoryStore
+
+
+class World(Protocol):
+    """One store with brokers 1 to 4 and these topics, all replicas in sync. The methods stand for what others do."""
+
+    async def elect(self) -> Elected: ...
+
+    async def give_replicas(self, name: TopicPartition, replicas: tuple[int, ...]) -> None: ...
+
+    async def set_configs(self, entity: Entity, configs: Mapping[str, str]) -> None: ...
+
+    async def break_queue(self) -> None:
+        """Put into the queue what nobody can understand."""
+        ...
+
+    def allow(self, most: int) -> None:
+        """From now on a topic has room for so many bytes."""
+        ...
+
+
+Topics = Mapping[str, Mapping[int, tuple[int, ...]]]
+
+
+class ZooKeeperWorld:
+    """ZooKeeper's store on a real ZooKeeper; every write is a transaction of its own."""
+
+    def __init__(self, zk: ZooKeeper, connect: str, sessions: AsyncExitStack, patch: pytest.MonkeyPatch) -> None:
+        self._zk = zk
+        self._connect = connect
+        self._sessions = sessions
+        self._patch = patch
+        patch.setattr(transactions, "MAX_OPERATIONS", 1)
+
+    async def elect(self) -> Elected:
+        zk = await self._sessions.enter_async_context(DyingZooKeeper(self._connect))
+        current = await controller_election.owner(zk)
+        leadership = await controller_election.campaign(
+            zk, SERVER, (), lambda: time.time_ns() // 1_000_000, seize=current
+        )
+        assert leadership is not None
+        store = ZooKeeperStore(zk, leadership)
+        return Elected(store, (await store.load(lambda: KAFKA_DEFAULTS)).cluster, zk)
+
+    async def give_replicas(self, name: TopicPartition, replicas: tuple[int, ...]) -> None:
+        path = znode_paths.topic(name.topic)
+        content = json.loads((await self._zk.get(path))[0])
+        content["partitions"][str(name.partition)] = replicas
+        await self._zk.set(path, json.dumps(content).encode())
+
+    async def set_configs(self, entity: Entity, configs: Mapping[str, str]) -> None:
+        await ConfigStore(self._zk).alter(*entity, lambda _: configs)
+
+    async def break_queue(self) -> None:
+        await self._zk.create(znode_paths.REASSIGN_QUEUE, b"{")
+
+    def allow(self, most: int) -> None:
+        self._patch.setattr(transactions, "MAX_STEP_BYTES", most)
+
+
+@asynccontextmanager
+async def zookeeper_world(
+    zk: ZooKeeper, connect: str, topics: Topics, patch: pytest.MonkeyPatch
+) -> AsyncIterator[ZooKeeperWorld]:
+    await register(zk, *BROKERS)
+    for name, partitions in topics.items():
+        await put_topic(zk, name, partitions, topic_id=None)
+    async with AsyncExitStack() as sessions:
+        yield ZooKeeperWorld(zk, connect, sessions, patch)
+
+
+class MemoryWorld:
+    """The store in memory."""
+
+    def __init__(self, topics: Topics) -> None:
+        cluster = Cluster(
+            brokers={
+                one: Broker(one, 1, (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9000 + one),)) for one in BROKERS
+            }
+        )
+        self._log = Log(cluster)
+        for name, partitions in topics.items():
+            values = {
+                index: Partition(of, leader=of[0], isr=of, leader_epoch=3, partition_epoch=0, created=1)
+                for index, of in partitions.items()
+            }
+            replay.put_topic(cluster, name, TOPIC_ID if len(topics) == 1 else None, values, version=0, created=1)
+
+    async def elect(self) -> Elected:
+        store = MemoryStore(self._log)
+        return Elected(store, (await store.load(lambda: KAFKA_DEFAULTS)).cluster, store)
+
+    async def give_replicas(self, name: TopicPartition, replicas: tuple[int, ...]) -> None:
+        self._log.others(name, replicas)
+
+    async def set_configs(self, entity: Entity, configs: Mapping[str, str]) -> None:
+        known = self._log.configs.get(entity)
+        memory = None if known is None else known.memory
+        self._log.configs[entity] = Configs(self._log.next_number(), configs, memory)
+
+    async def break_queue(self) -> None:
+        root = znode_paths.REASSIGN_QUEUE
+        self._log.problems.append(ZnodeProblem(root, root, self._log.next_number(), "nothing of it is understood"))
+
+    def allow(self, most: int) -> None:
+        self._log.limit = most
