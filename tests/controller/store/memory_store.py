@@ -239,7 +239,9 @@ def _queue_after(log: Log, changes: QueueChanges) -> None:
         changes.made[path] = replace(part, entries=left, version=part.version + 1) if left else None
     if changes.appended:
         path = f"{QUEUE}/{log.next_number()}"
-        changes.made[path] = QueuePart(QUEUE, path, {tuple(name): move for name, move in changes.appended.items()})
+        changes.made[path] = QueuePart(
+            QUEUE, path, {(topic, index): move for (topic, index), move in changes.appended.items()}
+        )
 
 
 def _replay(cluster: Cluster, view: RoundView, written: _Written, epoch: int) -> replay.ReplayedChanges:

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import pytest
 
 from kafka_reassign_rpc.controller import controller_election
-from kafka_reassign_rpc.controller.store import Store
+from kafka_reassign_rpc.controller.store import Entity, Store
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.round import replay
@@ -19,7 +19,7 @@ from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, TOPIC_ID, DyingZooKeeper, put_topic, register
-from tests.controller.store.memory_store import Configs, Entity, Log, MemoryStore
+from tests.controller.store.memory_store import Configs, Log, MemoryStore
 
 BROKERS = (1, 2, 3, 4)
 
