@@ -4,13 +4,20 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from itertools import count
+from random import Random
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from kafka_reassign_rpc.api.ports import AlterReassignments
+from kafka_reassign_rpc.api.ports import AlterReassignments, CreatedTopic, NewPartitions, NewTopic
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.commands.cluster_commands import ControllerFailover
+from kafka_reassign_rpc.controller.commands.topic_commands import (
+    CreatePartitionsCommand,
+    CreateTopicsCommand,
+    DeleteTopicsCommand,
+)
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.store import (
     BROKERS,
@@ -70,7 +77,10 @@ def image(cluster: Cluster) -> dict[str, Any]:
     """All of a cluster that is durable in every store."""
     return {
         "partitions": {(name, index): value for name, index, value in cluster.all_partitions()},
-        "versions": {name: (topic.version, topic.created, topic.id) for name, topic in cluster.topics.items()},
+        "topics": {
+            name: (topic.version, topic.created, topic.id, topic.deleting) for name, topic in cluster.topics.items()
+        },
+        "configs": cluster.topic_configs,
         "moving": cluster.moving,
         "queue": [list(part.entries.items()) for part in cluster.queue.parts.values() if part.entries],
         "waiting": len(cluster.queue),
@@ -318,6 +328,24 @@ async def test_hm_2_a_command_is_decided_again_on_what_somebody_else_has_written
         value = partition(elected.cluster)
         assert (value.target, value.original) == ((3, 4), (1, 3))
     assert image((await world.elect()).cluster) == image(elected.cluster)
+
+
+async def test_sv_3_topics_that_are_created_grow_and_are_deleted_are_what_the_next_controller_loads(
+    world: World,
+) -> None:
+    elected = await world.elect()
+    async with looped(elected) as loop:
+        new = [NewTopic(name, 2, 2, {}, {"retention.ms": "1000"}) for name in ("new", "other")]
+        created = await loop.submit(CreateTopicsCommand(new, validate_only=False, new_id=uuid4, random=Random(1)))
+        grown = await loop.submit(CreatePartitionsCommand([NewPartitions("new", 3)], validate_only=False))
+        assert await moved(loop, [TopicPartition("new", 2)]) == {TopicPartition("new", 2): None}
+        assert await loop.submit(DeleteTopicsCommand(["other"])) == {"other": None}
+    assert {type(answer) for answer in created.values()} == {CreatedTopic}
+    assert grown == {"new": None}
+    loaded = (await world.elect()).cluster
+    assert image(loaded) == image(elected.cluster)
+    assert (len(loaded.topics["new"].partitions), loaded.topics["other"].deleting) == (3, True)
+    assert loaded.topic_configs["new"] == {"retention.ms": "1000"}
 
 
 async def test_236_14_a_topic_without_room_is_refused_and_the_others_of_its_round_move(world: World) -> None:
