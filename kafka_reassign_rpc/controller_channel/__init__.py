@@ -9,6 +9,8 @@ leaders_first      followers that wait until their leader has learned of a leade
 request_builders   the three requests as message objects, in every version
 packed_requests    LeaderAndIsr and UpdateMetadata packed straight into bytes, for the versions of newer brokers
 leader_and_isr_answers  which replicas of a broker are in a failed log dir
+replica_answers    what a broker has answered for them, and the replacement of logs of earlier topics
+broker_reports     what brokers report to the controller
 judge_defaults     what a broker says to cluster-wide configs
 """
 

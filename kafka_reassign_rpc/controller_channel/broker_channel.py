@@ -13,14 +13,13 @@ begins these replicas anew.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
-from uuid import UUID
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from typing import Protocol, TypeVar
 
 from kafka_reassign_rpc.controller_channel import leader_and_isr_answers, packed_requests, request_builders
+from kafka_reassign_rpc.controller_channel.broker_reports import BrokerReports
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import (
-    DELETED_EPOCH,
     AllMetadata,
     BrokerRequest,
     LeaderAndIsr,
@@ -31,11 +30,10 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     UpdateMetadata,
     is_undone,
 )
+from kafka_reassign_rpc.controller_channel.replica_answers import ReplicaAnswers
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     FencedLeaderEpoch,
-    InconsistentTopicId,
-    KafkaStorageError,
     StaleBrokerEpoch,
     StaleControllerEpoch,
     UnknownServerError,
@@ -96,41 +94,28 @@ _REQUESTS: dict[type[BrokerRequest], type[RequestFor[_Response]]] = {
 
 _T = TypeVar("_T")
 
-Stopped = Callable[[int, dict[TopicPartition, StopReplicaState]], None]
 
+class OtherChannels(Protocol):
+    """The channels of the same controller, as one of them sees them."""
 
-class LogDirAnswer(NamedTuple):
-    """Whether the log dir of a replica has failed, as its broker has answered LeaderAndIsr.
+    def leader_and_isr_answered(
+        self, broker_id: int, partitions: Mapping[str, Iterable[int]] | None
+    ) -> Generator[None, None, None]:
+        """The broker has answered LeaderAndIsr for these partitions, or for all of its own. Yields after each slice."""
+        ...
 
-    topic_id    of the topic that the broker meant, if the cluster's topics have ids
-    in_sync     the log dir works, and has the log of an earlier topic: the replica is offline only while this broker
-                has an in-sync one
-    """
-
-    name: TopicPartition
-    topic_id: UUID | None
-    is_offline: bool
-    in_sync: int | None = None
-
-
-LogDirsAnswered = Callable[[Broker, Sequence[LogDirAnswer]], None]
-LeaderAndIsrRefused = Callable[[Broker, Mapping[str, Collection[int]] | None], None]
-LeaderAndIsrAnswered = Callable[[int, Mapping[str, Iterable[int]] | None], Generator[None, None, None]]
+    def accepted_elsewhere(self, broker_id: int, replica: HostedReplica) -> bool:
+        """Whether a broker other than this one has accepted an in-sync replica of the same partition."""
+        ...
 
 
 class BrokerChannel:
     """Sends one broker its pending requests, from the first `wake` on. Each registration of a broker gets a channel.
 
-    stopped            called with the broker's id and the stops that it has confirmed
-    knows_newer        called each time that the broker says that it knows a newer controller
-    log_dirs_answered  called with the broker and its replicas whose log dir has failed, or works again
-    leader_and_isr_answered  called with the broker's id and the partitions of a LeaderAndIsr that it has answered, or
-                       None for all of its partitions; its slices share `turn`
-    leader_and_isr_refused  called with the broker and the partitions whose leader epochs have to rise, since it has
-                       refused them, or None for all of its partitions
-    accepted_elsewhere  whether another broker has accepted an in-sync replica of the same partition
-    turn               held while a slice of a request is built, until the next turn of the event loop: all channels
-                       share it, so that requests to many brokers do not add up to one long turn
+    reports     hears what the broker reports
+    others      the other channels
+    turn        held while a slice of a request is built, until the next turn of the event loop: all channels share it,
+                so that requests to many brokers do not add up to one long turn
     """
 
     def __init__(
@@ -138,37 +123,26 @@ class BrokerChannel:
         broker: Broker,
         cluster: Callable[[], Cluster],
         sender: request_builders.Sender,
-        stopped: Stopped,
-        knows_newer: Callable[[], None],
-        links: BrokerLinks | None = None,
-        turn: asyncio.Lock | None = None,
-        log_dirs_answered: LogDirsAnswered = lambda *_: None,
-        leader_and_isr_answered: LeaderAndIsrAnswered | None = None,
-        leader_and_isr_refused: LeaderAndIsrRefused = lambda *_: None,
-        accepted_elsewhere: Callable[[HostedReplica], bool] = lambda _: True,
+        reports: BrokerReports,
+        others: OtherChannels,
+        links: BrokerLinks,
+        turn: asyncio.Lock,
     ) -> None:
         self.broker = broker
         self.pending = PendingRequests()
         self._cluster = cluster
         self._sender = sender
-        self._stopped = stopped
-        self._knows_newer = knows_newer
-        self._links = links or BrokerLinks()
-        self._turn = turn or asyncio.Lock()
-        self._log_dirs_answered = log_dirs_answered
-        self._leader_and_isr_answered = leader_and_isr_answered
-        self._leader_and_isr_refused = leader_and_isr_refused
-        self._accepted_elsewhere = accepted_elsewhere
+        self._reports = reports
+        self._others = others
+        self._links = links
+        self._turn = turn
+        self.replicas = ReplicaAnswers(
+            broker, cluster, sender.elected, reports, others.accepted_elsewhere, self._replace_log
+        )
         self._begun_anew: dict[str, set[int]] = {}
         """The partitions whose leader epochs will rise, or all of the broker if `_all_anew`."""
         self._all_anew = False
         self._anew = DelayedCall(self._begin_anew, FIRST_REFUSAL_S, LONGEST_ANEW_S)
-        self._offline: set[HostedReplica] = set()
-        """Replicas reported as offline: the broker has last answered KAFKA_STORAGE_ERROR, or see `refused_in_sync`."""
-        self._replaced: set[HostedReplica] = set()
-        self._kept_logs: dict[TopicPartition, HostedReplica] = {}
-        """Replicas whose logs are of other topics by what the broker says, and stay: they count as in sync, or no other
-        broker has accepted the topic's id."""
         self._sending: BrokerRequest | None = None
         self._wakeup = asyncio.Event()
         self._sent = asyncio.Event()
@@ -251,9 +225,9 @@ class BrokerChannel:
             if not answered:
                 self.pending.restore(request)
             self._sent.set()
-        if isinstance(request, LeaderAndIsr) and self._leader_and_isr_answered is not None:
+        if isinstance(request, LeaderAndIsr):
             answered_ones = None if request.is_complete else request.partitions
-            await self._in_turns(self._leader_and_isr_answered(self.broker.id, answered_ones))
+            await self._in_turns(self._others.leader_and_isr_answered(self.broker.id, answered_ones))
 
     async def _call(
         self,
@@ -268,7 +242,7 @@ class BrokerChannel:
             raw = await client.call(request_class, body, version, raw=True)
             if not self._refused(request, int.from_bytes(raw[:2], "big", signed=True)):
                 found = await self._in_turns(leader_and_isr_answers.refusals(raw, self._cluster()))
-                self._note_replicas(found, {*self._offline, *self._kept_logs.values()})
+                self.replicas.answered(found, is_complete=True)
         else:
             self._handle_answer(request, await client.call(request_class, body, version))
 
@@ -329,7 +303,7 @@ class BrokerChannel:
         self._links.forget(self.broker.id, RIGHTS)
         if error == StaleControllerEpoch.code:
             self._links.note(self.broker.id, EPOCH, f"broker {self.broker.id} {KNOWS_NEWER.format(self._sender.epoch)}")
-            self._knows_newer()
+            self._reports.knows_newer_controller()
         else:
             self._links.forget(self.broker.id, EPOCH)
             if error:
@@ -353,7 +327,7 @@ class BrokerChannel:
         partitions = None if self._all_anew else self._begun_anew
         self._all_anew, self._begun_anew = False, {}
         log.warning("broker %d begins the replicas anew that it has refused: their leader epochs rise", self.broker.id)
-        self._leader_and_isr_refused(self.broker, partitions)
+        self._reports.leader_and_isr_refused(self.broker, partitions)
 
     def _lacks_rights(self) -> None:
         """The broker takes nothing from this server. All of it is repeated: somebody may add the right."""
@@ -365,8 +339,7 @@ class BrokerChannel:
         if self._refused(request, answer.error_code):
             return
         if isinstance(answer, LeaderAndIsrResponse):
-            found = list(leader_and_isr_answers.errors(answer, self._cluster()))
-            self._note_replicas(found, {replica for replica, code in found if not code and self._is_noted(replica)})
+            self.replicas.answered(leader_and_isr_answers.errors(answer, self._cluster()), is_complete=False)
         if isinstance(request, StopReplica) and isinstance(answer, StopReplicaResponse):
             codes = {
                 TopicPartition(one.topic_name, one.partition_index): one.error_code for one in answer.partition_errors
@@ -375,7 +348,7 @@ class BrokerChannel:
             failed = {name: code for name in request.stops if (code := codes.get(name, UnknownServerError.code))}
             self._retry_later(request, failed)
             # The partition may have come back to the broker and left again since: then the newer stop counts.
-            self._stopped(
+            self._reports.stopped(
                 self.broker.id,
                 {
                     name: stop
@@ -384,66 +357,10 @@ class BrokerChannel:
                 },
             )
 
-    def _note_replicas(self, found: Iterable[tuple[HostedReplica, int]], answered: set[HostedReplica]) -> None:
-        """Report failed log dirs, and those that work again; replace logs of topics that are gone.
-
-        answered    the replicas noted before that the broker has answered for: what `found` does not refuse works now
-
-        Source: KafkaController.processLeaderAndIsrResponseReceived.
-        """
-        failed, refused = [], []
-        for replica, code in found:
-            if code == KafkaStorageError.code:
-                failed.append(replica)
-            elif code == InconsistentTopicId.code:
-                refused.append(replica)
-                self._replace_log(replica)
-        accepted = answered.difference(failed, refused)
-        for replica in accepted:
-            if self._kept_logs.get(replica.name) == replica:
-                del self._kept_logs[replica.name]
-        working = accepted & self._offline
-        self._offline.update(failed)
-        self._offline.difference_update(working)
-        answers = [LogDirAnswer(*replica, is_offline=True) for replica in failed]
-        answers += [LogDirAnswer(*replica, is_offline=False) for replica in working]
-        if answers:
-            self._log_dirs_answered(self.broker, answers)
-
-    def _is_noted(self, replica: HostedReplica) -> bool:
-        return replica in self._offline or self._kept_logs.get(replica.name) == replica
-
-    def _replace_log(self, replica: HostedReplica) -> None:
-        """Have a log of an earlier topic of this name deleted, then the replica begun anew; once for each replica."""
-        cluster = self._cluster()
-        if replica in self._replaced:
-            return
-        if not leader_and_isr_answers.may_be_replaced(
-            replica,
-            self.broker.id,
-            cluster,
-            self._sender.elected,
-            has_proof=lambda: self._accepted_elsewhere(replica),
-        ):
-            if replica.name not in self._kept_logs:
-                log.warning("broker %d has the log of another topic for %s: it stays", self.broker.id, replica.name)
-            self._kept_logs[replica.name] = replica
-            return
-        self._replaced.add(replica)
-        name = replica.name
-        self._kept_logs.pop(name, None)
-        log.warning("broker %d has the log of an earlier topic for %s: it is deleted", self.broker.id, name)
-        stop = StopReplicaState(DELETED_EPOCH, delete=True, created=cluster.topics[name.topic].created)
+    def _replace_log(self, name: TopicPartition, stop: StopReplicaState) -> None:
         self.pending.stop(*name, stop)
         self.pending.leader_and_isr(*name, is_new=True)  # goes out behind the stop
         self.wake()
-
-    def kept_of(self, partitions: Mapping[str, Iterable[int]] | None) -> list[HostedReplica]:
-        """Of these partitions, or of all: the replicas that the broker has refused and whose logs stay."""
-        if not self._kept_logs or partitions is None:
-            return list(self._kept_logs.values())
-        names = (TopicPartition(topic, index) for topic, indexes in partitions.items() for index in indexes)
-        return [self._kept_logs[name] for name in names if name in self._kept_logs]
 
     def has_accepted(self, replica: HostedReplica) -> bool:
         """Whether the broker has answered for its replica of the same partition, and has not refused it."""
@@ -453,25 +370,8 @@ class BrokerChannel:
             not self.pending.lists_all_replicas
             and not self.pending.has_leader_and_isr(replica.name)
             and (sending is None or not (sending.is_complete or index in sending.partitions.get(topic, ())))
-            and not self._is_noted(replica)
+            and not self.replicas.has_noted(replica)
         )
-
-    def refused_in_sync(self, replicas: Mapping[HostedReplica, int]) -> None:
-        """Other brokers have accepted what this one has refused: its replicas count as those on a failed log dir until
-        their logs are replaced. They leave the ISR, are not elected and complete no move.
-
-        replicas    each with a broker whose in-sync replica is of the right topic
-        """
-        self._offline.update(replicas)
-        answers = [LogDirAnswer(*replica, is_offline=True, in_sync=other) for replica, other in replicas.items()]
-        self._log_dirs_answered(self.broker, answers)
-
-    def look_again(self, topic: str, index: int) -> None:
-        """The broker's replica is not in sync any more, or another broker has accepted one of the same partition: a log
-        of an earlier topic may be replaced now."""
-        replica = self._kept_logs.get(TopicPartition(topic, index))
-        if replica is not None:
-            self._replace_log(replica)
 
     def _retry_later(self, request: StopReplica, failed: Mapping[TopicPartition, int]) -> None:
         """Repeat the stops that may succeed later. A fenced stop is older than what the broker knows: not that one."""

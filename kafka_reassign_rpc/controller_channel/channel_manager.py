@@ -3,14 +3,9 @@
 import asyncio
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 
-from kafka_reassign_rpc.controller_channel.broker_channel import (
-    BrokerChannel,
-    LeaderAndIsrRefused,
-    LogDirsAnswered,
-    Stopped,
-)
+from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel
+from kafka_reassign_rpc.controller_channel.broker_reports import BrokerReports
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import (
     HostedReplica,
     cannot_be_in_sync,
@@ -37,19 +32,13 @@ class ChannelManager:
         self,
         cluster: Callable[[], Cluster],
         sender: Sender,
-        stopped: Stopped,
-        knows_newer: Callable[[], None],
+        reports: BrokerReports,
         links: BrokerLinks | None = None,
-        log_dirs_answered: LogDirsAnswered = lambda *_: None,
-        leader_and_isr_refused: LeaderAndIsrRefused = lambda *_: None,
     ) -> None:
         self._cluster = cluster
         self._sender = sender
-        self._stopped = stopped
-        self._knows_newer = knows_newer
+        self._reports = reports
         self._links = links or BrokerLinks()
-        self._log_dirs_answered = log_dirs_answered
-        self._leader_and_isr_refused = leader_and_isr_refused
         self._channels: dict[int, BrokerChannel] = {}
         self._leaders_first = LeadersFirst()
         self._missed = MissedChanges(cluster)
@@ -73,17 +62,7 @@ class ChannelManager:
         new = [broker_id for broker_id in wanted if broker_id not in self._channels]
         for broker_id in new:
             self._channels[broker_id] = BrokerChannel(
-                wanted[broker_id],
-                self._cluster,
-                self._sender,
-                self._stopped,
-                self._knows_newer,
-                self._links,
-                self._turn,
-                self._log_dirs_answered,
-                self._leader_and_isr_answered,
-                self._leader_and_isr_refused,
-                partial(self._is_accepted_elsewhere, broker_id),
+                wanted[broker_id], self._cluster, self._sender, self._reports, self, self._links, self._turn
             )
         for channel in self._channels.values():
             channel.pending.live_brokers_changed()
@@ -113,7 +92,7 @@ class ChannelManager:
         if before is not None and before.isr != after.isr:
             for replica in set(before.isr).difference(after.isr):
                 if (channel := self._channels.get(replica)) is not None:
-                    channel.look_again(topic, index)
+                    channel.replicas.look_again(topic, index)
         for replica in after.pending_deletion:
             if has_new_epoch or before is None or replica not in before.pending_deletion:
                 self.stop_and_delete(replica, topic, index, after)
@@ -146,7 +125,7 @@ class ChannelManager:
                 pending.leader_and_isr(topic, index, is_new=is_new, at_once=led)
         self._leaders_first.hold(topic, index, leader, tuple(waiting))
 
-    def _leader_and_isr_answered(
+    def leader_and_isr_answered(
         self, broker_id: int, partitions: Mapping[str, Iterable[int]] | None
     ) -> Generator[None, None, None]:
         """Mark LeaderAndIsr for the followers of these partitions, as far as the broker leads them; None: of all.
@@ -169,16 +148,16 @@ class ChannelManager:
         for refusing in list(self._channels.values()):
             elsewhere: dict[HostedReplica, int] = {}
             broker = refusing.broker.id
-            for refused in refusing.kept_of(partitions):
+            for refused in refusing.replicas.kept_of(partitions):
                 in_sync = self._accepted_by(refused, broker)
                 if in_sync is not None and cannot_be_in_sync(refused, broker, self._cluster()):
                     elsewhere[refused] = in_sync
                 elif in_sync is not None:
-                    refusing.look_again(*refused.name)
+                    refusing.replicas.look_again(*refused.name)
                 if work.step():
                     yield
             if elsewhere:
-                refusing.refused_in_sync(elsewhere)
+                refusing.replicas.refused_in_sync(elsewhere)
         self.flush()
 
     def _accepted_by(self, replica: HostedReplica, broker_id: int) -> int | None:
@@ -190,7 +169,7 @@ class ChannelManager:
                 return other
         return None
 
-    def _is_accepted_elsewhere(self, broker_id: int, replica: HostedReplica) -> bool:
+    def accepted_elsewhere(self, broker_id: int, replica: HostedReplica) -> bool:
         return self._accepted_by(replica, broker_id) is not None
 
     def leader_and_isr(self, broker_id: int, topic: str, index: int) -> None:
@@ -256,7 +235,7 @@ class ChannelManager:
         """Send what has been marked."""
         absent, self._stops_on_absent_brokers = self._stops_on_absent_brokers, {}
         for broker_id, stops in absent.items():
-            self._stopped(broker_id, stops)
+            self._reports.stopped(broker_id, stops)
         for channel in self._channels.values():
             if channel.pending:
                 channel.wake()

@@ -30,8 +30,9 @@ class Server:
         listeners: Sequence[Listener],
         limits: ServerLimits | None = None,
         quotas: QuotaTable | None = None,
+        stats: ServerStats | None = None,
     ) -> None:
-        self.stats = ServerStats()
+        self.stats = ServerStats() if stats is None else stats
         self.addresses: dict[str, tuple[str, int]] = {}
         self.service = service
         self._limits = limits or ServerLimits()

@@ -17,5 +17,7 @@ text_columns   the columns that text takes in a terminal, and lines of so many
 text_table     tables of plain text
 standard_output  the end of a command that cannot print
 slow_word      a word while something takes long
-tasks          the end of background tasks
+tasks          background tasks and their end
+parts          the parts of something that runs: started in their order, stopped in the reverse one
+wall_clock     the time of day
 """

@@ -1,6 +1,7 @@
-"""The end of background tasks."""
+"""Background tasks and their end."""
 
 import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 
@@ -16,3 +17,18 @@ async def end(*tasks: asyncio.Task[Any]) -> None:
     for task in tasks:
         if not task.cancelled():
             task.result()
+
+
+class Background:
+    """Tasks that run beside others, from `start` to `close`. `works`: what makes each of them, with a name."""
+
+    def __init__(self, works: Sequence[tuple[str, Callable[[], Coroutine[Any, Any, None]]]]) -> None:
+        self._works = works
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        self._tasks = [asyncio.create_task(work(), name=name) for name, work in self._works]
+
+    async def close(self) -> None:
+        """Raises what one of them has failed with before."""
+        await end(*self._tasks)

@@ -120,7 +120,7 @@ class Cluster:
         await server.ready()
         self.metrics_address = server.metrics_address or ""
         self.bootstrap = server.bootstrap
-        self.addresses = server._server.addresses
+        self.addresses = server._listeners._server.addresses
         self._wire = await self.client()
         self._server.callback(self._wire.close)
 

@@ -1,13 +1,15 @@
 """A broker that answers as a test tells it, and the channel to it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirAnswer
+from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel
+from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
+from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, TopicPartition
@@ -131,27 +133,34 @@ def stop_answer(request: Any, version: int, codes: Mapping[int, int] | None = No
 
 
 class ChannelReports:
-    """What the channel has reported."""
+    """What channels report, to the controller and to each other. `accepted`: what they hear of another broker."""
 
     def __init__(self) -> None:
-        self.stopped: list[tuple[int, dict[TopicPartition, StopReplicaState]]] = []
+        self.confirmed: list[tuple[int, Mapping[TopicPartition, StopReplicaState]]] = []
         self.newer_controllers = 0
         self.log_dirs: list[list[LogDirAnswer]] = []
         self.refused: list[Mapping[str, Collection[int]] | None] = []
+        self.accepted = True
 
-    def note_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
-        assert (broker.id, broker.epoch) == (3, 103)
-        self.refused.append(partitions)
+    def stopped(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
+        self.confirmed.append((broker, stops))
 
-    def note_log_dirs(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
+    def knows_newer_controller(self) -> None:
+        self.newer_controllers += 1
+
+    def log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
         assert (broker.id, broker.epoch) == (3, 103)
         self.log_dirs.append(list(answers))
 
-    def note_stopped(self, broker: int, stops: dict[TopicPartition, StopReplicaState]) -> None:
-        self.stopped.append((broker, stops))
+    def leader_and_isr_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
+        assert (broker.id, broker.epoch) == (3, 103)
+        self.refused.append(partitions)
 
-    def note_newer_controller(self) -> None:
-        self.newer_controllers += 1
+    def leader_and_isr_answered(self, *_: object) -> Generator[None, None, None]:
+        yield
+
+    def accepted_elsewhere(self, broker_id: int, replica: HostedReplica) -> bool:
+        return self.accepted
 
 
 @asynccontextmanager
@@ -167,16 +176,8 @@ async def connected(
     found.brokers[3] = broker
     reports = ChannelReports()
     own = Endpoint("PLAINTEXT", "PLAINTEXT", "server", 9092)
-    made = BrokerChannel(
-        broker,
-        lambda: found,
-        Sender(1000, 9, (own,)),
-        reports.note_stopped,
-        reports.note_newer_controller,
-        links=links,
-        log_dirs_answered=reports.note_log_dirs,
-        leader_and_isr_refused=reports.note_refused,
-    )
+    sender = Sender(1000, 9, (own,))
+    made = BrokerChannel(broker, lambda: found, sender, reports, reports, links or BrokerLinks(), asyncio.Lock())
     try:
         if up_to_date:
             made.wake()

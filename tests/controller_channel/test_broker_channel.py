@@ -47,10 +47,10 @@ async def test_455_4_pending_requests_are_sent_in_their_order() -> None:
         channel.pending.live_brokers_changed()
         channel.wake()
 
-        await eventually(lambda: reports.stopped)
+        await eventually(lambda: reports.confirmed)
         assert broker.kinds() == [UpdateMetadataRequest, LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest]
         assert [len(body.topic_states) for body in broker.received[:3]] == [0, 1, 1]
-        assert reports.stopped == [(3, {TopicPartition("t", 1): StopReplicaState(5, delete=True)})]
+        assert reports.confirmed == [(3, {TopicPartition("t", 1): StopReplicaState(5, delete=True)})]
         assert broker.connections == 1
 
 
@@ -62,7 +62,7 @@ async def test_sv_4_stops_can_be_waited_for_until_the_broker_has_answered_the_la
         broker.answer = lambda body: next(answers, RESPONSES[body.API_KEY])
         channel.wake()
         await channel.stops_answered()
-        assert reports.stopped == [(3, {TopicPartition("t", 0): StopReplicaState(5, delete=False)})]
+        assert reports.confirmed == [(3, {TopicPartition("t", 0): StopReplicaState(5, delete=False)})]
         assert broker.kinds() == [StopReplicaRequest] * 3
 
 
@@ -116,10 +116,10 @@ async def test_sv_4_a_request_without_an_answer_is_sent_again_on_a_new_connectio
         channel.pending.stop("t", 1, StopReplicaState(5, delete=True))
         channel.wake()
 
-        await eventually(lambda: reports.stopped)
+        await eventually(lambda: reports.confirmed)
         assert broker.kinds() == [StopReplicaRequest] * 3
         assert broker.connections == 3
-        assert len(reports.stopped) == 1
+        assert len(reports.confirmed) == 1
 
 
 async def test_sv_4_a_broker_that_was_away_learns_the_latest_state() -> None:
@@ -152,7 +152,7 @@ async def test_sv_4_requests_are_sent_in_the_versions_of_an_old_broker() -> None
         channel.pending.stop("t", 2, StopReplicaState(5, delete=False))
         channel.wake()
 
-        await eventually(lambda: len(reports.stopped) == 2)
+        await eventually(lambda: len(reports.confirmed) == 2)
         assert broker.kinds()[:2] == [LeaderAndIsrRequest, UpdateMetadataRequest]
         deletes = [body.delete_partitions for body in broker.received[2:]]
         assert deletes == [False, True], "an old StopReplica deletes all or none"
@@ -185,7 +185,7 @@ async def test_sv_4_the_channel_reconnects_to_a_broker_that_answers_garbage() ->
         channel.pending.stop("t", 1, StopReplicaState(5, delete=True))
         channel.wake()
 
-        await eventually(lambda: reports.stopped)
+        await eventually(lambda: reports.confirmed)
         assert broker.connections == 2
 
 
@@ -289,7 +289,7 @@ async def test_sv_5_a_broker_that_does_not_authorize_this_server_is_told_once_an
 
         broker.answer = lambda body: RESPONSES[body.API_KEY]
         channel.pending.stop("t", 0, StopReplicaState(DELETED_EPOCH, delete=True))
-        await eventually(lambda: reports.stopped)
+        await eventually(lambda: reports.confirmed)
         assert broker.kinds()[-3:] == [UpdateMetadataRequest, LeaderAndIsrRequest, StopReplicaRequest]
         assert links.troubles == 0
     told = [one.getMessage() for one in caplog.records if "CLUSTER_ACTION" in one.getMessage()]
@@ -326,7 +326,7 @@ async def test_sv_4_each_broker_is_told_in_the_highest_versions_that_it_serves(r
         channel.pending.stop("gone", 4, StopReplicaState(5, delete=True))
         channel.wake()
 
-        await eventually(lambda: reports.stopped)
+        await eventually(lambda: reports.confirmed)
         assert broker.spoken == set(highest.items())
         metadata, replicas, stop = broker.received
         assert {body.broker_epoch for body in broker.received} == {103}

@@ -20,7 +20,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Endpoint, Partition, TopicPartition
 from kafka_reassign_rpc.protocol.messages import RESPONSES, LeaderAndIsrRequest
-from tests.controller_channel.scripted_broker import NEWEST, ScriptedBroker
+from tests.controller_channel.scripted_broker import NEWEST, ChannelReports, ScriptedBroker
 from tests.core.build import broker, cluster, moving, not_moving
 from tests.waiting import eventually
 
@@ -39,7 +39,7 @@ class Brokers:
 
     def __init__(self, *partitions: Partition) -> None:
         self.cluster = cluster(*partitions, live=BROKERS)
-        self.channels = ChannelManager(lambda: self.cluster, Sender(1000, 9, ()), lambda *_: None, lambda: None)
+        self.channels = ChannelManager(lambda: self.cluster, Sender(1000, 9, ()), ChannelReports())
         self.channels.set_brokers(self.cluster.brokers)
         self.epochs: dict[tuple[int, TopicPartition], int] = {}
         """By replica: the leader epoch that its broker knows."""
@@ -73,7 +73,7 @@ class Brokers:
             self.epochs[broker_id, name] = epoch
         if isinstance(request.body, LeaderAndIsr):
             partitions = None if request.body.is_complete else request.body.partitions
-            for _ in self.channels._leader_and_isr_answered(broker_id, partitions):
+            for _ in self.channels.leader_and_isr_answered(broker_id, partitions):
                 pass
 
     def all_names(self) -> list[TopicPartition]:
@@ -208,7 +208,7 @@ async def test_455_4_a_follower_gets_its_leader_and_isr_when_the_leader_has_answ
         await one.start()
         endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", one.port)
         found.brokers[broker_id] = Broker(broker_id, 100 + broker_id, (endpoint,))
-    channels = ChannelManager(lambda: found, Sender(1000, 1, ()), lambda *_: None, lambda: None)
+    channels = ChannelManager(lambda: found, Sender(1000, 1, ()), ChannelReports())
     leader, follower = scripted[1], scripted[2]
     seen: list[list[type]] = []
     """What the follower had got whenever the leader got a LeaderAndIsr."""

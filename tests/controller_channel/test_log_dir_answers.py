@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller_channel import ChannelManager
-from kafka_reassign_rpc.controller_channel.broker_channel import LogDirAnswer
+from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
@@ -25,6 +25,7 @@ from tests.controller_channel.scripted_broker import (
     KAFKA_STORAGE_ERROR,
     NEWEST,
     STALE_CONTROLLER_EPOCH,
+    ChannelReports,
     connected,
     has_received,
     leader_and_isr_answer,
@@ -103,32 +104,31 @@ async def test_sv_10_the_log_of_an_earlier_topic_stays_until_its_replica_has_lef
         broker.answer = lambda body: refusal if isinstance(body, LeaderAndIsrRequest) else RESPONSES[body.API_KEY]
         channel.pending.leader_and_isr("t", 1, is_new=True)
         channel.wake()
-        await eventually(lambda: channel._kept_logs)
-        channel.look_again("t", 0)
+        await eventually(lambda: channel.replicas._kept_logs)
+        channel.replicas.look_again("t", 0)
         partitions = found.topics["t"].partitions
         partitions[1] = replace(partitions[1], isr=(1, 2))
-        channel.look_again("t", 1)
+        channel.replicas.look_again("t", 1)
         await eventually(lambda: broker.kinds()[-2:] == [StopReplicaRequest, LeaderAndIsrRequest])
-        assert not channel._kept_logs
+        assert not channel.replicas._kept_logs
 
 
 async def test_hm_2_a_log_of_another_topic_stays_until_another_broker_has_accepted_the_topics_id() -> None:
     """A backup of ZooKeeper may name an id that no broker knows: then this log is the right one, or even the last."""
     refusal = leader_and_isr_answer({0: INCONSISTENT_TOPIC_ID})
-    proved = False
-    async with connected() as (broker, channel, _, _found):
-        channel._accepted_elsewhere = lambda _: proved
+    async with connected() as (broker, channel, reports, _found):
+        reports.accepted = False
         broker.answer = lambda body: refusal if isinstance(body, LeaderAndIsrRequest) else RESPONSES[body.API_KEY]
         channel.pending.leader_and_isr("t", 0, is_new=True)
         channel.wake()
-        await eventually(lambda: channel.kept_of({"t": [0]}))
-        channel.look_again("t", 0)
+        await eventually(lambda: channel.replicas.kept_of({"t": [0]}))
+        channel.replicas.look_again("t", 0)
         await eventually(lambda: not channel._wakeup.is_set())
         assert broker.kinds() == [LeaderAndIsrRequest]
-        proved = True
-        channel.look_again("t", 0)
+        reports.accepted = True
+        channel.replicas.look_again("t", 0)
         await eventually(lambda: broker.kinds()[-2:] == [StopReplicaRequest, LeaderAndIsrRequest])
-        assert channel.kept_of(None) == []
+        assert channel.replicas.kept_of(None) == []
 
 
 async def test_sv_10_a_log_that_its_broker_accepts_later_is_not_replaced_when_its_replica_leaves_the_isr() -> None:
@@ -139,10 +139,10 @@ async def test_sv_10_a_log_that_its_broker_accepts_later_is_not_replaced_when_it
         for has_kept in (True, False):
             channel.pending.leader_and_isr("t", 1, is_new=True)
             channel.wake()
-            await eventually(lambda: bool(channel._kept_logs) is has_kept)  # noqa: B023
+            await eventually(lambda: bool(channel.replicas._kept_logs) is has_kept)  # noqa: B023
         partitions = found.topics["t"].partitions
         partitions[1] = replace(partitions[1], isr=(1, 2))
-        channel.look_again("t", 1)
+        channel.replicas.look_again("t", 1)
         await eventually(lambda: not channel._wakeup.is_set())
         assert StopReplicaRequest not in broker.kinds()
         assert reports.log_dirs == []
@@ -169,9 +169,9 @@ async def test_sv_10_a_replica_refused_in_sync_is_offline_until_its_broker_accep
         assert channel.has_accepted(refused)
         await told(1)
         assert not channel.has_accepted(refused)
-        assert channel.kept_of(None) == channel.kept_of({"t": [0, 1]}) == [refused]
-        assert channel.kept_of({"t": [0], "u": [1]}) == []
-        channel.refused_in_sync({refused: 2})
+        assert channel.replicas.kept_of(None) == channel.replicas.kept_of({"t": [0, 1]}) == [refused]
+        assert channel.replicas.kept_of({"t": [0], "u": [1]}) == []
+        channel.replicas.refused_in_sync({refused: 2})
         await told(2)
         assert reports.log_dirs == [[LogDirAnswer(name, TOPIC_ID, is_offline=True, in_sync=2)]]
         await told(3)
@@ -195,12 +195,13 @@ def test_sv_10_a_channel_hears_when_its_broker_leaves_an_isr(monkeypatch: pytest
 
     class Channel:
         def __init__(self, broker: int) -> None:
+            self.replicas = self
             self.look_again = partial(self._note, broker)
 
         def _note(self, broker: int, topic: str, index: int) -> None:
             heard.append((broker, topic, index))
 
-    channels = ChannelManager(lambda: cluster(live=(1, 2, 3)), Sender(1000, 1, ()), lambda *_: None, lambda: None)
+    channels = ChannelManager(lambda: cluster(live=(1, 2, 3)), Sender(1000, 1, ()), ChannelReports())
     monkeypatch.setattr(channels, "_channels", {broker: Channel(broker) for broker in (1, 2, 3)})
     before = not_moving(1, 2, 3)
     channels.partition_changed("t", 0, before, replace(before, isr=(1, 3)))

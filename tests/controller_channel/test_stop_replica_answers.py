@@ -21,6 +21,7 @@ from tests.controller_channel.scripted_broker import (
     KAFKA_STORAGE_ERROR,
     NEWEST,
     UNKNOWN_SERVER_ERROR,
+    ChannelReports,
     connected,
     note_waits,
     stop_answer,
@@ -46,8 +47,8 @@ async def test_455_4_a_failed_stop_does_not_count_as_stopped_and_is_repeated(
             channel.pending.stop("t", index, stop)
         channel.wake()
 
-        await eventually(lambda: len(reports.stopped) >= times)
-        assert [stops for _, stops in reports.stopped] == [
+        await eventually(lambda: len(reports.confirmed) >= times)
+        assert [stops for _, stops in reports.confirmed] == [
             {TopicPartition("t", 0): stop},
             {},
             {TopicPartition("t", 1): stop},
@@ -77,8 +78,8 @@ async def test_455_4_a_replica_that_the_answer_leaves_out_does_not_count_as_stop
             channel.pending.stop("t", index, stop)
         channel.wake()
 
-        await eventually(lambda: len(reports.stopped) >= 2)
-        assert [list(stops) for _, stops in reports.stopped] == [[TopicPartition("t", 1)], [TopicPartition("t", 0)]]
+        await eventually(lambda: len(reports.confirmed) >= 2)
+        assert [list(stops) for _, stops in reports.confirmed] == [[TopicPartition("t", 1)], [TopicPartition("t", 0)]]
 
 
 async def test_455_4_a_stop_replica_that_is_refused_as_a_whole_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,8 +96,8 @@ async def test_455_4_a_stop_replica_that_is_refused_as_a_whole_is_repeated(monke
         broker.answer = refuse
         channel.pending.stop("t", 0, stop)
         channel.wake()
-        await eventually(lambda: reports.stopped)
-        assert reports.stopped == [(3, {TopicPartition("t", 0): stop})]
+        await eventually(lambda: reports.confirmed)
+        assert reports.confirmed == [(3, {TopicPartition("t", 0): stop})]
         assert broker.kinds() == [StopReplicaRequest] * 3
 
 
@@ -146,14 +147,14 @@ async def test_hm_2_no_log_is_deleted_with_a_topic_whose_mark_is_gone_when_the_s
             del found.topics["t"]
         channel.wake()
         await eventually(lambda: not channel._wakeup.is_set())
-        told = {name.partition: one for _, stops in reports.stopped for name, one in stops.items()}
+        told = {name.partition: one for _, stops in reports.confirmed for name, one in stops.items()}
         assert told == ({0: stop, 1: other} if sent else {1: other})
         assert not channel.pending.has_stops
 
 
 def test_455_5_a_replica_that_is_removed_again_is_stopped_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped, added and removed in one round: after the round only the leader epoch differs."""
-    channels = ChannelManager(lambda: cluster(live=(1, 2, 3)), Sender(1000, 1, ()), lambda *_: None, lambda: None)
+    channels = ChannelManager(lambda: cluster(live=(1, 2, 3)), Sender(1000, 1, ()), ChannelReports())
     stopped: list[tuple[int, int]] = []
     monkeypatch.setattr(
         channels, "stop_and_delete", lambda broker, *name: stopped.append((broker, name[-1].leader_epoch))

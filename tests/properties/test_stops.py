@@ -6,7 +6,7 @@ live and answer, each of them has exactly the replicas that are assigned to it, 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from random import Random
 from typing import Any, cast
 from unittest.mock import patch
@@ -22,12 +22,17 @@ from kafka_reassign_rpc.controller.commands import cluster_commands, leadership_
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
 from kafka_reassign_rpc.controller.commands.command import Command
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
-from kafka_reassign_rpc.controller.lifecycle.term import Term
+from kafka_reassign_rpc.controller.duties.term_tasks import TermTasks
+from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings, TermDuties
+from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster
 from kafka_reassign_rpc.controller.store import ReloadNeeded
+from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
 from kafka_reassign_rpc.controller.zookeeper_store import topic_removal
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.reload import Reloaded
 from kafka_reassign_rpc.core.round import replay
@@ -41,7 +46,6 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Topic, Top
 from kafka_reassign_rpc.support import slice_timer
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
-from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.effort import examples
 from tests.properties.model_brokers import Fault, ModelBroker, VirtualLoop, connect
 
@@ -128,10 +132,20 @@ def reread(cluster: Cluster, topic: Topic) -> None:
     )  # fmt: skip
 
 
+class Deaf:
+    """In the place of an EventRecorder."""
+
+    def record(self, epoch: int, events: Iterable[Event]) -> None:
+        list(events)
+
+    def observe_duration(self, what: str, seconds: float) -> None: ...
+
+
 class Deletions(RuleBasedStateMachine):
     """Topics come and go, and their partitions move, under one term after the other."""
 
-    term: Term
+    tasks: TermTasks
+    term: TermDuties
 
     def __init__(self) -> None:
         super().__init__()
@@ -174,7 +188,7 @@ class Deletions(RuleBasedStateMachine):
 
     async def begin_term(self) -> None:
         if self.terms:
-            await self.term._end()
+            await self.end_term()
         self.terms += 1
         self.image.epoch = self.terms
         cluster = Cluster(brokers=self.registered(), broker_settings=KAFKA_DEFAULTS)
@@ -186,23 +200,22 @@ class Deletions(RuleBasedStateMachine):
         survey = BrokerSurvey("test", BrokerLinks())
         cast(Any, survey).look = lambda _: None  # nobody is asked
         survey.settings = KAFKA_DEFAULTS
-        self.term = Term(
-            cast(ZooKeeper, None),
-            cast(ZooKeeperStore, self.image),
-            Sender(OWN_ID, self.terms, ()),
-            lambda: 0,
-            survey=survey,
-        )
-        self.term._build(cluster)
-        running = asyncio.create_task(self.term._loop.run())
-        self.term._tasks.add(running)
-        await self.term._loop.submit(self.term._failover_command())
+        around = Surroundings(cast(Any, None), ServerConfig("", ()), survey, cast(Any, Deaf()), SettingsNotices())
+        self.tasks = TermTasks()
+        store, sender = cast(ZooKeeperStore, self.image), Sender(OWN_ID, self.terms, ())
+        self.term = TermDuties(around, store, sender, LoadedCluster(cluster, [], set(), 0, []), self.tasks)
+        self.tasks.start(self.term.loop.run(), ())
+        await self.term.loop.submit(self.term.failover_command())
+
+    async def end_term(self) -> None:
+        await self.tasks.stop()
+        await self.term.channels.close()
 
     def submit(self, make: Callable[[], Command[Any]]) -> None:
         """A command is made while the event loop runs. Nobody waits for its answer."""
 
         async def submitted() -> None:
-            self.term._loop.submit(make())
+            self.term.loop.submit(make())
 
         self.do(submitted())
 
@@ -304,7 +317,7 @@ class Deletions(RuleBasedStateMachine):
         try:
             self.come_to_rest()
         finally:
-            self.do(self.term._end())
+            self.do(self.end_term())
             for one in self.patches:
                 one.stop()
             self.loop.close()
@@ -322,8 +335,8 @@ class Deletions(RuleBasedStateMachine):
             for name in [TopicPartition(topic, index) for topic in self.cluster.topics for index in (0, 1)]:
                 self.catch_up(name)
             self.passes(AT_REST_S)
-        assert self.term._loop.is_open
-        assert not self.term._over.is_set()
+        assert self.term.loop.is_open
+        assert not self.tasks.is_over
         assert [topic.name for topic in self.cluster.topics.values() if topic.deleting] == [], "a deletion never ends"
         wanted: dict[int, dict[TopicPartition, tuple[UUID | None, int]]] = {id_: {} for id_ in BROKERS}
         for topic, index, value in self.cluster.all_partitions():

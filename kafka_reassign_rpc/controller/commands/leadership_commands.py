@@ -8,7 +8,7 @@ from itertools import islice
 
 from kafka_reassign_rpc.api.ports import AlterPartition, ItemResult
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, change_each, every_partition
-from kafka_reassign_rpc.controller_channel.broker_channel import LogDirAnswer
+from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, KafkaError, NotController

@@ -1,7 +1,12 @@
 """What a server does beside commands. As the controller, for as long as its term lasts:
 
+term_tasks          runs the duties, and ends the term where one fails
+reported_by_brokers what follows from the reports of brokers
+learnt_settings     has in force what the survey learns of the brokers' settings
+waiting_moves       has waiting moves decided again once there may be room
 propagation         marks at the channels what brokers have to learn of a committed round
-topic_deletion      counts confirmed StopReplicas; removes a topic's znodes after the last one
+topic_deletion      counts confirmed StopReplicas
+topic_removals      removes a topic's znodes after the last one; marks and records without a topic
 progress_sampling   asks brokers how far moves are
 self_healing        diagnoses failed brokers, plans and queues their repairs (KIP-46)
 leader_balance      preferred leader elections from time to time; purges old config change announcements

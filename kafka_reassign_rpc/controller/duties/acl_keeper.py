@@ -12,7 +12,6 @@ something older over a write of this server.
 
 import asyncio
 import logging
-import time
 from collections.abc import Mapping, Sequence
 
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
@@ -22,6 +21,7 @@ from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore, Change, Read
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
@@ -59,7 +59,7 @@ class AclKeeper:
         self._pace = SliceTimer()
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
+    async def start(self) -> None:
         self._zk.on_watch(self._watch_fired)
         self._zk.on_connected(self._reconnected)
         self._wake.set()
@@ -126,7 +126,7 @@ class AclKeeper:
         if not self.authorizer.loaded:
             log.info("%d ACLs of %d resources are loaded", self._cache.size, len(self._cache.patterns()))
         self.authorizer.loaded = True
-        await self._store.purge_changes(_now_ms())
+        await self._store.purge_changes(now_ms())
 
     async def _follow(self) -> None:
         """Read the resources that are announced."""
@@ -138,7 +138,7 @@ class AclKeeper:
         await self._read(changed.patterns)
         self._last = changed.last
         if changed.patterns:
-            await self._store.purge_changes(_now_ms())
+            await self._store.purge_changes(now_ms())
 
     async def _read(self, patterns: Sequence[ResourcePattern]) -> None:
         for some in pieces(patterns, SLICE):
@@ -157,7 +157,3 @@ class AclKeeper:
     async def _put(self, pattern: ResourcePattern, entries: Entries | None) -> None:
         await self._pace.through(self._cache.put(pattern, entries))
         await self._pace.rest()
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

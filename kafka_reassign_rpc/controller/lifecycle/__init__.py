@@ -1,13 +1,17 @@
 """From the start of the process to its end, and each term as the controller in between.
 
-server_process       one server: ZooKeeper session, listeners, election, `/metrics`
+server_process       one server: its parts, in the order of their start
+client_listeners     the listeners for clients and brokers, and the node that they find there
+served_http          `/metrics`, `/health`, `/ready`
+server_state         the role of this server, and what metrics show of it
 server_config        what one server is told at its start
 supervisor           takes part in elections; runs a term whenever this server is elected
 term                 one term: load, fail over, propagate, watch, work
+term_duties          the duties of a term, and what one finds for the others to do
 standby              what a server knows that is not the controller
 controller_service   the controller as the APIs call it
 server_node          this server as clients see it
-cluster_lookup       which cluster is in ZooKeeper, and whether there is one
+cluster_lookup       which cluster is in ZooKeeper, and whether there is one to join
 served_status        what the status page sees of this server
 brokers_door         what a server without an authorizer does where the brokers have one
 served_acls          ACLs as clients find and change them

@@ -1,9 +1,11 @@
-"""Which cluster is in ZooKeeper: its id, and whether there is one at all."""
+"""Which cluster is in ZooKeeper: its id, and whether there is one at all that this server may join."""
 
 import logging
 from uuid import uuid4
 
+from kafka_reassign_rpc.controller import controller_election, odd_znodes
 from kafka_reassign_rpc.controller.controller_election import Takeover
+from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.core.topic_ids import topic_id_text
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
@@ -11,6 +13,18 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode
 
 log = logging.getLogger(__name__)
+
+
+async def connect(zk: ZooKeeper, config: ServerConfig) -> None:
+    """Connect, and make the paths that servers need. Raises NotSent, MigrationToKRaft, NoCluster."""
+    await zk.start(config.connection_timeout_ms / 1000)
+    found = odd_znodes.migration(await controller_election.read_migration(zk))
+    if found.stops:
+        raise controller_election.MigrationToKRaft(str(found.odd))
+    if not config.new_cluster:
+        await look_for_cluster(zk, config.takeover)
+    for path in (*znode_paths.PERSISTENT, *znode_paths.OWN):
+        await zk.ensure_path(path)
 
 
 async def cluster_id(zk: ZooKeeper) -> str:

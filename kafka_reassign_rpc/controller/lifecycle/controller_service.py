@@ -49,6 +49,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrott
 from kafka_reassign_rpc.status_page.server_view import TermView
 from kafka_reassign_rpc.support.slice_timer import in_turns
 from kafka_reassign_rpc.support.slices import in_slices
+from kafka_reassign_rpc.support.wall_clock import now_ms
 
 T = TypeVar("T")
 
@@ -196,7 +197,7 @@ class ControllerService:
         return 0 if self._term is None else self._term.progress.samples
 
     def history(self) -> Sequence[PastFigures]:
-        now, at = time.monotonic(), time.time_ns() // 1_000_000
+        now, at = time.monotonic(), now_ms()
         return [self._history.past(name, now, at) for name in SPANS]
 
     def state(self) -> ControllerState:

@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
+from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, build_version
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest
@@ -28,8 +28,6 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
 
-OFF, COUNTS, FULL = "off", "counts", "full"
-"""What the page tells: there is none; numbers alone; everything."""
 SERVERS_S = 10.0
 """How often the registered servers are read."""
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 (a name, not an address to listen on)
@@ -50,7 +48,7 @@ def page_address(bound: tuple[str, int], clients: str, *, tls: bool) -> str:
 
 
 class ServedStatus:
-    """Puts the page together. `begin` is called once the server knows its cluster; `pages` may be served before.
+    """Puts the page together. `start` is called once the server knows its cluster; `pages` may be served before.
 
     figures  of this server's moves, now and in the past
     role     of this server now
@@ -58,21 +56,19 @@ class ServedStatus:
 
     def __init__(
         self,
-        server_id: int,
+        config: ServerConfig,
         service: ControllerService,
         standby: Standby,
-        links: BrokerLinks,
-        settings: ReassignmentSettings,
         figures: FigureKeeper,
         role: Callable[[], Role],
         *,
         full: bool,
     ) -> None:
-        self._id = server_id
+        self._id = config.server_id
         self._service = service
         self._standby = standby
-        self._links = links
-        self._settings = settings
+        self._links = config.links
+        self._settings = config.settings
         self._role = role
         self._cluster_id = ""
         self._registration: ServerRegistration | None = None
@@ -90,7 +86,7 @@ class ServedStatus:
         """An event is being recorded."""
         self._api.event(event)
 
-    def begin(self, registration: ServerRegistration, cluster_id: str, recorder: EventRecorder) -> None:
+    async def start(self, registration: ServerRegistration, cluster_id: str, recorder: EventRecorder) -> None:
         self._registration, self._cluster_id, self._recorder = registration, cluster_id, recorder
         self._tasks = [
             asyncio.create_task(self._find_pages(registration), name="status-pages"),

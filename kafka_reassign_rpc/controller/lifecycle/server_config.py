@@ -7,9 +7,9 @@ import msgspec
 
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
-from kafka_reassign_rpc.controller.lifecycle.served_status import COUNTS
+from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.core import reassignment_settings
-from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME
+from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, Value, shown
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.reassignment_settings import (
@@ -28,6 +28,9 @@ from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
+OFF, COUNTS, FULL = "off", "counts", "full"
+"""What the status page tells: there is none; numbers alone; everything."""
+
 
 class EventLogConfig(msgspec.Struct, frozen=True):
     """Where the event log is kept, how much of it, and whether a group may read it."""
@@ -37,6 +40,15 @@ class EventLogConfig(msgspec.Struct, frozen=True):
     files: int = 8
     refusal_files: int = 2
     group_read: bool = False
+
+    def event_log(self) -> EventLog:
+        return EventLog(
+            self.directory,
+            file_bytes=self.file_bytes,
+            files=self.files,
+            refusal_files=self.refusal_files,
+            group_read=self.group_read,
+        )
 
 
 class AuthorizerConfig(msgspec.Struct, frozen=True):
@@ -51,6 +63,9 @@ class AuthorizerConfig(msgspec.Struct, frozen=True):
     zookeeper_url: str | None = None
     zookeeper_session_timeout_ms: int | None = None
     zookeeper_connection_timeout_ms: int | None = None
+
+    def acl_authorizer(self) -> AclAuthorizer:
+        return AclAuthorizer(self.super_users, allow_everyone=self.allow_everyone_if_no_acl_found)
 
 
 class ServerConfig(msgspec.Struct, frozen=True):
@@ -67,7 +82,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     authorizer          None: whoever reaches the server may do what brokers without an authorizer let anybody do
     refuses_without_authorizer
                         whether a server without one refuses what needs a right where the brokers have one, or may have
-    status_page         what it tells at `metrics_listener`: `served_status.OFF`, `COUNTS` or `FULL`
+    status_page         what it tells at `metrics_listener`: `OFF`, `COUNTS` or `FULL`
     """
 
     zookeeper_connect: str
@@ -93,6 +108,10 @@ class ServerConfig(msgspec.Struct, frozen=True):
     refuses_without_authorizer: bool = True
     metrics_security: HttpSecurity = HttpSecurity()
     status_page: str = COUNTS
+
+    def own_broker_settings(self) -> Mapping[str, Value]:
+        """`broker_settings`, with the authorizer of this server."""
+        return self.broker_settings if self.authorizer is None else {**self.broker_settings, AUTHORIZER: CLASS_NAME}
 
     def zookeeper_of_acls(self) -> ZooKeeper | None:
         """A client of the ZooKeeper that has the ACLs; None where it is the cluster's, or nobody asks for ACLs."""

@@ -53,7 +53,6 @@ class ServerNode:
     def __init__(
         self,
         node_id: int,
-        cluster_id: str,
         apis: Mapping[int, Api],
         controller: ControllerService,
         standby: Standby,
@@ -70,7 +69,8 @@ class ServerNode:
         acls: AclPort | None = None,
     ) -> None:
         self.node_id = node_id
-        self.cluster_id = cluster_id
+        self.cluster_id = ""
+        """Known once ZooKeeper is connected."""
         self.apis = apis
         self.controller = controller
         self.configs = configs

@@ -11,7 +11,7 @@ later is no broker's, until a broker registers with the id: then the mark goes, 
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from kafka_reassign_rpc.controller.loading.load_replicas import read_topics_on
 from kafka_reassign_rpc.core.state.cluster import Endpoint, TopicPartition
@@ -45,10 +45,10 @@ class IdOfBroker(BrokerIdTaken):
 class ServerRegistration:
     """The znodes of this server. That of its session goes with the session; `ensure` places it again in the next one.
 
-    page  the address of its status page; None: it serves none
+    page  gives the address of its status page; None: it serves none
     """
 
-    def __init__(self, zk: ZooKeeper, server_id: int, page: str | None = None) -> None:
+    def __init__(self, zk: ZooKeeper, server_id: int, page: Callable[[], str | None] = lambda: None) -> None:
         self._zk = zk
         self._id = server_id
         self._page = page
@@ -118,7 +118,7 @@ class ServerRegistration:
         path = znode_paths.reassignment_server(self._id)
         try:
             await self._zk.create(
-                path, encode_registered_server(endpoints, self._page), ephemeral=True, session=session
+                path, encode_registered_server(endpoints, self._page()), ephemeral=True, session=session
             )
         except NodeExists:
             data, stat = await self._zk.get(path)

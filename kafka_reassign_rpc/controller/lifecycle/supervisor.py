@@ -28,12 +28,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 
 from kafka_reassign_rpc.controller import controller_election, odd_znodes
 from kafka_reassign_rpc.controller.controller_election import Leadership, Takeover
-from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
-from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
 from kafka_reassign_rpc.controller.lifecycle.brokers_door import BrokersDoor
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService, TermServices
 from kafka_reassign_rpc.controller.lifecycle.server_registration import (
@@ -43,17 +40,14 @@ from kafka_reassign_rpc.controller.lifecycle.server_registration import (
 )
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term import Term
-from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
-from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
+from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
-from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Endpoint
-from kafka_reassign_rpc.transport.broker_links import BrokerLinks
+from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
-from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
@@ -72,37 +66,22 @@ class Supervisor:
 
     def __init__(
         self,
-        zk: ZooKeeper,
-        server_id: int,
-        endpoints: tuple[Endpoint, ...],
+        around: Surroundings,
+        endpoints: Callable[[], tuple[Endpoint, ...]],
         service: ControllerService,
         standby: Standby,
-        now_ms: Callable[[], int],
-        *,
-        takeover: Takeover = Takeover.ALWAYS,
-        links: BrokerLinks | None = None,
-        recorder: EventRecorder,
-        settings: ReassignmentSettings = DEFAULT_SETTINGS,
-        sampling: Sampling = SAMPLING,
-        survey: BrokerSurvey,
         registration: ServerRegistration,
         door: BrokersDoor | None = None,
     ) -> None:
-        self._zk = zk
-        self._id = server_id
+        self._around = around
+        self._zk, config, self._survey, _, _ = around
+        self._id = config.server_id
+        self._takeover = config.takeover
+        self._may_seize = config.takeover is Takeover.ALWAYS
         self._endpoints = endpoints
         self._service = service
         self._standby = standby
-        self._now_ms = now_ms
-        self._takeover = takeover
-        self._may_seize = takeover is Takeover.ALWAYS
-        self._links = links or BrokerLinks()
-        self._settings = settings
-        self._recorder = recorder
-        self._sampling = sampling
-        self._survey = survey
         self._registration = registration
-        self._notices = SettingsNotices()
         self._door = door
         self._changed = asyncio.Event()
         self._term: Term | None = None
@@ -111,15 +90,35 @@ class Supervisor:
         self._taken_told = False
         self._closed_told = ""
         self._is_cut_off = False
-        zk.on_watch(self._watch_fired)
-        zk.on_session_over(self._session_over)
-        zk.on_disconnected(self._disconnected)
-        zk.on_connected(self._connected)
-        survey.on_authorizer = self._authorizer_changed
+        self._running: asyncio.Task[None] | None = None
+        self._zk.on_watch(self._watch_fired)
+        self._zk.on_session_over(self._session_over)
+        self._zk.on_disconnected(self._disconnected)
+        self._zk.on_connected(self._connected)
+        self._survey.on_authorizer = self._authorizer_changed
 
-    async def controller_known(self) -> None:
-        """Wait until this server is the controller, or knows the controller."""
-        await self._controller_known.wait()
+    async def start(self) -> None:
+        self._running = asyncio.create_task(self.run(), name="supervisor")
+
+    async def ready(self) -> None:
+        """Wait until this server is the controller, or knows the controller. Raises as `ended`."""
+        assert self._running is not None
+        known = asyncio.create_task(self._controller_known.wait())
+        await asyncio.wait([known, self._running], return_when=asyncio.FIRST_COMPLETED)
+        known.cancel()
+        if self._running.done():
+            self._running.result()
+
+    async def ended(self) -> None:
+        """Wait until this server takes part in elections no more. Raises why: IdOfBroker, or a defect."""
+        assert self._running is not None
+        await asyncio.wait([self._running])
+        self._running.result()
+
+    async def stop(self) -> None:
+        """Wait for the end of the term, after `resign`."""
+        if self._running is not None:
+            await asyncio.gather(self._running, return_exceptions=True)
 
     async def run(self) -> None:
         """Until cancelled. Raises IdOfBroker where a broker registers with this server's id."""
@@ -173,15 +172,17 @@ class Supervisor:
                 log.warning("%s", odd)
         self._told[path] = odd
 
-    async def resign(self, running: asyncio.Task[None]) -> None:
-        """End `running`, the task of `run`, and give the controllership back: another server is elected at once.
+    async def resign(self) -> None:
+        """Begin to end `run`, and give the controllership back: another server is elected at once.
 
         Whether the deletion of `/controller` is durable, refused or without an answer: the end of the session, which
         follows, deletes it too.
         """
+        if self._running is None:
+            return
         await self._service.finish(SETTLE_S)
-        running.cancel()
-        await asyncio.wait([running], timeout=SETTLE_S)
+        self._running.cancel()
+        await asyncio.wait([self._running], timeout=SETTLE_S)
         try:
             async with asyncio.timeout(RESIGN_S):
                 if await controller_election.resign(self._zk):
@@ -200,7 +201,7 @@ class Supervisor:
             await self._registration.check_no_broker(self._standby.brokers)
             self._survey.look(self._standby.brokers)
             try:
-                await self._registration.ensure(self._endpoints)
+                await self._registration.ensure(self._endpoints())
             except BrokerIdTaken:
                 if owner is not None:
                     self._controller_known.set()
@@ -224,9 +225,7 @@ class Supervisor:
                 return True
             if await self._is_kept_out(owner):
                 return True
-            leadership = await controller_election.campaign(
-                self._zk, self._id, self._endpoints, self._now_ms, seize=owner
-            )
+            leadership = await controller_election.campaign(self._zk, self._id, self._endpoints(), now_ms, seize=owner)
             self._tell(znode_paths.CONTROLLER_EPOCH, None)
             if leadership is None:
                 return False
@@ -273,22 +272,9 @@ class Supervisor:
         if self._zk.session_id != leadership.session:
             return False
         self._service.epoch = leadership.epoch
-        self._service.since_ms = self._now_ms()
-        sender = Sender(self._id, leadership.epoch, self._endpoints, leadership.zxid)
-        store = ZooKeeperStore(self._zk, leadership)
-        self._term = Term(
-            self._zk,
-            store,
-            sender,
-            self._now_ms,
-            self._links,
-            self._settings,
-            partial(self._recorder.record, leadership.epoch),
-            self._sampling,
-            self._recorder.observe_duration,
-            survey=self._survey,
-            notices=self._notices,
-        )
+        self._service.since_ms = now_ms()
+        sender = Sender(self._id, leadership.epoch, self._endpoints(), leadership.zxid)
+        self._term = Term(self._around, ZooKeeperStore(self._zk, leadership), sender)
         self._standby.remember(self._term)
         try:
             return await self._term.serve(self._begin)

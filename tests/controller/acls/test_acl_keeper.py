@@ -34,7 +34,7 @@ async def keeping(zk: ZooKeeper, *, everyone: bool = False) -> AsyncIterator[Acl
     """An authorizer with a keeper that has loaded all."""
     made = AclAuthorizer(["User:root"], allow_everyone=everyone)
     keeper = AclKeeper(zk, made)
-    keeper.start()
+    await keeper.start()
     try:
         await eventually(lambda: made.loaded)
         yield made

@@ -42,7 +42,7 @@ async def test_sv_6_a_hundred_thousand_acls_hold_up_nobody(zk: ZooKeeper, zk_con
     async with ZooKeeper(zk_connect) as own:
         keeper = AclKeeper(own, AclAuthorizer())
         with longest_turn() as turn:
-            keeper.start()
+            await keeper.start()
             await eventually(lambda: keeper.authorizer.loaded)
         try:
             assert keeper.authorizer.cache.size == RESOURCES + IN_ONE

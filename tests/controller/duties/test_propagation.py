@@ -25,6 +25,7 @@ from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.replay import PartitionTransition, ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
+from tests.controller_channel.scripted_broker import ChannelReports
 from tests.core.build import broker, cluster, not_moving
 
 EVERYTHING = [AllMetadata(), LeaderAndIsr({}, is_complete=True)]
@@ -35,7 +36,7 @@ class Told:
 
     def __init__(self, found: Cluster) -> None:
         self.cluster = found
-        self.channels = ChannelManager(lambda: found, Sender(1000, 9, ()), lambda *_: None, lambda: None)
+        self.channels = ChannelManager(lambda: found, Sender(1000, 9, ()), ChannelReports())
         self.propagation = Propagation(found, self.channels, TopicDeletions(found, lambda _: None))
 
     def round(self, *changes: tuple[int, Partition], brokers: Iterable[int] | None = None) -> None:
@@ -64,7 +65,7 @@ class Told:
     def answered(self, broker_id: int, request: Any) -> None:
         if isinstance(request, LeaderAndIsr):
             partitions = None if request.is_complete else request.partitions
-            for _ in self.channels._leader_and_isr_answered(broker_id, partitions):
+            for _ in self.channels.leader_and_isr_answered(broker_id, partitions):
                 pass
 
 

@@ -34,6 +34,7 @@ from kafka_reassign_rpc.zookeeper.znode_contents import encode_state
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, topic_json
 from tests.controller.cluster import cluster
+from tests.controller_channel.scripted_broker import ChannelReports
 from tests.waiting import eventually
 
 
@@ -163,7 +164,7 @@ def test_sv_10_a_deletion_that_begins_anew_waits_for_new_confirmations(
 def test_sv_10_the_replicas_of_a_large_topic_are_stopped_in_slices(due: list[int]) -> None:
     known = Known(broker_settings=KAFKA_DEFAULTS)
     counted = TopicDeletions(known, lambda topic: due.append(topic.created))
-    channels = ChannelManager(lambda: known, Sender(1000, 1, ()), lambda *_: None, lambda: None)
+    channels = ChannelManager(lambda: known, Sender(1000, 1, ()), ChannelReports())
     propagation = Propagation(known, channels, counted)
     partitions = dict.fromkeys(range(1_000), Partition(replicas=(1, 2)))
     put_known_topic(known, "t", None, partitions, version=0, deleting=True, created=5)

@@ -1,0 +1,66 @@
+"""Has the settings in force that the survey learns from the brokers."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from kafka_reassign_rpc.controller.commands.cluster_commands import BrokerSettingsLearnt
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
+from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.cluster import Broker
+
+
+class LearntSettings:
+    """Of one term. `run` puts into the cluster what the survey knows.
+
+    changed         called when others are in force, with what `delete.topic.enable` was before
+    deletion_known  set once `delete.topic.enable` is known, and at the end of the term: nobody need wait any longer
+    """
+
+    def __init__(
+        self, survey: BrokerSurvey, loop: ControllerLoop, record: Record, changed: Callable[[bool | None], None]
+    ) -> None:
+        self.deletion_known = asyncio.Event()
+        self._survey = survey
+        self._loop = loop
+        self._record = record
+        self._changed = changed
+        self._due = asyncio.Event()
+        self._asked: Mapping[int, Broker] | None = None
+        self._note_deletion()
+        self.look()
+        survey.on_settings = self._due.set
+
+    def look(self) -> None:
+        """Have brokers asked that were not registered before, whether a watch has told of them or a reload."""
+        brokers = self._loop.cluster.brokers
+        if brokers != self._asked:
+            self._asked = brokers
+            self._survey.look(brokers)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            news = self._survey.news()
+            if news:
+                self._record([Event(catalogue.BROKER_SETTINGS_DIFFER, reason=text) for text in news])
+            before = self._loop.cluster.broker_settings
+            if self._survey.settings != before:
+                with suppress(KafkaError):  # of one that fails the loop tells
+                    await self._loop.submit(BrokerSettingsLearnt(self._survey.settings))
+                self._changed(before.delete_topic_enable)
+                self._note_deletion()
+
+    def stop(self) -> None:
+        self._survey.on_settings = lambda: None
+        self.deletion_known.set()
+
+    def _note_deletion(self) -> None:
+        if self._loop.cluster.broker_settings.delete_topic_enable is not None:
+            self.deletion_known.set()

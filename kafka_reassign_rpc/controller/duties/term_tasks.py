@@ -1,0 +1,130 @@
+"""The duties of one term, and what they begin beside themselves: whatever fails ends the term."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+
+log = logging.getLogger(__name__)
+
+Work = Coroutine[Any, Any, None]
+
+MOVED = "another server is the controller, or may be"
+
+
+class Duty(NamedTuple):
+    """What a term does beside its loop, until it ends.
+
+    run         works until it is cancelled; what it raises ends the term
+    stop        called first at the end of the term, whether `run` has begun or not: nobody may wait for the duty
+    at_once     it begins with the loop, and not only after the failover
+    """
+
+    name: str
+    run: Callable[[], Work]
+    stop: Callable[[], None] = lambda: None
+    at_once: bool = False
+
+
+class TermTasks:
+    """Runs the loop and the duties of a term. `end_term` ends the term, `stop` all that runs."""
+
+    def __init__(self) -> None:
+        self.why = MOVED
+        """Why the term ends: the first reason."""
+        self._over = asyncio.Event()
+        self._failed_over = asyncio.Event()
+        self._loop: asyncio.Task[None] | None = None
+        self._duties: list[Duty] = []
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._is_stopped = False
+
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    def end_term(self, why: str = MOVED) -> None:
+        """Another server is the controller, or may be; or why else this term ends."""
+        if not self._over.is_set():
+            self.why = why
+            self._over.set()
+
+    def start(self, loop: Work, duties: Iterable[Duty]) -> None:
+        """Start the loop, with which the term ends, and the duties in their order."""
+        self._loop = asyncio.create_task(loop, name="controller-loop")
+        self._tasks[self._loop] = None
+        self._loop.add_done_callback(self._loop_ended)
+        for duty in duties:
+            self._duties.append(duty)
+            self.begin(self._run(duty), duty.name)
+
+    def failed_over(self) -> None:
+        """The failover is durable: the other duties begin."""
+        self._failed_over.set()
+
+    async def over(self) -> str:
+        """Wait until the term ends. Returns why."""
+        await self._over.wait()
+        return self.why
+
+    def _loop_ended(self, loop: asyncio.Task[None]) -> None:
+        defect = None if loop.cancelled() else loop.exception()
+        self.end_term(MOVED if defect is None else _told(defect))
+
+    def raise_defect(self) -> None:
+        """Raise the defect that has ended the loop, if one has."""
+        if self._loop is not None and self._loop.done() and not self._loop.cancelled():
+            self._loop.result()
+
+    def in_slices(self, steps: Iterator[None]) -> None:
+        self.begin(SliceTimer().through(steps))
+
+    def begin(self, work: Work, name: str | None = None) -> None:
+        """Begin work that somebody has to do once, beside everything else; not after the end."""
+        if self._is_stopped:
+            work.close()
+            return
+        task = asyncio.create_task(self._guarded(work), name=name)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
+        task.add_done_callback(lambda _: work.close())  # it was never awaited if it was cancelled before it began
+
+    async def stop(self) -> None:
+        """End the term, and all that runs, the last first. It waits for all together: nobody holds up the others."""
+        self.end_term()
+        self._is_stopped = True
+        for duty in reversed(self._duties):
+            try:
+                duty.stop()
+            except Exception:
+                log.exception("a defect at the end of the duty %s; the others end all the same", duty.name)
+        tasks = list(reversed(self._tasks))
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, duty: Duty) -> None:
+        if not duty.at_once:
+            await self._failed_over.wait()
+        await duty.run()
+
+    async def _guarded(self, work: Work) -> None:
+        try:
+            await work
+        except ControllerMoved as reason:
+            log.warning("%s", reason)
+            self.end_term(str(reason) or MOVED)
+        except (ReloadNeeded, ZkError) as reason:
+            log.warning("this term ends, and the next one does it again: %s", reason)
+            self.end_term(str(reason) or type(reason).__name__)
+        except Exception as defect:
+            log.exception("a defect ends this term; the next one begins anew")
+            self.end_term(_told(defect))
+
+
+def _told(defect: BaseException) -> str:
+    return f"a defect in the server: {defect!r}"

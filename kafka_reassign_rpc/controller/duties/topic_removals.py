@@ -1,0 +1,116 @@
+"""Removes znodes that nobody needs any more: of topics whose deletion is over, of marks and records without a topic.
+
+Others may change them meanwhile: then it is tried again, after a pause.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from kafka_reassign_rpc.controller.commands.topic_commands import TopicsVanished
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.duties.term_tasks import TermTasks
+from kafka_reassign_rpc.controller.store import ReloadNeeded
+from kafka_reassign_rpc.controller.zookeeper_store import topic_removal, znode_writes
+from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.state.cluster import Topic, TopicPartition
+from kafka_reassign_rpc.support.backoff import Backoff
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+
+log = logging.getLogger(__name__)
+
+REMOVALS_AT_ONCE = 50
+"""Topics whose znodes are being removed at the same time."""
+FIRST_BACKOFF_S = 0.05
+LONGEST_BACKOFF_S = 5.0
+"""The wait between two attempts to remove znodes that others change meanwhile."""
+
+
+class TopicRemovals:
+    """`begin` removes a topic; `run` removes the marks of `/admin/delete_topics` that mark none.
+
+    given_up    called with a topic that is not in deletion any more
+    """
+
+    def __init__(
+        self,
+        zk: ZooKeeper,
+        store: ZooKeeperStore,
+        loop: ControllerLoop,
+        tasks: TermTasks,
+        given_up: Callable[[Topic], None],
+    ) -> None:
+        self._zk = zk
+        self._store = store
+        self._loop = loop
+        self._tasks = tasks
+        self._given_up = given_up
+        self._at_once = asyncio.Semaphore(REMOVALS_AT_ONCE)
+        self._marks_found = asyncio.Event()
+
+    def begin(self, topic: Topic) -> None:
+        """The last replica of a topic in deletion is deleted."""
+        self._tasks.begin(self._remove(topic))
+
+    def marks_found(self) -> None:
+        """There may be marks that mark no topic."""
+        self._marks_found.set()
+
+    async def tidy_up(self, orphans: Iterable[TopicPartition]) -> None:
+        """Before clients are served: they do not see what an earlier controller has left behind.
+
+        orphans     partitions that do not exist, and have move records
+        """
+        cluster = self._loop.cluster
+        try:
+            await self._store.write(znode_writes.record_removal(cluster, name) for name in orphans)
+        except ReloadNeeded as reason:
+            log.warning("move records of partitions that do not exist could not be removed: %s", reason)
+        if cluster.stale_marks:
+            try:
+                await self._remove_marks()
+            except ReloadNeeded as reason:  # the watch of the marks comes back to it
+                log.warning("deletion marks without a topic could not be removed: %s", reason)
+            else:
+                replay.put_marks(cluster, stale=(), waiting=cluster.waiting_marks)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._marks_found.wait()
+            self._marks_found.clear()
+            backoff = Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S)
+            done: frozenset[str] = frozenset()
+            while (names := self._loop.cluster.stale_marks) and names != done:
+                try:
+                    await self._remove_marks()
+                except ReloadNeeded as reason:
+                    log.info("deletion marks without a topic are still to be removed: %s", reason)
+                    await backoff.sleep()
+                else:
+                    done = names
+
+    async def _remove_marks(self) -> None:
+        cluster = self._loop.cluster
+        enabled = cluster.broker_settings.delete_topic_enable
+        await topic_removal.remove_marks(self._zk, self._store, cluster.stale_marks, enabled=enabled)
+
+    async def _remove(self, topic: Topic) -> None:
+        backoff = Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S)
+        while self._is_deleting(topic):
+            try:
+                async with self._at_once:
+                    await topic_removal.remove_topic(self._zk, self._store, topic)
+            except ReloadNeeded as reason:
+                log.info("topic %s is still to be removed: %s", topic.name, reason)
+                await backoff.sleep()
+            else:
+                self._loop.submit(TopicsVanished({topic.name: topic.created}))
+                return
+        self._given_up(topic)
+
+    def _is_deleting(self, topic: Topic) -> bool:
+        """Whether the topic is still the one of its name, and in deletion: it was, before somebody changed znodes."""
+        known = self._loop.cluster.topics.get(topic.name)
+        return known is not None and known.created == topic.created and known.deleting

@@ -1,0 +1,121 @@
+"""The listeners for clients and brokers, and the node that they find there."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from kafka_reassign_rpc.api.api_definition import RequestContext
+from kafka_reassign_rpc.api.dispatch import Dispatcher
+from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
+from kafka_reassign_rpc.controller.duties.defaults_judge import DefaultsJudge
+from kafka_reassign_rpc.controller.lifecycle.brokers_door import BrokersDoor
+from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
+from kafka_reassign_rpc.controller.lifecycle.served_acls import ServedAcls
+from kafka_reassign_rpc.controller.lifecycle.server_config import listed, static_configs
+from kafka_reassign_rpc.controller.lifecycle.server_node import ServerNode
+from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
+from kafka_reassign_rpc.controller.lifecycle.standby import Standby
+from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
+from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.state import requesters
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.server.listener import Listener
+from kafka_reassign_rpc.server.listener_security import ListenerSecurity
+from kafka_reassign_rpc.server.server import Server
+from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
+from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuotas, ServedSettings
+from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
+
+
+class CannotListen(RuntimeError):
+    """A listener cannot be opened."""
+
+
+@contextmanager
+def listening(setting: str, addresses: str) -> Iterator[None]:
+    """An error of the system names the setting, and says what is wrong."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotListen(f"{setting}={addresses}: {error_text(error)}") from error
+
+
+class ClientListeners:
+    """`start` binds them; `close` answers the requests that have arrived."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        service: ControllerService,
+        standby: Standby,
+        registration: ServerRegistration,
+        acls: AclKeeper | None,
+        door: BrokersDoor | None,
+        quotas: QuotaTable,
+        stats: ServerStats,
+    ) -> None:
+        zk, config, survey, recorder, _ = around
+        self._config = config
+        self._service = service
+        self._recorder = recorder
+        configs = ServerConfigStore(zk, config.server_id)
+        self._node = ServerNode(
+            config.server_id,
+            SERVER_APIS,
+            service,
+            standby,
+            ServedConfigs(configs),
+            ServedSettings(configs),
+            ServedQuotas(QuotaStore(zk)),
+            MutationQuotas(quotas, config.limits.controller_quota_windows, time.monotonic),
+            self.endpoints,
+            static_configs(config),
+            recorder,
+            survey,
+            DefaultsJudge(zk, config.links, f"configs-{config.server_id}"),
+            registration,
+            None if acls is None else ServedAcls(acls, self._record),
+        )
+        dispatcher = Dispatcher(self._node, None if acls is None else acls.authorizer, self._tell_denied, door)
+        listeners = [_listener(one, config.security.get(one.listener)) for one in config.listeners]
+        self._server = Server(dispatcher, listeners, config.limits, quotas, stats)
+
+    async def start(self, cluster_id: str) -> None:
+        """Raises CannotListen."""
+        self._node.cluster_id = cluster_id
+        with listening("listeners", listed(self._config.listeners)):
+            await self._server.start()
+
+    async def close(self) -> None:
+        await self._server.close()
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Where clients reach this server, with the ports that the system chose."""
+        advertised = self._config.advertised or self._config.listeners
+        found = []
+        for bound, published in zip(self._config.listeners, advertised, strict=True):
+            host, port = self._server.addresses[bound.listener]
+            host, port = published.host or host, published.port or port
+            found.append(Endpoint(published.listener, published.security_protocol, host, port))
+        return tuple(found)
+
+    def _record(self, events: Iterable[Event]) -> None:
+        """Record events that need no controller."""
+        self._recorder.record(-1 if self._service.cluster is None else self._service.epoch, events)
+
+    def _tell_denied(self, ctx: RequestContext) -> None:
+        by = requesters.client(ctx.principal, ctx.client_id, ctx.client_host, ctx.listener, ctx.mechanism)
+        reason = f"{SERVER_APIS[ctx.api_key].name}: {ctx.access.describe_denied()}"
+        self._record([Event(catalogue.ACCESS_DENIED, reason=reason, count=ctx.access.refusals).asked_by(by)])
+
+
+def _listener(endpoint: Endpoint, security: ListenerSecurity | None) -> Listener:
+    make = partial(Listener, endpoint.host, endpoint.port, endpoint.listener, endpoint.security_protocol)
+    return make() if security is None else make(security.tls, security.authenticator)

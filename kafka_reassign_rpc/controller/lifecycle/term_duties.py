@@ -1,0 +1,195 @@
+"""The duties of a term, put together on the cluster that it has loaded; and what one finds for the others to do."""
+
+import logging
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller.commands.cluster_commands import ControllerFailover
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
+from kafka_reassign_rpc.controller.duties.delegation_tokens import expire_delegation_tokens
+from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance, purge_config_changes
+from kafka_reassign_rpc.controller.duties.learnt_settings import LearntSettings
+from kafka_reassign_rpc.controller.duties.partition_counting import count_partitions
+from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
+from kafka_reassign_rpc.controller.duties.progress_sampling import ProgressSampler
+from kafka_reassign_rpc.controller.duties.propagation import Propagation
+from kafka_reassign_rpc.controller.duties.reported_by_brokers import ReportedByBrokers
+from kafka_reassign_rpc.controller.duties.self_healing import Healer
+from kafka_reassign_rpc.controller.duties.term_tasks import Duty, TermTasks
+from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
+from kafka_reassign_rpc.controller.duties.topic_removals import TopicRemovals
+from kafka_reassign_rpc.controller.duties.waiting_moves import WaitingMoves
+from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
+from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
+from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster
+from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
+from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
+from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
+from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
+from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
+from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
+from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
+from kafka_reassign_rpc.core.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.round.replay import ReplayedChanges
+from kafka_reassign_rpc.core.state.cluster import Topic, TopicPartition
+from kafka_reassign_rpc.support.wall_clock import now_ms
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+
+log = logging.getLogger(__name__)
+
+
+class Surroundings(NamedTuple):
+    """What outlives the terms of a server."""
+
+    zk: ZooKeeper
+    config: ServerConfig
+    survey: BrokerSurvey
+    recorder: EventRecorder
+    notices: SettingsNotices
+
+
+class TermDuties:
+    """`all` has the duties in the order of their start. The watches call the methods without a heading of their own
+    (`zookeeper_watches.WatchHandler`, `broker_notifications.NotificationHandler`)."""
+
+    def __init__(
+        self, around: Surroundings, store: ZooKeeperStore, sender: Sender, loaded: LoadedCluster, tasks: TermTasks
+    ) -> None:
+        zk, config, survey, recorder, self._notices = around
+        cluster, record = loaded.cluster, partial(recorder.record, sender.epoch)
+        settings = replace(config.settings, sizes_sampled=config.sampling.interval_s > 0)
+        self.own_id = sender.id
+        self._tasks = tasks
+        self._health = PartitionHealth()
+        self._producer_ids = ProducerIds(store, sender.id)
+        self.loop = loop = ControllerLoop(
+            cluster,
+            store,
+            self._round_replayed,
+            self._topics_vanished,
+            self.failover_command,
+            settings,
+            lambda events: record(self._sampler.tracker.ended(events, cluster)),
+            recorder.observe_duration,
+        )
+        self._settings = LearntSettings(survey, loop, record, self._settings_changed)
+        self._deletions = TopicDeletions(cluster, self._removal_due, sender.id)
+        self.removals = TopicRemovals(zk, store, loop, tasks, self._deletions.forget)
+        reports = ReportedByBrokers(loop, store, self._deletions, tasks)
+        self.channels = ChannelManager(lambda: cluster, sender, reports, config.links)
+        self._propagation = Propagation(cluster, self.channels, self._deletions)
+        self._waiting_moves = WaitingMoves(loop)
+        self._sampler = sampler = ProgressSampler(loop, config.sampling, str(sender.id), config.links, record)
+        self._healer = Healer(
+            loop, config.settings.healing, now_ms, sampler.everything, sampler.tracker.observed_throughput
+        )
+        self._requests = RequestZnodes(zk, loop, record)
+        self._balance = LeaderBalance(loop, lambda: survey.has_asked_all)
+        notifications = BrokerNotifications(zk, store, loop, self, record)
+        self.watches = ZooKeeperWatches(zk, self, loop, loaded.since, self._requests, notifications)
+        self.all = (
+            Duty("settings of brokers", self._settings.run, self._settings.stop, at_once=True),
+            Duty("waiting moves", self._waiting_moves.run, at_once=True),
+            Duty("watches", self.watches.run, self.watches.close),
+            Duty("throttles", loop.throttle_configs.run),
+            Duty("request znodes", self._requests.run),
+            Duty("notifications", notifications.run),
+            Duty("leader balance", self._balance.run),
+            Duty("progress", sampler.run),
+            Duty("partition counts", lambda: count_partitions(loop, self._health)),
+            Duty("self-healing", self._healer.run),
+            Duty("deletion marks", self.removals.run),
+            Duty("config changes", lambda: purge_config_changes(ConfigStore(zk), now_ms)),
+            Duty("delegation tokens", lambda: expire_delegation_tokens(zk, store, now_ms)),
+        )
+
+    def services(self) -> TermServices:
+        """What the APIs use."""
+        return TermServices(
+            self.loop,
+            self._producer_ids,
+            self.watches.up_to_date,
+            self._sampler.tracker,
+            self._healer,
+            self._settings.deletion_known,
+            self._health,
+            self.channels.stops_answered,
+        )
+
+    def failover_command(
+        self, changed: Collection[TopicPartition] | None = None, bounced: Collection[int] = ()
+    ) -> ControllerFailover:
+        """Decides about everything, after the cluster was read."""
+
+        def propagate() -> None:
+            self._tasks.in_slices(self._propagation.everything())
+            self._requests.changed()
+            self._healer.diagnose_again()
+
+        return ControllerFailover(self.own_id, propagate, changed=changed, bounced=bounced)
+
+    def _round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
+        cluster = self.loop.cluster
+        self._settings.look()
+        self._notices.look(cluster)
+        yield from self._propagation.round_replayed(applied)
+        yield from self._waiting_moves.round_replayed(applied)
+        if not cluster.moving and not cluster.queue:
+            self._healer.nothing_moves()
+
+    def _topics_vanished(self, gone: Sequence[Topic]) -> Iterator[None]:
+        return self._propagation.topics_vanished(gone)
+
+    def _removal_due(self, topic: Topic) -> None:
+        self.removals.begin(topic)
+
+    def _settings_changed(self, deletes_before: bool | None) -> None:
+        """Other settings of brokers are in force.
+
+        Where deletion turns out to be disabled, the next term begins anew without the deletions that are under way.
+        """
+        cluster = self.loop.cluster
+        self._balance.settings_changed()
+        enabled = cluster.broker_settings.delete_topic_enable
+        if enabled is not deletes_before:
+            deleting = [topic.name for topic in cluster.topics.values() if topic.deleting]
+            if enabled:
+                self.deletions_begun(deleting)
+            elif deleting:
+                log.warning("delete.topic.enable=false on the brokers: %d deletions under way end", len(deleting))
+                self.controller_moved()
+            self.watches.read_deletions_again()
+
+    def controller_moved(self) -> None:
+        self._tasks.end_term()
+
+    def broker_has_id(self) -> None:
+        """Nothing more is decided."""
+        self._tasks.end_term(f"broker {self.own_id} has registered, and this server has the same id")
+
+    def brokers_changed(self) -> None:
+        self._waiting_moves.may_start()
+        self._healer.diagnose_again()
+
+    def configs_changed(self) -> None:
+        self._healer.diagnose_again()
+
+    def topics_appeared(self, names: Sequence[str]) -> None:
+        self._tasks.in_slices(self._propagation.topics_appeared(names))
+
+    def deletions_begun(self, names: Sequence[str]) -> None:
+        self._tasks.in_slices(self._propagation.topics_deleted(names))
+
+    def stale_marks_found(self) -> None:
+        self.removals.marks_found()
+
+    def log_dirs_failed(self, brokers: Collection[int]) -> None:
+        self._tasks.in_slices(self._propagation.log_dirs_failed(brokers))
+
+    def states_changed(self, names: Sequence[TopicPartition]) -> None:
+        self._tasks.in_slices(self._propagation.states_changed(names))

@@ -1,0 +1,150 @@
+"""What one broker has answered for replicas that are not as they should be: failed log dirs, logs of other topics.
+
+A note is forgotten some time after its replica has left the broker, or its topic is gone: each new note looks at two
+old ones. So there are never many more than the broker has replicas, however long it stays registered.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+
+from kafka_reassign_rpc.controller_channel import leader_and_isr_answers
+from kafka_reassign_rpc.controller_channel.broker_reports import BrokerReports, LogDirAnswer
+from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
+from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
+from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStorageError
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
+
+log = logging.getLogger(__name__)
+
+_Notes = dict[TopicPartition, HostedReplica]
+
+
+class ReplicaAnswers:
+    """Of one registration of a broker.
+
+    elected             the zxid of this controller's election
+    accepted_elsewhere  whether another broker has accepted an in-sync replica of the same partition
+    replace             has the log of a replica deleted by this stop, and the replica begun anew behind it
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        cluster: Callable[[], Cluster],
+        elected: int,
+        reports: BrokerReports,
+        accepted_elsewhere: Callable[[int, HostedReplica], bool],
+        replace: Callable[[TopicPartition, StopReplicaState], None],
+    ) -> None:
+        self._broker = broker
+        self._cluster = cluster
+        self._elected = elected
+        self._reports = reports
+        self._accepted_elsewhere = accepted_elsewhere
+        self._replace = replace
+        self._offline: _Notes = {}
+        """Replicas reported as offline: the broker has last answered KAFKA_STORAGE_ERROR, or see `refused_in_sync`."""
+        self._replaced: _Notes = {}
+        self._kept_logs: _Notes = {}
+        """Replicas whose logs are of other topics by what the broker says, and stay: they count as in sync, or no other
+        broker has accepted the topic's id."""
+
+    def answered(self, found: Iterable[tuple[HostedReplica, int]], *, is_complete: bool) -> None:
+        """Report failed log dirs, and those that work again; replace logs of topics that are gone.
+
+        is_complete     the broker has answered for all of its replicas, and `found` has those alone that it refuses
+
+        Source: KafkaController.processLeaderAndIsrResponseReceived.
+        """
+        failed, refused, accepted = [], [], []
+        for replica, code in found:
+            if code == KafkaStorageError.code:
+                failed.append(replica)
+            elif code == InconsistentTopicId.code:
+                refused.append(replica)
+                self._replace_log(replica)
+            elif self.has_noted(replica):
+                accepted.append(replica)
+        if is_complete:
+            accepted = [*{*self._offline.values(), *self._kept_logs.values()}.difference(failed, refused)]
+        working = [replica for replica in accepted if _take(self._offline, replica)]
+        for replica in accepted:
+            _take(self._kept_logs, replica)
+        for replica in failed:
+            self._note(self._offline, replica)
+        answers = [LogDirAnswer(*replica, is_offline=True) for replica in failed]
+        answers += [LogDirAnswer(*replica, is_offline=False) for replica in working]
+        if answers:
+            self._reports.log_dirs_answered(self._broker, answers)
+
+    def has_noted(self, replica: HostedReplica) -> bool:
+        """Whether the broker has last refused it."""
+        return replica in (self._offline.get(replica.name), self._kept_logs.get(replica.name))
+
+    def kept_of(self, partitions: Mapping[str, Iterable[int]] | None) -> list[HostedReplica]:
+        """Of these partitions, or of all: the replicas that the broker has refused and whose logs stay."""
+        if not self._kept_logs or partitions is None:
+            return list(self._kept_logs.values())
+        names = (TopicPartition(topic, index) for topic, indexes in partitions.items() for index in indexes)
+        return [self._kept_logs[name] for name in names if name in self._kept_logs]
+
+    def refused_in_sync(self, replicas: Mapping[HostedReplica, int]) -> None:
+        """Other brokers have accepted what this one has refused: its replicas count as those on a failed log dir until
+        their logs are replaced. They leave the ISR, are not elected and complete no move.
+
+        replicas    each with a broker whose in-sync replica is of the right topic
+        """
+        for replica in replicas:
+            self._note(self._offline, replica)
+        answers = [LogDirAnswer(*replica, is_offline=True, in_sync=other) for replica, other in replicas.items()]
+        self._reports.log_dirs_answered(self._broker, answers)
+
+    def look_again(self, topic: str, index: int) -> None:
+        """The broker's replica is not in sync any more, or another broker has accepted one of the same partition: a log
+        of an earlier topic may be replaced now."""
+        replica = self._kept_logs.get(TopicPartition(topic, index))
+        if replica is not None:
+            self._replace_log(replica)
+
+    def _replace_log(self, replica: HostedReplica) -> None:
+        """Have a log of an earlier topic of this name deleted, then the replica begun anew; once for each replica."""
+        name, cluster = replica.name, self._cluster()
+        if self._replaced.get(name) == replica:
+            return
+        if not leader_and_isr_answers.may_be_replaced(
+            replica,
+            self._broker.id,
+            cluster,
+            self._elected,
+            has_proof=lambda: self._accepted_elsewhere(self._broker.id, replica),
+        ):
+            if name not in self._kept_logs:
+                log.warning("broker %d has the log of another topic for %s: it stays", self._broker.id, name)
+            self._note(self._kept_logs, replica)
+            return
+        self._note(self._replaced, replica)
+        self._kept_logs.pop(name, None)
+        log.warning("broker %d has the log of an earlier topic for %s: it is deleted", self._broker.id, name)
+        self._replace(name, StopReplicaState(DELETED_EPOCH, delete=True, created=cluster.topics[name.topic].created))
+
+    def _note(self, notes: _Notes, replica: HostedReplica) -> None:
+        for name, one in list(islice(notes.items(), 2)):
+            del notes[name]
+            if self._is_hosted(one):
+                notes[name] = one
+        notes[replica.name] = replica
+
+    def _is_hosted(self, replica: HostedReplica) -> bool:
+        """Whether the broker has the replica by its assignment, or it still counts as offline in the cluster."""
+        topic = self._cluster().topics.get(replica.name.topic)
+        known = None if topic is None or topic.id != replica.topic_id else topic.partitions.get(replica.name.partition)
+        return known is not None and (self._broker.id in known.replicas or self._broker.id in known.offline)
+
+
+def _take(notes: _Notes, replica: HostedReplica) -> bool:
+    """Forget a replica. Returns whether it was noted."""
+    is_noted = notes.get(replica.name) == replica
+    if is_noted:
+        del notes[replica.name]
+    return is_noted

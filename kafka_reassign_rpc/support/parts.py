@@ -1,0 +1,44 @@
+"""The parts of something that runs: they start in their order, and stop in the reverse one."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import NamedTuple
+
+log = logging.getLogger(__name__)
+
+
+async def nothing() -> None:
+    """The start of a part that has begun before, or its stop."""
+
+
+class Part(NamedTuple):
+    """`stop` also follows a `start` that has failed, or was cancelled."""
+
+    start: Callable[[], Awaitable[None]]
+    stop: Callable[[], Awaitable[None]] = nothing
+
+
+class Parts:
+    """A part that cannot stop keeps no other from it."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
+        self._started = AsyncExitStack()
+
+    async def start(self) -> None:
+        """Start all. Where one fails, it and those before it stop, and its error is raised."""
+        try:
+            for part in self._parts:
+                self._started.push_async_callback(part.stop)
+                await part.start()
+        except BaseException:
+            try:
+                await self.stop()
+            except Exception:
+                log.exception("what had started could not all be stopped")
+            raise
+
+    async def stop(self) -> None:
+        """Stop all that were started. Raises the error of one that could not stop, after all others have."""
+        await self._started.aclose()
