@@ -13,7 +13,7 @@ DESCRIPTION = """\
 Reads snapshots that were taken over time (`export --watch` takes them) and shows:
   - how evenly bytes, replicas and leaders are spread over the brokers
   - which replication factors changed, when, and with --events who asked for it
-  - which partitions have their replicas in fewer racks than possible
+  - which partitions have their replicas in fewer racks than possible, or more in one than needed
   - which partitions are under-replicated, and since when
   - which configs of topics, and of all brokers, brokers end at when they start or cannot apply
 """

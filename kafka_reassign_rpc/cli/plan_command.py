@@ -98,7 +98,7 @@ def _add_goal_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         parser.add_argument(
             "--racks",
             action="store_true",
-            help="also mend partitions that are on fewer racks than possible, as `racks`",
+            help="also mend partitions that are uneven over racks, as `racks`",
         )
     parser.add_argument(
         "--topics",

@@ -19,7 +19,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     metadata_calls                     nodes and topics
     config_calls, throttle_configs     dynamic configs; those that throttle moves
     log_dir_calls                      sizes of replicas, and moves between log dirs
-    rack_loss                          moves that leave partitions on fewer racks
+    rack_loss                          moves that leave partitions on fewer racks, or less even over them
     move_progress, text_format         bytes copied, rate and remaining time; the same as text
     result_values, client_errors       what calls return and raise
     request_routing                    which node gets a request, in which version, and when it is repeated

@@ -26,4 +26,5 @@ partition_health.py       how many partitions lack in-sync replicas or a leader
 scram_credentials.py      SCRAM credentials of users
 config_values.py          parsing of dynamic config values
 topic_ids.py              the text of topic ids
+rack_evenness.py          how evenly replicas are spread over racks
 """

@@ -45,7 +45,7 @@ class Goal(msgspec.Struct, frozen=True):
 
     @property
     def mends_racks(self) -> bool:
-        """Whether partitions must move that are on fewer racks than possible."""
+        """Whether partitions must move that are uneven over racks."""
         return self.racks or self.kind is GoalKind.RACKS
 
 

@@ -15,6 +15,7 @@ import math
 from collections.abc import Generator, Iterable
 from functools import partial
 
+from kafka_reassign_rpc.core.rack_evenness import count_by_rack
 from kafka_reassign_rpc.planner.brokers.broker_choice import BrokerChoice, WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
 from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, holdable_bytes, room_of
@@ -149,6 +150,7 @@ class RoundCoordinator:
         self._eligible_by_rack: dict[str, list[int]] = {}
         for broker in self._eligible:
             self._eligible_by_rack.setdefault(self._racks[broker], []).append(broker)
+        self._rack_sizes = count_by_rack(self._remaining, self._racks)
 
     # -- every round -----------------------------------------------------------------------------------------------
 
@@ -187,7 +189,6 @@ class RoundCoordinator:
         else:
             by_rack, weights = self._forced.choices(self.loads)
         names = tuple(by_rack)
-        remaining = {self._racks[broker] for broker in self._remaining}
         free_bytes = {broker: self._room(broker) for broker in self._rooms}
         choice = BrokerChoice(
             by_rack=by_rack,
@@ -195,7 +196,7 @@ class RoundCoordinator:
             rack_names=names,
             free_bytes=free_bytes,
             rack_room={rack: max(free_bytes[broker] for broker in self._eligible_by_rack[rack]) for rack in by_rack},
-            rack_rule=RackRule(self._racks, len(remaining), len(remaining - {NO_RACK})),
+            rack_rule=RackRule(self._racks, self._rack_sizes),
             scarce={} if self._balances else dict(self._forced.scarce),
         )
         return RoundParameters(

@@ -1,6 +1,6 @@
 """What --execute and --execute-queue warn of on standard error, and never refuse: the stock tool starts such moves too.
 
-moves that leave their partitions on fewer racks
+moves that leave their partitions on fewer racks, or less even over them
 a throttle below what producers write to the partitions that move: those moves never end
 """
 

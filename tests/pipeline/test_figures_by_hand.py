@@ -308,8 +308,26 @@ def test_dp_5_rack_violations_show_the_rack_of_each_replica_in_its_place(
 ) -> None:
     """Three racks have live brokers. t-0 is in two of them, t-1 in one; u-0 is in as many as it has replicas."""
     assert audited["rack_violations"] == [
-        {"topic": "t", "partition": 0, "replicas": [3, 1, 2], "racks": ["b", "a", "a"], "on_racks": 2, "possible": 3},
-        {"topic": "t", "partition": 1, "replicas": [1, 2], "racks": ["a", "a"], "on_racks": 1, "possible": 2},
+        {
+            "topic": "t",
+            "partition": 0,
+            "replicas": [3, 1, 2],
+            "racks": ["b", "a", "a"],
+            "on_racks": 2,
+            "possible": 3,
+            "in_one": 2,
+            "needed": 1,
+        },
+        {
+            "topic": "t",
+            "partition": 1,
+            "replicas": [1, 2],
+            "racks": ["a", "a"],
+            "on_racks": 1,
+            "possible": 2,
+            "in_one": 2,
+            "needed": 1,
+        },
     ]
 
 

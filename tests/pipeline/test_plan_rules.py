@@ -4,8 +4,8 @@ The reference knows the rules from their text alone (docs/pipeline.md). Moves co
 random, so that most of them break something.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import combinations
+from collections.abc import Sequence
+from itertools import permutations
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -34,20 +34,34 @@ class Reference:
     def _are_apart(self, one: int, other: int) -> bool:
         return self.aware and (self.brokers[one].rack or None) != (self.brokers[other].rack or None)
 
-    def racks(self, replicas: Iterable[int]) -> int:
-        """The most replicas of which no two share a rack."""
-        known = sorted({one for one in replicas if self._is_known(one)})
-        return max(
-            count
-            for count in range(len(known) + 1)
-            for chosen in combinations(known, count)
-            if all(self._are_apart(*pair) for pair in combinations(chosen, 2))
-        )
+    def counts(self, replicas: Sequence[int]) -> tuple[int, ...]:
+        """How many replicas share each rack, most first; those of which nothing is known share the fullest."""
+        groups: list[list[int]] = []
+        for one in filter(self._is_known, replicas):
+            group = next((group for group in groups if not self._are_apart(group[0], one)), None)
+            groups.append([one]) if group is None else group.append(one)
+        known = sorted(map(len, groups), reverse=True) or [0]
+        return (known[0] + len(replicas) - sum(known), *known[1:])
 
     def breaks_racks(self, before: Sequence[int], after: Sequence[int]) -> bool:
-        count = min(len(after), len(self.remaining))
-        best = max(self.racks(chosen) for chosen in combinations(self.remaining, count))
-        return self.racks(after) < min(best, self.racks(before))
+        """Whether no series of exchanges leads from the racks that the former replicas would have now to those of the
+        present ones. Each takes a replica from a rack to one with at least two fewer."""
+        racks = [[one for one in self.remaining if not self._are_apart(one, first)] for first in self.remaining]
+        rooms = [len(found) for place, found in enumerate(racks) if found[0] == self.remaining[place]]
+        firsts = [found[0] for place, found in enumerate(racks) if found[0] == self.remaining[place]]
+        known = [one for one in before if self._is_known(one)]
+        held = [
+            min(room, len([one for one in known if not self._are_apart(first, one)]))
+            for first, room in zip(firsts, rooms, strict=True)
+        ]
+        unknown = len(before) - len(known)
+        while sum(held) + unknown < len(after) and held != rooms:
+            held[min((count, place) for place, count in enumerate(held) if count < rooms[place])[1]] += 1
+        while sum(held) + unknown > len(after) and any(held):
+            held[held.index(max(held))] -= 1
+        held.sort(reverse=True)
+        held[0] += len(after) - sum(held)
+        return tuple(filter(None, self.counts(after))) not in exchanges(tuple(held))
 
     def breaks_brokers(self, before: Sequence[int], after: Sequence[int]) -> bool:
         """A replica on a broker where none may be: lost or drained, but for lost ones that the plan does not heal."""
@@ -56,6 +70,25 @@ class Reference:
             if broker not in self.remaining and not stays_lost:
                 return True
         return False
+
+
+def exchanges(counts: tuple[int, ...]) -> set[tuple[int, ...]]:
+    """The counts, most first and without zeros, that exchanges lead to."""
+    # A rack more than there are is no harm: one that is not there has no replica to count.
+    start = tuple(sorted([*counts, *[0] * sum(counts)], reverse=True))
+    found, left = {start}, [start]
+    while left:
+        one = left.pop()
+        for giving, taking in permutations(range(len(one)), 2):
+            if one[giving] >= one[taking] + 2:
+                after = list(one)
+                after[giving] -= 1
+                after[taking] += 1
+                after.sort(reverse=True)
+                if tuple(after) not in found:
+                    found.add(tuple(after))
+                    left.append(tuple(after))
+    return {tuple(filter(None, one)) for one in found}
 
 
 def facts_of(brokers: Sequence[ListedBroker], goal: Goal) -> PlanFacts:
@@ -129,6 +162,9 @@ MOVES = [
     # The rack of lost broker 9 is not known; the other two are in a and b, as before.
     (HEAL, FINE._replace(original=[1, 2, 9], replicas=[1, 2, 9], target=[1, 2, 3]), []),
     (HEAL, FINE._replace(original=[1, 2, 9], replicas=[1, 2, 9], target=[1, 3, 9], isr=[1]), ["live-brokers", "racks"]),
+    (REBALANCE, FINE._replace(original=[1, 3, 2, 4], replicas=[1, 3, 2, 4], target=[1, 3, 2, 5]), []),
+    (DRAIN, FINE._replace(original=[1, 3, 2, 4], replicas=[1, 3, 2, 4], target=[5, 3, 2, 4]), []),
+    (Goal(GoalKind.SET_FACTOR, factor=3), FINE._replace(original=[1, 2], replicas=[1, 2], target=[1, 2, 3]), ["racks"]),
     (RACKS, FINE._replace(original=[1, 2, 3], replicas=[1, 2, 3], target=[1, 2, 5]), []),
     (RACKS, FINE._replace(original=[1, 2, 3], replicas=[1, 2, 3], target=[1, 4, 5], copied=20), ["mends-racks"]),
     (RACKS, FINE._replace(original=[1, 3], replicas=[1, 3], target=[1, 5]), []),
@@ -149,3 +185,22 @@ def test_dp_3_a_new_broker_in_one_rack_does_not_make_the_other_racks_disappear()
     facts = facts_of([one for one in BROKERS if one.id != 4], goal)
     assert broken_rules(FINE, facts) == []
     assert broken_rules(FINE._replace(target=[1, 3, 5]), facts) == ["racks"]
+
+
+EVEN = [ListedBroker(n, rack, True) for n, rack in enumerate("aaabbb", 1)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_broken"),
+    [
+        ([1, 2, 4, 5], [3, 2, 4, 5], False),
+        ([1, 2, 4, 5], [6, 2, 4, 5], True),
+        ([1, 2, 3, 4], [6, 2, 3, 4], False),
+        ([1, 2, 3, 4], [1, 2, 3, 5], False),
+    ],
+)
+def test_dp_10_a_move_that_puts_more_replicas_into_one_rack_than_before_is_found(
+    before: list[int], after: list[int], is_broken: bool
+) -> None:
+    move = FINE._replace(original=before, replicas=before, target=after, leader=4, isr=before)
+    assert broken_rules(move, facts_of(EVEN, REBALANCE)) == ["racks"] * is_broken

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -170,6 +171,15 @@ def spread(cluster: PlannerCluster, replicas: Iterable[int]) -> int:
     return len({broker.rack or "?" if aware else "" for broker in known})
 
 
+def crowd(cluster: PlannerCluster, replicas: Iterable[int]) -> int:
+    """The most replicas in one rack. One on a lost broker of which no rack is known may be in the fullest."""
+    listed = {broker.id: broker for broker in cluster.brokers}
+    aware = any(broker.live and broker.rack for broker in cluster.brokers)
+    known = [listed[one] for one in replicas if listed[one].live or (listed[one].rack and aware)]
+    counts = Counter(broker.rack or "?" if aware else "" for broker in known)
+    return max(counts.values(), default=0) + sum(listed[one] not in known for one in replicas)
+
+
 def broken_rules(cluster: PlannerCluster, goal: Goal, plan: Plan, headroom: float) -> list[str]:
     """The hard rules, written independently of the planner: one line for each violation."""
     live = {broker.id for broker in cluster.brokers if broker.live}
@@ -194,6 +204,9 @@ def broken_rules(cluster: PlannerCluster, goal: Goal, plan: Plan, headroom: floa
         most = max(spread(cluster, chosen) for chosen in itertools.combinations(usable, min(len(target), len(usable))))
         if spread(cluster, target) < min(spread(cluster, held.replicas), most):
             broken.append(f"{name}: in fewer racks than before, and than it could be")
+        least = min(crowd(cluster, chosen) for chosen in itertools.combinations(usable, min(len(target), len(usable))))
+        if crowd(cluster, target) > max(crowd(cluster, held.replicas), least):
+            broken.append(f"{name}: more in one rack than before, and than needed")
         if not live & set(held.isr):
             broken.append(f"{name}: nothing to copy from")
         if move.first_leader >= 0 and (

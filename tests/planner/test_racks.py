@@ -1,5 +1,8 @@
 """Racks: every goal leaves a partition in as many racks as before, or in as many as the remaining brokers have."""
 
+import itertools
+import random
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +12,7 @@ from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanErr
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.plan_result import Plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
-from tests.planner.clusters import broken_rules, brokers, partition, spread, topic
+from tests.planner.clusters import MIB, broken_rules, brokers, partition, spread, topic
 from tests.planner.shapes import roomy, shaped, without_gain
 
 HEAL = Goal(GoalKind.HEAL)
@@ -73,7 +76,7 @@ def test_46_3_a_lost_broker_whose_rack_is_known_counts_with_it() -> None:
     ]
     lost = topic("t", partition(0, 1, 2, 3, live=[1, 2], size=10))
     (left,) = make_plan(PlannerCluster(listed, [lost]), HEAL).left_out
-    assert left.reason == "no broker has room without giving up a rack"
+    assert left.reason == "no broker has room that leaves the partition as even over racks as it was"
 
 
 SMALLER = [
@@ -108,7 +111,7 @@ def test_dp_2_a_smaller_factor_that_only_lost_replicas_could_give_is_left_out_wi
     assert targets(made) == [(1,)], "one rack is all that one replica can have"
     made = make_plan(PlannerCluster(brokers("aabb", dead=[3]), [topic("t", held)]), two)
     assert [one.reason for one in made.left_out] == [
-        "its live replicas are in fewer racks than all of them: heal it first"
+        "its live replicas are less even over racks than all of them: heal it first"
     ]
     made = make_plan(PlannerCluster(brokers("aabb", dead=[2, 3]), [topic("t", held)]), two)
     assert [one.reason for one in made.left_out] == ["brokers 2, 3 are not live: heal it first"]
@@ -139,14 +142,17 @@ def test_dp_8_a_copy_that_is_made_anyway_goes_where_the_partition_gains_a_rack(
 
 
 def on_too_few_racks(cluster: PlannerCluster, targets: Mapping[tuple[str, int], tuple[int, ...]]) -> dict[Any, int]:
-    """The partitions that are on fewer racks than possible, and how many racks they lack. All brokers have racks."""
+    """The partitions that are on fewer racks than possible, or have more than ⌈RF/racks⌉ replicas in one, and how many
+    copies they lack. All brokers have racks."""
     racks = {broker.id: broker.rack for broker in cluster.brokers}
     there = len({broker.rack for broker in cluster.brokers if broker.live})
     found = {}
     for one in cluster.topics:
         for held in one.partitions:
             replicas = targets.get((one.name, held.index), held.replicas)
-            lacking = min(len(replicas), there) - len({racks[broker] for broker in replicas})
+            counts = Counter(racks[broker] for broker in replicas)
+            above = sum(max(0, count - -(-len(replicas) // there)) for count in counts.values())
+            lacking = max(above, min(len(replicas), there) - len(counts))
             if lacking > 0:
                 found[one.name, held.index] = lacking
     return found
@@ -236,3 +242,85 @@ def test_dp_2_balancing_leaves_partitions_without_a_live_replica_in_sync_alone(g
     made = make_plan(PlannerCluster(brokers("aaa"), [topic("t", *held)]), goal)
     assert made.moves == ()
     assert {one.reason for one in made.left_out} == {NO_SOURCE}
+
+
+EVEN_GOALS = [
+    Goal(GoalKind.DRAIN, (1,)),
+    HEAL,
+    Goal(GoalKind.REBALANCE),
+    Goal(GoalKind.EXPAND, (9, 10)),
+    Goal(GoalKind.SET_FACTOR, factor=5),
+    Goal(GoalKind.SET_FACTOR, factor=3),
+]
+
+
+@pytest.mark.parametrize("goal", EVEN_GOALS, ids=lambda goal: f"{goal.kind}{goal.factor or ''}")
+def test_dp_10_replicas_that_are_even_over_two_racks_stay_so_whatever_the_goal(goal: Goal) -> None:
+    """Four replicas, two in each rack; brokers 9 and 10 are empty, so that one would like to give them more."""
+    chance, parts = random.Random(7), []
+    for n in range(200):
+        replicas = [*chance.sample((1, 2, 3, 4), 2), *chance.sample((5, 6, 7, 8), 2)]
+        chance.shuffle(replicas)
+        parts.append(partition(n, *replicas, live=set(replicas) - ({1} if goal == HEAL else set()), size=MIB + n))
+    dead = [1] if goal == HEAL else []
+    cluster = PlannerCluster(brokers([*"aaaabbbb", "b", "a"], dead=dead), [topic("t", *parts)])
+    made = make_plan(cluster, goal, PlanOptions(rounds=8))
+    racks = {broker.id: broker.rack for broker in cluster.brokers}
+    assert len(made.moves) > 30
+    assert made.left_out == ()
+    for move in made.moves:
+        held = Counter(racks[broker] for broker in move.target)
+        assert max(held.values()) == -(-len(move.target) // 2), f"{move.original} to {move.target}"
+
+
+def test_dp_10_a_copy_that_is_made_anyway_makes_an_uneven_partition_more_even() -> None:
+    """Three replicas in rack a, one in rack b: one of the three leaves broker 1 for rack b, whatever is emptier."""
+    parts = [partition(n, 1, *chosen, 5 + n % 3) for n, chosen in enumerate(itertools.permutations((2, 3, 4), 2))]
+    cluster = PlannerCluster(brokers("aaaabbbba"), [topic("t", *parts)])
+    made = make_plan(cluster, Goal(GoalKind.DRAIN, (1,)))
+    assert len(made.moves) == len(parts)
+    assert all(len({5, 6, 7, 8} & set(move.target)) == 2 for move in made.moves)
+
+
+def test_dp_10_racks_with_too_few_brokers_give_more_to_the_others_and_no_more_than_needed() -> None:
+    """Rack a has one live broker left: of four replicas three must be in rack b."""
+    held = [partition(0, 1, 2, 3, 4, live=[2, 3, 4])]
+    cluster = PlannerCluster(brokers("aabbb", dead=[1]), [topic("t", *held)])
+    assert targets(make_plan(cluster, HEAL)) == [(5, 2, 3, 4)]
+
+
+def test_dp_10_no_room_in_the_other_rack_leaves_the_partition_out_and_its_racks_as_they_are() -> None:
+    listed = [PlannerBroker(n, rack, True, 1000, 0 if rack == "a" else 900) for n, rack in enumerate("aaabbb", 1)]
+    made = make_plan(
+        PlannerCluster(listed, [topic("t", partition(0, 1, 2, 4, 5, size=10))]), Goal(GoalKind.DRAIN, (1,))
+    )
+    assert targets(made) == []
+    assert [one.reason for one in made.left_out] == [
+        "no broker has room that leaves the partition as even over racks as it was"
+    ]
+
+
+UNEVEN = [
+    # replicas, racks, how many each rack has afterwards, copies
+    ((1, 2, 3, 4), "aaabbb", [2, 2], 1),
+    ((1, 2, 3, 4, 5), "aaaabbcc", [2, 2, 1], 2),
+    ((1, 2, 3, 4, 5, 6), "aaabbccdd", [2, 2, 1, 1], 1),
+    ((1, 2, 3), "aab", None, 0),
+    ((1, 2, 3, 4), "aabbb", None, 0),
+    ((1, 2, 3, 4), "abbb", None, 0),
+]
+
+
+@pytest.mark.parametrize(("replicas", "racks", "after", "copies"), UNEVEN)
+def test_dp_10_a_plan_for_racks_evens_them_with_the_fewest_copies(
+    replicas: tuple[int, ...], racks: str, after: list[int] | None, copies: int
+) -> None:
+    cluster = PlannerCluster(brokers(racks), [topic("t", partition(0, *replicas))])
+    made = make_plan(cluster, Goal(GoalKind.RACKS))
+    assert made.left_out == ()
+    if after is None:
+        assert made.moves == ()
+        return
+    (target,) = targets(made)
+    assert sorted(Counter(racks[broker - 1] for broker in target).values(), reverse=True) == after
+    assert len(set(target) - set(replicas)) == copies

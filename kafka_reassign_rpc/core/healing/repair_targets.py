@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from kafka_reassign_rpc.core.healing.brake import listed
+from kafka_reassign_rpc.core.rack_evenness import count_by_rack, is_as_even
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.support.counted import plural
@@ -58,7 +59,7 @@ def still_to_copy(partition: Partition, wanted: Sequence[int]) -> list[int]:
 def still_needed(cluster: Cluster, partition: Partition | None, target: tuple[int, ...]) -> tuple[int, ...] | None:
     """The target of a waiting repair, as far as it is still needed; None: not at all.
 
-    A broker that came back keeps its replicas, unless that puts more replicas into one rack than the repair does.
+    A broker that came back keeps its replicas, unless that leaves them less even over racks than the repair does.
     """
     if partition is None:
         return None
@@ -68,13 +69,11 @@ def still_needed(cluster: Cluster, partition: Partition | None, target: tuple[in
     if len(replicas) != len(target):
         return target
     left = tuple([old if old in cluster.brokers else new for old, new in zip(replicas, target, strict=True)])
-    if len(set(left)) < len(left) or len(_racks(cluster, left)) < len(_racks(cluster, target)):
+    racks = {broker.id: broker.rack for broker in cluster.brokers.values()}
+    with_returned, repaired = (count_by_rack(chosen, racks).values() for chosen in (left, target))
+    if len(set(left)) < len(left) or not is_as_even(with_returned, repaired):
         return target
     return left
-
-
-def _racks(cluster: Cluster, replicas: Iterable[int]) -> set[str | None]:
-    return {cluster.brokers[replica].rack for replica in replicas if replica in cluster.brokers}
 
 
 def is_repair_of_returned_brokers(cluster: Cluster, partition: Partition) -> bool:

@@ -3,7 +3,7 @@
     brokers            for each snapshot: the load of each broker (`load_spread` tells how even it is)
     drift              replication factors that changed from one snapshot to the next; from the events: who asked for it
     mixed              last snapshot: topics whose partitions have different replication factors
-    rack_violations    last snapshot: partitions on fewer racks than possible
+    rack_violations    last snapshot: partitions on fewer racks than possible, or with more replicas in one than needed
     under_replicated   last snapshot: partitions with replicas out of sync, and since when
     ending_configs     last snapshot: configs of topics and of all brokers that brokers cannot live with
 
@@ -134,12 +134,22 @@ def _mixed(partitions: DataFrame) -> DataFrame:
 
 
 def _rack_violations(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Partitions on fewer racks than both their number of replicas and the cluster's number of racks.
+    """Partitions on fewer racks than both their number of replicas and the cluster's number of racks, or with more
+    replicas in one rack than are needed somewhere (⌈replicas / racks⌉, more where racks have too few live brokers).
 
-    `racks` are those of `replicas`, one for one.
+    racks       those of `replicas`, one for one
+    in_one      the most replicas in one rack
+    needed      the least that this can be
     """
     racks = brokers.where("rack is not null").select("broker", "rack")
-    live_racks = brokers.where("live and rack is not null").agg(F.count_distinct("rack").alias("rack_count"))
+    sizes = brokers.where("live and rack is not null").groupBy("rack").agg(F.count("*").alias("size"))
+    live_racks = sizes.agg(F.count("*").alias("rack_count"), F.collect_list("size").alias("sizes")).select(
+        "rack_count",
+        F.expr(
+            "transform(sequence(1, coalesce(array_max(sizes), 1)), "
+            "most -> aggregate(sizes, 0L, (sum, size) -> sum + least(size, most)))"
+        ).alias("room"),
+    )
     placed = (
         partitions.select(*PARTITION, "replicas", F.posexplode("replicas").alias("place", "broker"))
         .join(F.broadcast(racks), "broker", "left")
@@ -150,11 +160,19 @@ def _rack_violations(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
             F.array_sort(F.collect_list(F.struct("place", "rack"))).rack.alias("racks"),
         )
     )
-    possible = F.least(F.size("replicas"), F.col("rack_count"))
+    in_one = "array_max(transform(array_distinct(racks), rack -> size(filter(racks, other -> other = rack))))"
     compared = placed.crossJoin(F.broadcast(live_racks)).select(
-        *PARTITION, "replicas", "racks", "on_racks", possible.alias("possible"), "without"
+        *PARTITION,
+        "replicas",
+        "racks",
+        "on_racks",
+        F.least(F.size("replicas"), F.col("rack_count")).alias("possible"),
+        F.expr(in_one).alias("in_one"),
+        F.expr("1 + size(filter(room, holds -> holds < size(replicas)))").alias("needed"),
+        "without",
     )
-    return compared.where("without = 0 and on_racks < possible").drop("without").orderBy(*PARTITION)
+    violated = "without = 0 and (on_racks < possible or in_one > needed)"
+    return compared.where(violated).drop("without").orderBy(*PARTITION)
 
 
 def _under_replicated(partitions: DataFrame, last_partitions: DataFrame) -> DataFrame:

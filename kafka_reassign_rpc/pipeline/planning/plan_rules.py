@@ -4,6 +4,7 @@ This module shares nothing with the planner, so that an error of the planner doe
 compare it with all placements that a small cluster allows.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -102,7 +103,7 @@ def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
         "distinct-replicas": len(set(move.target)) < len(move.target),
         "replication-factor": len(move.target) != (facts.factor if facts.kind == SET_FACTOR else len(move.original)),
         "live-brokers": not _on_live_brokers(move, added, facts),
-        "racks": _gives_up_a_rack(move, facts),
+        "racks": _less_even_over_racks(move, facts),
         "source": not any(broker in facts.live for broker in move.isr or ()),
         "bytes": move.size is not None and move.copied != move.size * len(added),
         "leader": facts.kind == SET_FACTOR and _loses_its_leader(move, facts),
@@ -130,21 +131,45 @@ def _may_lead_first(move: MovedPartition, facts: PlanFacts) -> bool:
     return first != move.leader and first in facts.live and first in (move.isr or ()) and first in move.original
 
 
-def _gives_up_a_rack(move: MovedPartition, facts: PlanFacts) -> bool:
-    """Fewer racks than before, although the brokers that stay have as many for so many replicas."""
-    before, after = (_in_racks(replicas, facts) for replicas in (move.original, move.target))
-    possible = min(len(move.target), _in_racks(facts.staying, facts))
-    return after < before and after < possible
+def _less_even_over_racks(move: MovedPartition, facts: PlanFacts) -> bool:
+    """More replicas in the fullest rack than before, or in the two fullest together, and so on.
+
+    Replicas that cannot stay in their rack, because too few of its brokers stay, and those that a larger factor adds,
+    go to the racks with the fewest. A smaller factor takes from the racks with the most.
+    """
+    room = Counter(facts.racks[broker] for broker in facts.staying if broker in facts.racks)
+    before, after = (_by_rack(replicas, facts) for replicas in (move.original, move.target))
+    unknown = len(move.original) - before.total()
+    allowed = before & room
+    while allowed.total() + unknown < len(move.target) and (free := room - allowed):
+        allowed[min(free, key=lambda rack: allowed[rack])] += 1
+    while allowed.total() + unknown > len(move.target) and +allowed:
+        allowed[max(allowed, key=lambda rack: allowed[rack])] -= 1
+    most, held = (_fullest_first(counts, len(move.target)) for counts in (allowed, after))
+    return any(sum(held[:n]) > sum(most[:n]) for n in range(1, len(held) + 1))
+
+
+def _by_rack(replicas: Iterable[int], facts: PlanFacts) -> Counter[Any]:
+    return Counter(facts.racks[broker] for broker in replicas if broker in facts.racks)
+
+
+def _fullest_first(counts: Counter[Any], replicas: int) -> list[int]:
+    """Replicas whose rack is not known count with the fullest."""
+    known = sorted(counts.values(), reverse=True) or [0]
+    return [known[0] + replicas - sum(known), *known[1:]]
 
 
 def _mends_racks(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
-    """In as many racks with names as live brokers have, by as few copies as that takes: each gains one rack."""
-    named = {facts.racks.get(broker, _NO_RACK) for broker in facts.live} - {_NO_RACK}
-    racks = {facts.racks.get(broker, _NO_RACK) for broker in move.target}
-    gained = len(racks) - len({facts.racks.get(broker) for broker in move.original})
-    possible = min(len(move.target), len(named))
-    return _NO_RACK not in racks and len(racks) >= possible and len(added) == gained
+    """In as many racks with names as live brokers have, no more in one than needed, by as few copies as that takes."""
+    before, after = (_by_rack(replicas, facts) for replicas in (move.original, move.target))
+    named = Counter(facts.racks[broker] for broker in facts.live if facts.racks[broker] != _NO_RACK)
+    possible, most = min(len(move.target), len(named)), most_in_a_rack(len(move.target), named.values())
+    is_even = len(after) >= possible and max(after.values(), default=0) <= most
+    too_many = sum(max(0, count - most) for count in before.values())
+    return _NO_RACK not in after and is_even and len(added) == max(too_many, possible - len(before))
 
 
-def _in_racks(brokers: Iterable[int], facts: PlanFacts) -> int:
-    return len({facts.racks[broker] for broker in brokers if broker in facts.racks})
+def most_in_a_rack(replicas: int, sizes: Iterable[int]) -> int:
+    """How many of the replicas a rack must have at least somewhere. sizes: the brokers of each rack."""
+    held = list(sizes)
+    return next((most for most in range(1, replicas) if sum(min(size, most) for size in held) >= replicas), replicas)

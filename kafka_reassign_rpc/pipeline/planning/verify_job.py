@@ -5,6 +5,7 @@ It shares no code with the planner. Spark joins what the tables and files of pla
 batches and brokers, `verify_room` the room of brokers. A plan that breaks no rule gives an empty list.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import chain, islice
@@ -132,7 +133,7 @@ def _concerned(facts: PlanFacts, listed: Sequence[ListedBroker], *, racks: bool)
     """Whether the goal forces a change of a partition of the snapshot: it is moved, or left out with a reason."""
     forces = f.lit(False)
     if racks or facts.kind == RACKS:
-        forces = _on_few_racks(listed)
+        forces = _uneven_over_racks(listed)
     elif facts.kind == SET_FACTOR:
         forces = f.size("replicas") != facts.factor
     elif facts.kind == DRAIN or (facts.kind == HEAL and facts.named):
@@ -142,16 +143,21 @@ def _concerned(facts: PlanFacts, listed: Sequence[ListedBroker], *, racks: bool)
     return forces & f.col("topic").isin(*facts.topics) if facts.topics else forces
 
 
-def _on_few_racks(brokers: Sequence[ListedBroker]) -> Column:
-    """All replicas on brokers with racks, in fewer of them than replicas and than racks with a live broker."""
+def _uneven_over_racks(brokers: Sequence[ListedBroker]) -> Column:
+    """All replicas on brokers with racks, in fewer of them than replicas and than racks with a live broker, or more in
+    one of them than needed."""
     racks: dict[str, list[int]] = {}
     for broker in brokers:
         if broker.rack:
             racks.setdefault(broker.rack, []).append(broker.id)
-    live = {broker.rack for broker in brokers if broker.live and broker.rack}
-    held = [f.arrays_overlap("replicas", _ids(ids)).cast("int") for ids in racks.values()]
+    live = Counter(broker.rack for broker in brokers if broker.live and broker.rack)
+    room = [sum(min(size, most) for size in live.values()) for most in range(1, max(live.values(), default=0) + 1)]
+    held = [f.size(f.array_intersect("replicas", _ids(ids))) for ids in racks.values()]
+    on_racks = reduce(Column.__add__, [(count > 0).cast("int") for count in held], f.lit(0))
     with_racks = f.size(f.array_except("replicas", _ids(chain.from_iterable(racks.values())))) == 0
-    return with_racks & (reduce(Column.__add__, held, f.lit(0)) < f.least(f.size("replicas"), f.lit(len(live))))
+    needed = 1 + f.size(f.filter(_ids(room), lambda holds: holds < f.size("replicas")))
+    fewer = on_racks < f.least(f.size("replicas"), f.lit(len(live)))
+    return with_racks & (fewer | (f.greatest(f.lit(0), f.lit(0), *held) > needed))
 
 
 def _ids(brokers: Iterable[int]) -> Column:

@@ -1,6 +1,6 @@
 """What submit warns of while a plan is carried out, and never refuses. Both ways to carry a plan out share it.
 
-moves that leave their partitions on fewer racks
+moves that leave their partitions on fewer racks, or less even over them
 a throttle below what producers write
 """
 

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -60,9 +60,13 @@ class BrokerChoice(msgspec.Struct, frozen=True):
     def has_room(self, broker: int, size: int) -> bool:
         return self.free_bytes.get(broker, 0) >= size
 
-    def racks_to_gain(self, kept: Collection[str | None], size: int) -> list[str]:
-        """The racks beside those `kept` in which a replica of this size has a place."""
-        return [rack for rack, room in self.rack_room.items() if rack not in kept and room >= size]
+    def racks_to_gain(self, others: Mapping[str, int], source: str, size: int) -> list[str]:
+        """The racks where a replica of this size, which leaves the rack `source`, makes its partition more even over
+        racks: those with the fewest of its other replicas. others: how many of these each rack has."""
+        most = others.get(source, 0)
+        gaining = [rack for rack, room in self.rack_room.items() if room >= size and others.get(rack, 0) < most]
+        least = min([others.get(rack, 0) for rack in gaining], default=0)
+        return [rack for rack in gaining if others.get(rack, 0) == least]
 
     def choose(self, kept: Sequence[int], size: int, key: int) -> int | None:
         """The broker for one more replica beside `kept`; None: no broker has room.
@@ -71,14 +75,12 @@ class BrokerChoice(msgspec.Struct, frozen=True):
         """
         if len(self.rack_names) == 1:
             return self._choose_in_rack(self.rack_names[0], kept, size, key)
-        held: dict[str | None, int] = {}
-        for broker in kept:
-            rack_held = self.rack_rule.racks.get(broker)
-            held[rack_held] = held.get(rack_held, 0) + 1
+        held = self.rack_rule.counts(kept)
+        fewest = min([held.get(rack, 0) for rack in self.rack_names])
         tried = set()
         for draw in range(_DRAWS):
             rack = self.rack_names[self.rack_weights.draw(random_bits(key, draw))]
-            if not held.get(rack) and rack not in tried and self._may_try(rack, key):
+            if held.get(rack, 0) == fewest and rack not in tried and self._may_try(rack, key):
                 tried.add(rack)
                 chosen = self._choose_in_rack(rack, kept, size, key)
                 if chosen is not None:

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.rack_evenness import count_by_rack, is_as_even
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
-from kafka_reassign_rpc.planner.brokers.rack_rule import known_racks
 from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
 from kafka_reassign_rpc.planner.proposals.change_proposal import IN, ChangeProposal, PartitionName
 from kafka_reassign_rpc.planner.proposals.piecewise import BetterPlace, even_out, lowest
@@ -34,7 +34,7 @@ class Placing:
     """Iterate over `steps()`, then read `placed`: the replicas of each partition for which there is room.
 
     A copy goes to the lowest broker with room, in one of the racks with the fewest replicas of the partition. After
-    that copies leave the highest brokers for lower ones, as long as no partition gives up a rack.
+    that copies leave the highest brokers for lower ones, as long as no partition becomes less even over racks.
     """
 
     def __init__(
@@ -74,7 +74,8 @@ class Placing:
                 return
             new[copy.place] = chosen
             kept.append(chosen)
-        if len(known_racks(new, self._racks)) < len(known_racks(proposal.replicas, self._racks)):
+        counts, proposed = (count_by_rack(replicas, self._racks).values() for replicas in (new, proposal.replicas))
+        if not is_as_even(counts, proposed):
             return
         self.placed[copies[0].name] = tuple(new)
         for copy in copies:
@@ -105,9 +106,9 @@ class Placing:
 
     def _better(self, copy: Copy, broker: int) -> BetterPlace | None:
         replicas = self.placed[copy.name]
-        others = [one for one in replicas if one != broker]
-        held, rack = {self._racks.get(one) for one in others}, self._racks.get(broker)
-        racks = self._by_rack if rack in held else [one for one in self._by_rack if one == rack or one not in held]
+        others, rack = count_by_rack([one for one in replicas if one != broker], self._racks), self._racks[broker]
+        most = others.get(rack, 0)
+        racks = [one for one in self._by_rack if one == rack or others.get(one, 0) <= most]
         return self._lowest(copy, racks, replicas)
 
     def _move(self, copy: Copy, source: int, destination: int) -> None:

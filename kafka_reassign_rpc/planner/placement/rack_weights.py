@@ -7,6 +7,7 @@ get, or less.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from kafka_reassign_rpc.core.rack_evenness import count_by_rack
 from kafka_reassign_rpc.planner.brokers.broker_load import Load, total
 from kafka_reassign_rpc.planner.placement import fill_levels
 from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
@@ -23,15 +24,15 @@ _LEAST_PART = 1e-9
 """Of everything that a rack gets, where it is weighed first."""
 
 Weights = Mapping[str, float]
-Demand = dict[tuple[frozenset[str], int], Load]
-"""By the racks of the replicas that stay, and the number of copies: what partitions bring that have these."""
+Demand = dict[tuple[frozenset[tuple[str, int]], int], Load]
+"""By rack how many replicas stay there, and the number of copies: what partitions bring that have these."""
 
 
 def add_demand(demand: Demand, replicas: Sequence[int], copies: Sequence[Copy], racks: Mapping[int, str]) -> None:
     """Add a partition with these replicas, the copies among them. racks: by broker, as far as known."""
     absent = {copy.place for copy in copies}
-    kept = frozenset(racks[one] for place, one in enumerate(replicas) if place not in absent and one in racks)
-    key = kept, len(copies)
+    kept = count_by_rack([one for place, one in enumerate(replicas) if place not in absent], racks)
+    key = frozenset(kept.items()), len(copies)
     demand[key] = total([demand.get(key, Load()), *(copy.load for copy in copies)])
 
 
@@ -46,17 +47,18 @@ def scaled(demand: Demand, to: Load) -> Demand:
 
 
 def arrivals_by_rack(demand: Demand, weights: Weights) -> dict[str, Load]:
-    """What each rack gets where the racks without a replica of a partition are drawn by weight."""
+    """What each rack gets where of the racks with the fewest replicas of a partition one is drawn by weight."""
     found = dict.fromkeys(weights, Load())
     for (kept, copies), load in demand.items():
-        for rack, part in _parts(weights, kept, copies).items():
+        for rack, part in _parts(weights, dict(kept), copies).items():
             found[rack] = found[rack].plus(Load._make(int(value * part) for value in load))
     return found
 
 
-def _parts(weights: Weights, kept: frozenset[str], copies: int) -> dict[str, float]:
+def _parts(weights: Weights, kept: Mapping[str, int], copies: int) -> dict[str, float]:
     """The part of a partition's copies that each rack gets: nearly that of drawing without putting back."""
-    free = {rack: weight for rack, weight in weights.items() if rack not in kept} or dict(weights)
+    fewest = min([kept.get(rack, 0) for rack in weights])
+    free = {rack: weight for rack, weight in weights.items() if kept.get(rack, 0) == fewest}
     found = dict.fromkeys(free, 0.0)
     for _ in range(min(copies, len(free))):
         rest = 1.0

@@ -106,8 +106,8 @@ def _candidates(
             continue
         place = old.index(source)
         load = replica_load(partition, size, leads=place == 0)
-        racks = {rack_rule.racks[broker] for broker in (*old[:place], *old[place + 1 :])}
-        to_gain = choice.racks_to_gain(racks, size) if rack_rule.racks[source] in racks else []
+        others, source_rack = rack_rule.counts((*old[:place], *old[place + 1 :])), rack_rule.racks[source]
+        to_gain = choice.racks_to_gain(others, source_rack, size)
         draws_key = random_bits(key, 50 + turn + 10 * params.round_number + params.seed)
         for broker in _destinations(source, to_gain, params, balance, draws_key):
             if broker in old or not choice.has_room(broker, size):
@@ -117,7 +117,7 @@ def _candidates(
             if to_gain:
                 keeps_rule = rack in to_gain  # a copy that is made anyway mends the partition's racks
             else:
-                keeps_rule = rack not in racks or rack == rack_rule.racks[source] or rack_rule.allows(old, target)
+                keeps_rule = rack == source_rack or others.get(rack, 0) <= others.get(source_rack, 0)
             if keeps_rule:
                 yield _Candidate(source, broker, load, target)
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.rack_evenness import is_as_even
+from kafka_reassign_rpc.planner.brokers.rack_rule import poured
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
@@ -52,7 +54,7 @@ def may_move(partition: PlannerPartition, goal: Goal, live: frozenset[int]) -> b
 def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:
     """Whether the goal wants this partition changed."""
     if params.mends_racks:
-        return params.choice.rack_rule.is_violated(partition.replicas)
+        return params.choice.rack_rule.copies_lacking(partition.replicas) > 0
     if params.kind is GoalKind.SET_FACTOR:
         return len(partition.replicas) != params.factor
     return not params.leaving.isdisjoint(partition.replicas)
@@ -89,7 +91,7 @@ def _replace_leaving(partition: PlannerPartition, params: RoundParameters, key: 
 
 
 def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
-    """Replicas that share their rack are replaced until no more racks can be had: each copy gains one."""
+    """Replicas of the fullest racks are replaced until no more evenness can be had: each copy brings it nearer."""
     old, rule, choice = partition.replicas, params.choice.rack_rule, params.choice
     absent = [broker for broker in old if broker not in params.live]
     if absent:
@@ -100,16 +102,19 @@ def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) 
         is_preferred, room = broker == old[0], choice.free_bytes.get(broker, 0)
         return broker in partition.isr, broker == partition.leader, is_preferred, room, random_bits(key, broker)
 
-    while rule.is_violated(new):
-        held = [rule.racks[broker] for broker in new]
-        given = min((broker for broker in new if held.count(rule.racks[broker]) > 1), key=worth)
+    for lacking in range(rule.copies_lacking(old), 0, -1):
+        held = rule.counts(new)
+        most = max(held.values())
+        given = min((broker for broker in new if held[rule.racks[broker]] == most), key=worth)
         kept = [broker for broker in new if broker != given]
-        chosen = choice.choose(kept, size, random_bits(key, 1000 + len(set(held))))
-        if chosen is None or rule.racks[chosen] in held:
+        chosen = choice.choose(kept, size, random_bits(key, 1000 + lacking))
+        if chosen is None:
             return f"no broker of another rack has room for {size} bytes"
         new[new.index(given)] = chosen
-    possible = min(len(old), rule.named_racks)
-    return ForcedChange(tuple(new), 2, f"on {rule.count_racks(old)} racks, {possible} are possible", "racks")
+        if rule.copies_lacking(new) >= lacking:
+            return f"no broker of another rack has room for {size} bytes"
+    racks = ", ".join(f"{count} in rack {rack}" for rack, count in sorted(rule.counts(old).items()))
+    return ForcedChange(tuple(new), 2, f"uneven over racks: {racks}", "racks")
 
 
 def _change_factor(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
@@ -150,9 +155,16 @@ def _replicas_to_keep(partition: PlannerPartition, params: RoundParameters, key:
     if len(left) < params.factor:
         absent = [broker for broker in partition.replicas if broker not in params.live]
         return _heal_first(absent)
-    preferred, wanted = left[0], rack_rule.least_racks(partition.replicas, params.factor)
-    if rack_rule.count_racks(left) < wanted:
-        return "its live replicas are in fewer racks than all of them: heal it first"
+    preferred, bound = left[0], rack_rule.bound(partition.replicas, params.factor)
+    sizes = rack_rule.counts(left)
+
+    def can_become_even(kept: Sequence[int]) -> bool:
+        """Whether others of `left` can be chosen beside these so that the rack rule holds."""
+        full = poured(rack_rule.counts(kept), sizes, params.factor - len(kept))
+        return is_as_even(full.values(), bound)
+
+    if not can_become_even(()):
+        return "its live replicas are less even over racks than all of them: heal it first"
 
     def goodness(broker: int) -> tuple[bool, bool, bool, int, int]:
         return (
@@ -166,9 +178,7 @@ def _replicas_to_keep(partition: PlannerPartition, params: RoundParameters, key:
     left.sort(key=goodness, reverse=True)
     kept: list[int] = []
     while len(kept) < params.factor:
-        held = rack_rule.count_racks(kept)
-        needs_rack = wanted - held >= params.factor - len(kept)
-        best = next(one for one in left if not needs_rack or rack_rule.count_racks([*kept, one]) > held)
+        best = next(one for one in left if can_become_even([*kept, one]))
         left.remove(best)
         kept.append(best)
     return tuple(broker for broker in partition.replicas if broker in kept)
@@ -180,7 +190,7 @@ def _broken_rule(before: Sequence[int], after: Sequence[int], params: RoundParam
     if absent and not params.heals_only_some:
         return _heal_first(absent)
     if not params.choice.rack_rule.allows(before, after):
-        return "no broker has room without giving up a rack"
+        return "no broker has room that leaves the partition as even over racks as it was"
     return ""
 
 

@@ -41,7 +41,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     choice           the brokers that may get a replica
     typical_size     stands in for the size of a partition whose size is unknown
     even_bytes       what forced changes copy to each broker at best; 0.0: not known yet
-    mends_racks      partitions must move that are on fewer racks than possible
+    mends_racks      partitions must move that are uneven over racks
     collects         the proposals that the coordinator gets to see; None: none
     leading_seconds  how long the copies take, as far as known, in the rounds that choose first leaders; None before
     balance          None where the goal forces changes

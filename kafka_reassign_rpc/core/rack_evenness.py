@@ -1,0 +1,26 @@
+"""How evenly replicas are spread over racks, and whether a change makes it worse. Pure."""
+
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from typing import TypeVar
+
+R = TypeVar("R", bound=str | None)
+
+
+def count_by_rack(replicas: Iterable[int], racks: Mapping[int, R]) -> dict[R, int]:
+    """How many of the replicas each rack has, of those brokers whose racks are known."""
+    found: dict[R, int] = {}
+    for broker in replicas:
+        if broker in racks:
+            rack = racks[broker]
+            found[rack] = found.get(rack, 0) + 1
+    return found
+
+
+def is_as_even(after: Iterable[int], before: Iterable[int]) -> bool:
+    """Whether the fullest rack has no more replicas than before, nor have the two fullest together, and so on.
+
+    after, before    the number of replicas of each rack, in any order; in mathematics: whether before majorizes after
+    """
+    sums = zip(accumulate(sorted(after, reverse=True)), accumulate(sorted(before, reverse=True)), strict=False)
+    return all(now <= then for now, then in sums)
