@@ -1,11 +1,11 @@
-# The server, which listens on port 9092 for Kafka and on 9404 for monitoring. With no further setting it starts a ZooKeeper and six
-# simulated brokers of its own (data in /data); `--zookeeper-connect HOST:PORT/chroot` makes it the controller of that cluster instead.
+# The server, for a cluster of yours. Its settings are in /etc/kafka-reassign-rpc/server.toml, which is mounted there; or give the command
+# itself: `docker run … kafka-reassign-rpc serve --zookeeper-connect HOST:PORT/chroot …`. deploy/ has examples, with their ports and volumes.
 #
 # The base is one image for all builds. For a newer one look the digest of the tag up, and write both here:
 #   docker buildx imagetools inspect python:3.11-slim-bookworm
 FROM python:3.11.16-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b AS base
 
-# What the server needs and nothing else, each file of it by its hash: requirements-production.lock (`make lock`).
+# What the extra [server] needs and nothing else, each file of it by its hash: requirements-production.lock (`make lock`).
 FROM base AS build
 WORKDIR /build
 RUN python -m venv /opt/kafka-reassign-rpc
@@ -14,16 +14,10 @@ COPY requirements-build.lock requirements-production.lock ./
 RUN pip install --require-hashes --no-deps --requirement requirements-build.lock \
     && pip install --require-hashes --no-deps --no-build-isolation --requirement requirements-production.lock
 COPY pyproject.toml README.md LICENSE ./
-COPY schemas schemas
 COPY kafka_reassign_rpc kafka_reassign_rpc
 RUN pip install --no-deps --no-build-isolation . && pip uninstall --yes setuptools pip
 
 FROM base
-# Java is for the ZooKeeper of its own. Its package puts links to manual pages into a directory that slim images lack.
-RUN apt-get update \
-    && mkdir -p /usr/share/man/man1 \
-    && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
-    && rm -rf /var/lib/apt/lists/*
 COPY --from=build /opt/kafka-reassign-rpc /opt/kafka-reassign-rpc
 ENV PATH=/opt/kafka-reassign-rpc/bin:$PATH
 # The numbers are fixed, since files that are handed in have owners by number.
@@ -38,4 +32,4 @@ STOPSIGNAL SIGTERM
 # command, or a server without metrics.listener, need --no-healthcheck.
 HEALTHCHECK --interval=30s --timeout=30s --start-period=30s --retries=3 CMD ["kafka-reassign-rpc", "health", "--pid", "1"]
 ENTRYPOINT ["kafka-reassign-rpc"]
-CMD ["serve", "--listeners", "PLAINTEXT://0.0.0.0:9092", "--advertised-listeners", "PLAINTEXT://localhost:9092", "--metrics-listener", "0.0.0.0:9404", "--data-dir", "/data"]
+CMD ["serve", "--config", "/etc/kafka-reassign-rpc/server.toml", "--data-dir", "/data"]

@@ -3,13 +3,16 @@
 from functools import cache
 from importlib.util import find_spec
 
+_SERVER = ("aiohttp", "aiozk", "jinja2", "joserfc", "prometheus_client")
 MODULES_OF_EXTRA: dict[str, tuple[str, ...]] = {
-    "server": ("aiohttp", "aiozk", "jinja2", "joserfc", "prometheus_client"),
+    "server": _SERVER,
+    "demo": (*_SERVER, "pyspark"),
     "pipeline": ("jinja2", "matplotlib", "numpy", "pyarrow", "pyspark"),
 }
 """The modules without which an extra's commands cannot run.
 
-`serve` runs without uvloop, and on an operator's ZooKeeper without pyspark: neither is asked for here.
+`serve` runs without uvloop, which is not asked for here. pyspark has the jars of the ZooKeeper that `serve` starts
+where it is given none.
 """
 
 EXTRA_OF_COMMAND: dict[str, str] = {
@@ -18,7 +21,7 @@ EXTRA_OF_COMMAND: dict[str, str] = {
     "status": "server",
     "health": "server",
     "fleet": "server",
-    "zookeeper": "server",
+    "zookeeper": "demo",
     "hash": "server",
     "export": "pipeline",
     "plan": "pipeline",
@@ -32,11 +35,15 @@ EXTRA_OF_COMMAND: dict[str, str] = {
 
 def missing_extra(command: str) -> str | None:
     """What to install before the command can run, as one line; None where all of it is installed."""
-    extra = EXTRA_OF_COMMAND[command]
-    return None if _is_installed(extra) else f"needs the extra [{extra}]: pip install 'kafka-reassign-rpc[{extra}]'"
+    return lacking(EXTRA_OF_COMMAND[command])
 
 
 @cache
-def _is_installed(extra: str) -> bool:
-    """Looked up once for all commands of the extra: each module costs a walk over `sys.path`."""
-    return all(find_spec(module) is not None for module in MODULES_OF_EXTRA[extra])
+def lacking(extra: str) -> str | None:
+    """What to install for what an extra brings, as one line; None where it is installed.
+
+    Looked up once for all commands of the extra: each module costs a walk over `sys.path`.
+    """
+    if all(find_spec(module) is not None for module in MODULES_OF_EXTRA[extra]):
+        return None
+    return f"needs the extra [{extra}]: pip install 'kafka-reassign-rpc[{extra}]'"

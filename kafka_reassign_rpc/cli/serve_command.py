@@ -12,6 +12,7 @@ import msgspec
 
 from kafka_reassign_rpc.cli import outward_settings
 from kafka_reassign_rpc.cli.connection_settings import CREATION_RATE, protected_listener, rates_of_listeners
+from kafka_reassign_rpc.cli.extras import lacking
 from kafka_reassign_rpc.cli.fleet_subprocess import fleet_process
 from kafka_reassign_rpc.cli.http_settings import http_security, status_page
 from kafka_reassign_rpc.cli.kafka_config import JAVA_ALONE
@@ -53,7 +54,8 @@ Runs a server that speaks the Kafka protocol and is the cluster's reassignment c
 kafka-reassign-partitions.sh can use it.
 
 With --zookeeper-connect it serves the cluster whose brokers are registered in that ZooKeeper. Without it, serve starts
-a whole cluster of its own: a real ZooKeeper (needs Java 17 or later) and six simulated brokers with some topics.
+a whole cluster of its own: a real ZooKeeper (needs Java 17 or later, and the extra [demo]) and six simulated brokers
+with some topics.
 --data-dir keeps that cluster between starts, and Ctrl-C ends all of it.
 
 As soon as the server can be used it prints `ready bootstrap=HOST:PORT zookeeper=HOST:PORT brokers=1,2,…` and, with
@@ -79,6 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     values = settle_listeners(read_settings(arguments, SETTINGS))
+    if values["zookeeper.connect"] is None and (advice := lacking("demo")) is not None:
+        raise UsageError(f"--zookeeper-connect is not set, and a ZooKeeper of this command's own {advice}")
     if values["zookeeper.connect"] is None and values["broker.id"] in DEMO_BROKERS:
         raise UsageError(f"--broker-id: {values['broker.id']} is one of the simulated brokers")
     if values["zookeeper.connect"] is None and values["controller.takeover"] == Takeover.NEVER:

@@ -102,7 +102,7 @@ def class_path() -> str:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise JavaNotFound(
-            "The embedded ZooKeeper needs the jars of pyspark 4.1 or later. pip install 'kafka-reassign-rpc[server]'"
+            "The embedded ZooKeeper needs the jars of pyspark 4.1 or later. pip install 'kafka-reassign-rpc[demo]'"
         )
     jars = Path(spec.origin).parent / "jars"
     missing = [pattern for pattern in REQUIRED if not any(jars.glob(pattern))]

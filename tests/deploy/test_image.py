@@ -4,8 +4,6 @@ import argparse
 import json
 import re
 import shlex
-import tomllib
-from importlib.metadata import requires
 from typing import NamedTuple
 
 import pytest
@@ -18,8 +16,8 @@ from kafka_reassign_rpc.cli.main import COMMANDS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from tests.docs.pages import ROOT
+from tests.requirements import PROJECT, needed, of_extra
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 INSTRUCTIONS = [
     (line.split(maxsplit=1)[0], line.split(maxsplit=1)[1])
     for line in re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
@@ -27,6 +25,7 @@ INSTRUCTIONS = [
     .splitlines()
     if line.strip()
 ]
+SERVER_TOML = ROOT / "deploy/systemd/server.toml"
 DIGEST = re.compile(r"[\w./-]+:\d+\.\d+\.\d+[\w.-]*@sha256:[0-9a-f]{64}")
 """An image by its exact version and its digest."""
 
@@ -50,28 +49,12 @@ def of(instruction: str) -> list[str]:
     return [rest for name, rest in INSTRUCTIONS if name == instruction]
 
 
-def needed(requirements: list[str]) -> dict[str, list[Requirement]]:
-    """All that these requirements need on this machine, with what is asked of each package."""
-    found: dict[str, list[Requirement]] = {}
-    waiting = [(Requirement(one), frozenset[str]()) for one in requirements]
-    while waiting:
-        requirement, extras = waiting.pop()
-        if requirement.marker and not any(requirement.marker.evaluate({"extra": extra}) for extra in extras or {""}):
-            continue
-        name = canonicalize_name(requirement.name)
-        seen = name in found
-        found.setdefault(name, []).append(requirement)
-        if not seen:
-            waiting += [(Requirement(one), frozenset(requirement.extras)) for one in requires(name) or ()]
-    return found
-
-
 @pytest.mark.parametrize(
     ("lock", "wanted"),
     [
         (
             "requirements-production.lock",
-            [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["server"]],
+            of_extra("server"),
         ),
         ("requirements-build.lock", PROJECT["dependency-groups"]["build"]),
     ],
@@ -122,7 +105,11 @@ def test_hm_6_the_image_runs_as_a_fixed_user_and_shows_both_ports() -> None:
     assert serve == "serve"
     parser = argparse.ArgumentParser(exit_on_error=False)
     add_flags(parser, SETTINGS)
-    values = settle_listeners(read_settings(parser.parse_args(arguments), SETTINGS))
+    given = parser.parse_args(arguments)
+    assert given.config == SERVER_TOML.read_text().split()[1].rstrip(":"), "where it lies with each way of deploying"
+    given.config = str(SERVER_TOML)
+    values = settle_listeners(read_settings(given, SETTINGS))
+    assert values["zookeeper.connect"], "the image has no ZooKeeper of its own"
     ports = {values["listeners"][0].port, values["metrics.listener"][1]}
     (exposed,) = of("EXPOSE")
     assert {*map(int, exposed.split())} == ports

@@ -1,22 +1,63 @@
-"""The wheel has all of the package, and each part of it installs without what only other parts need."""
+"""The wheel has all of the package, and each part of it runs without what only other parts need."""
 
-import tomllib
+import signal
+import subprocess
 import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
 from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, MODULES_OF_EXTRA
-from tests.packaging.conftest import CHECKOUT, Environment
+from tests.packaging.conftest import CHECKOUT, EXTRAS, Environment
+from tests.requirements import PROJECT, needed, of_extra
 
-HEAVY = ("pyspark", "pyarrow", "matplotlib", "numpy", "aiozk", "aiohttp", "uvloop", "jinja2")
+SERVER = ("aiozk", "aiohttp", "uvloop", "jinja2", "joserfc")
+PIPELINE = ("pyarrow", "matplotlib", "numpy")
+LACKS: Mapping[str, tuple[str, ...]] = {
+    "": (*SERVER, *PIPELINE, "pyspark", "gssapi"),
+    "kerberos": (*SERVER, *PIPELINE, "pyspark"),
+    "server": (*PIPELINE, "pyspark", "gssapi"),
+    "demo": (*PIPELINE, "gssapi"),
+    "pipeline": ("aiozk", "aiohttp", "uvloop", "joserfc", "gssapi"),
+}
+"""What only other extras need."""
+COMMANDS_OF: Mapping[str, tuple[str, ...]] = {
+    "": (),
+    "server": ("server",),
+    "demo": ("server", "demo"),
+    "pipeline": ("pipeline",),
+}
+"""The extras whose commands an extra brings."""
+MOST_MB_OF_SERVER = 100
+ANY_PORT = ("--listeners", "PLAINTEXT://127.0.0.1:0")
+IMPORT_ALL = """
+import importlib, pkgutil, sys, kafka_reassign_rpc
+print(kafka_reassign_rpc.__file__)
+for part in sys.argv[1:]:
+    name = f"kafka_reassign_rpc.{part}"
+    for found in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
+        importlib.import_module(found.name)
+"""
+CLIENT = ("client", "core", "protocol", "reassign_command", "schemas", "support")
+IN_SERVER = (
+    *(*CLIENT, "api", "controller", "controller_channel", "embedded_zookeeper", "fleet", "preflight"),
+    *("security", "server", "status_page", "zookeeper"),
+)
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "": CLIENT,
+    "server": IN_SERVER,
+    "pipeline": (*CLIENT, "pipeline", "planner"),
+}
+"""The folders of the package whose modules an extra is for."""
 
 
 def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
-    places = {"kafka_reassign_rpc": CHECKOUT / "kafka_reassign_rpc", "kafka_reassign_rpc/schemas": CHECKOUT / "schemas"}
+    folder = CHECKOUT / "kafka_reassign_rpc"
     in_checkout = {
-        f"{package}/{file.relative_to(folder).as_posix()}"
-        for package, folder in places.items()
+        file.relative_to(CHECKOUT).as_posix()
         for file in folder.rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
@@ -36,29 +77,61 @@ def test_the_wheel_has_the_license(wheel: Path) -> None:
     assert "Apache License" in text
 
 
-def test_the_bare_package_brings_nothing_that_only_the_server_or_the_pipeline_needs(bare: Environment) -> None:
-    program = f"from importlib.util import find_spec; print([name for name in {HEAVY} if find_spec(name)])"
+@pytest.mark.parametrize("extra", ["", *EXTRAS])
+def test_hm_8_an_extra_brings_nothing_that_only_others_need(
+    environments: Mapping[str, Environment], extra: str
+) -> None:
+    lacking = f"from importlib.util import find_spec; print([name for name in {LACKS[extra]} if find_spec(name)])"
 
-    ended = bare.run("python", "-c", program)
+    ended = environments[extra].run("-c", lacking)
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[]\n", "")
 
 
-def test_the_bare_package_has_the_python_client(bare: Environment) -> None:
-    program = (
-        "from kafka_reassign_rpc.client import AsyncReassignmentClient, ReassignmentClient; "
-        "import kafka_reassign_rpc; print(kafka_reassign_rpc.__file__)"
-    )
+@pytest.mark.parametrize("extra", PARTS)
+def test_hm_8_an_extra_brings_all_that_its_own_modules_import(
+    environments: Mapping[str, Environment], extra: str
+) -> None:
+    environment = environments[extra]
 
-    ended = bare.run("python", "-c", program)
+    ended = environment.run("-W", "ignore", "-c", IMPORT_ALL, *PARTS[extra])
 
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout.startswith(str(bare.programs.parent)), "not the checkout's"
+    assert ended.stdout.startswith(str(environment.packages)), "not the checkout's"
 
 
-def test_the_bare_package_has_the_kafka_reassign_command(bare: Environment) -> None:
-    ended = bare.run("kafka-reassign", "--help")
+@pytest.mark.parametrize("extra", COMMANDS_OF)
+def test_hm_8_the_help_of_each_environment_explains_its_commands_and_names_the_extra_of_all_others(
+    environments: Mapping[str, Environment], extra: str
+) -> None:
+    ended = environments[extra].command("--help")
 
+    assert (ended.returncode, ended.stderr) == (0, "")
+    shown = " ".join(ended.stdout.split())
+    for command, of in EXTRA_OF_COMMAND.items():
+        advice = f"{command} needs the extra [{of}]: pip install 'kafka-reassign-rpc[{of}]'"
+        assert (advice in shown) == (of not in COMMANDS_OF[extra]), command
+        assert f" {command} " in shown
+
+
+def test_hm_8_the_server_takes_less_than_a_hundred_megabytes(environments: Mapping[str, Environment]) -> None:
+    def of(package: str) -> int:
+        files = [Path(str(file.locate())) for file in distribution(package).files or ()]
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    own = sum(file.stat().st_size for file in environments["server"].packages.glob("kafka_reassign_rpc/**/*.*"))
+    sizes = {package: of(package) for package in needed(of_extra("server"))}
+
+    assert own + sum(sizes.values()) < MOST_MB_OF_SERVER * 1e6, sizes
+
+
+def test_the_bare_package_has_both_commands(bare: Environment) -> None:
+    programs = bare.python.parent
+    ended = subprocess.run(
+        [programs / "kafka-reassign", "--help"], capture_output=True, text=True, check=False, env=bare.variables
+    )
+
+    assert (programs / "kafka-reassign-rpc").is_file()
     assert (ended.returncode, ended.stdout) == (1, ""), "as the stock tool does"
     assert ended.stderr.startswith("This tool helps to move topic partitions between replicas.")
     assert "--reassignment-json-file" in ended.stderr
@@ -70,35 +143,96 @@ def test_kafka_reassign_of_the_bare_package_reads_its_properties_and_tries_to_co
     properties = tmp_path / "client.properties"
     properties.write_text("default.api.timeout.ms=1000\n")
 
-    ended = bare.run("kafka-reassign", "--bootstrap-server", "127.0.0.1:1", "--list", "--command-config", properties)
+    arguments = ("--bootstrap-server", "127.0.0.1:1", "--list", "--command-config", properties)
+
+    ended = bare.run("-m", "kafka_reassign_rpc.reassign_command.main", *arguments)
 
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr
     assert "Unable to bootstrap from ['127.0.0.1:1']" in ended.stdout + ended.stderr
 
 
-@pytest.mark.parametrize("command", EXTRA_OF_COMMAND)
-def test_a_command_of_a_missing_extra_names_the_extra(bare: Environment, command: str) -> None:
+@pytest.mark.parametrize(("has", "command"), [("", "serve"), ("server", "zookeeper"), ("demo", "plan")])
+def test_a_command_of_a_missing_extra_names_the_extra(
+    environments: Mapping[str, Environment], has: str, command: str
+) -> None:
     extra = EXTRA_OF_COMMAND[command]
 
-    ended = bare.run("kafka-reassign-rpc", command, "--help")
+    ended = environments[has].command(command, "--help")
 
     assert (ended.returncode, ended.stdout) == (2, "")
     advice = f"needs the extra [{extra}]: pip install 'kafka-reassign-rpc[{extra}]'"
     assert ended.stderr == f"kafka-reassign-rpc {command}: {advice}\n"
 
 
-def test_the_help_of_the_bare_package_names_every_command(bare: Environment) -> None:
-    ended = bare.run("kafka-reassign-rpc", "--help")
+def test_hm_8_serve_without_a_zookeeper_and_without_the_demo_says_what_to_give_or_to_install(
+    environments: Mapping[str, Environment], tmp_path: Path
+) -> None:
+    ended = environments["server"].command("serve", "--data-dir", tmp_path)
 
-    assert (ended.returncode, ended.stderr) == (0, "")
-    for command in EXTRA_OF_COMMAND:
-        assert command in ended.stdout
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        "kafka-reassign-rpc serve: --zookeeper-connect is not set, and a ZooKeeper of this command's own needs the"
+        " extra [demo]: pip install 'kafka-reassign-rpc[demo]'\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@contextmanager
+def ready(environment: Environment, *arguments: str | Path) -> Iterator[str]:
+    """`serve` with these arguments; its line when it can be used. It has to end well on SIGTERM."""
+    with subprocess.Popen(
+        [environment.python, "-m", "kafka_reassign_rpc.cli.main", "serve", *ANY_PORT, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=environment.packages,
+        env=environment.variables,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline()
+        finally:
+            process.send_signal(signal.SIGTERM)
+            _, log = process.communicate(timeout=60)
+    assert process.returncode == 0, log
+
+
+def test_hm_8_the_server_alone_serves_an_operators_zookeeper(
+    environments: Mapping[str, Environment], zk_connect: str, tmp_path: Path
+) -> None:
+    with ready(environments["server"], "--zookeeper-connect", zk_connect, "--data-dir", tmp_path) as line:
+        assert line.startswith("ready bootstrap=127.0.0.1:")
+        assert line.endswith(f"zookeeper={zk_connect} brokers=none\n")
+
+
+def test_hm_8_the_demo_serves_a_zookeeper_and_six_simulated_brokers_of_its_own(
+    environments: Mapping[str, Environment], tmp_path: Path
+) -> None:
+    with ready(environments["demo"], "--data-dir", tmp_path) as line:
+        assert line.startswith("ready bootstrap=127.0.0.1:")
+        assert line.endswith("brokers=1,2,3,4,5,6\n")
+
+
+def test_all_is_made_of_each_extra_that_is_not_compiled() -> None:
+    names = {name for name in PROJECT["project"]["optional-dependencies"] if name not in ("all", "kerberos")}
+
+    assert {*of_extra("all")} == {one for name in names for one in of_extra(name)}
 
 
 @pytest.mark.parametrize("extra", MODULES_OF_EXTRA)
 def test_an_extra_brings_each_module_that_its_commands_need(extra: str) -> None:
-    declared = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["optional-dependencies"][extra]
-    names = {requirement.replace("-", "_").split(">")[0] for requirement in declared}
+    names = {name.replace("-", "_") for name in needed(of_extra(extra))}
 
     assert set(MODULES_OF_EXTRA[extra]) <= names
+
+
+def test_hm_8_the_version_is_that_of_the_newest_release_in_the_changelog(bare: Environment) -> None:
+    headings = [line.split() for line in (CHECKOUT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")]
+    unreleased, newest, *_ = (words[1].strip("[]") for words in headings)
+
+    ended = bare.command("--version")
+
+    assert unreleased == "Unreleased"
+    assert newest == PROJECT["project"]["version"]
+    assert ended.stdout == f"kafka-reassign-rpc {newest}\n"

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.pipeline.spark_cluster import PYTHON, SPARK
 
 TASK = """
 import sys
+from importlib.metadata import version
 sys.path[:0] = sys.argv[1:]
 from kafka_reassign_rpc.pipeline.planning import chunks_on_spark, plan_rules, rounds_on_spark
 import kafka_reassign_rpc
@@ -48,7 +50,7 @@ def test_dp_6_an_executor_says_which_module_version_or_file_it_lacks(tmp_path: P
     assert "cannot import no_such_module" in line
     assert f"Python 3.{sys.version_info.minor}" in line
     [line] = look(Wanted((), "99", ()))
-    assert "kafka-reassign-rpc 0.1.0, this machine has 99" in line
+    assert f"kafka-reassign-rpc {version('kafka-reassign-rpc')}, this machine has 99" in line
     changed, absent = look(Wanted((), "", ((str(other), digest(str(file))), (str(tmp_path / "no"), ""))))
     assert f"another file at {other}" in changed
     assert f"does not see {tmp_path}/no (No such file or directory)" in absent
