@@ -62,6 +62,15 @@ class Leadership(NamedTuple):
     session: int
     zxid: int
 
+    @property
+    def is_in_a_copy(self) -> bool:
+        """Whether ZooKeeper is a copy of another one: each election is a write of the epoch, and its znode has had
+        fewer. In a copy the versions of all znodes begin at 0, whatever they hold.
+
+        A Kafka before 1.1 creates the znode with the epoch of its first election: hence the 1.
+        """
+        return self.epoch > self.epoch_version + 1
+
 
 class ControllerOwner(NamedTuple):
     """The owner of `/controller`: its broker id or `UNKNOWN`, its endpoints if it is a server of ours, its session.

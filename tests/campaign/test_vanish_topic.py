@@ -109,7 +109,7 @@ async def test_hm_2_what_has_vanished_comes_back_once_a_server_of_ours_controls_
     async def is_gone() -> bool:
         return await zk.exists(PATH) is None
 
-    controllers = iter([False, True, True, False])
+    controllers = iter([False, True, True, False, False])
 
     async def stock_controls() -> bool:
         if now := next(controllers):
@@ -121,3 +121,21 @@ async def test_hm_2_what_has_vanished_comes_back_once_a_server_of_ours_controls_
     assert "were gone" in await vanish_topic(site, "t", 0.0)
     assert not await is_gone()
     assert await site.nothing_is_deleted()
+
+
+async def test_hm_2_a_stock_broker_that_controls_when_a_topic_is_back_gives_way(zk: ZooKeeper) -> None:
+    """It gives states that it finds no epochs that brokers accept: a move would stand still until it is gone."""
+    site = await site_of(zk, OURS)
+    controllers = iter([False, False, True])
+    taken = []
+
+    async def stock_controls() -> bool:
+        return next(controllers)
+
+    async def take_over() -> None:
+        taken.append((site.servers.locked(), site.deletions))
+
+    site.stock_controls = stock_controls  # type: ignore[method-assign]
+    site.take_over = take_over  # type: ignore[method-assign]
+    assert "were gone" in await vanish_topic(site, "t", 0.0)
+    assert taken == [(True, 0)]

@@ -21,8 +21,10 @@ from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
+from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic
 from kafka_reassign_rpc.server import interpreter_tuning
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
@@ -88,6 +90,8 @@ class Term:
                 return False
             await ensure_feature_znode(self._store)
             interpreter_tuning.leave_loaded_objects_alone()
+            if not self._store.is_in_a_copy:
+                await SliceTimer().through(replay.note_put_back(loaded.cluster))
             self._cluster = loaded.cluster
             duties = self._duties = TermDuties(self._around, self._store, self._sender, loaded, self._tasks)
             self._tasks.start(duties.loop.run(), duties.all)

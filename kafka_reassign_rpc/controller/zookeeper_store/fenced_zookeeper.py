@@ -40,6 +40,11 @@ class FencedZooKeeper:
         self._leadership = leadership
         self._fence = Check(znode_paths.CONTROLLER_EPOCH, leadership.epoch_version)
 
+    @property
+    def is_in_a_copy(self) -> bool:
+        """See `Leadership.is_in_a_copy`."""
+        return self._leadership.is_in_a_copy
+
     async def reading(self, read: Callable[[], Awaitable[T]]) -> T:
         """The result of `read`, which is called again after each lost connection. ZooKeeper's other errors become
         ControllerMoved and ReloadNeeded."""

@@ -100,7 +100,8 @@ def put_back(read: Partition) -> Partition:
 
     Without higher epochs the next leader would skip LeaderAndIsr, and nobody would lead, nor ask for an ISR.
     """
-    return with_higher_epochs(read, read.leader_epoch, read.partition_epoch + UNKNOWN_CHANGES)
+    seen = max(read.partition_epoch, read.leader_epoch)  # each leader epoch was a change
+    return with_higher_epochs(read, read.leader_epoch, seen + UNKNOWN_CHANGES)
 
 
 def with_live_in_sync(cluster: Cluster, partition: Partition, former: Partition | None) -> Partition:

@@ -364,6 +364,21 @@ def keep_soft_state(known: Cluster, fresh: Cluster) -> Iterator[None]:
             yield
 
 
+def note_put_back(cluster: Cluster) -> Iterator[None]:
+    """Note partitions of a cluster that was just read whose states somebody has put back, as far as that shows: each
+    leader epoch was a write of the state, and the znode has had fewer. Yields after each topic.
+
+    A few others have fewer too: those whose leader epoch rose twice in one round. Higher epochs do them no harm. In a
+    copy of another ZooKeeper this shows nothing.
+    """
+    for topic in list(cluster.topics.values()):
+        cluster.former.appeared(
+            topic,
+            [index for index, value in topic.partitions.items() if 0 <= value.partition_epoch < value.leader_epoch],
+        )
+        yield
+
+
 def topic_unreadable(cluster: Cluster, name: str, reason: str) -> None:
     """A topic's znode cannot be decoded. The earlier state of the topic holds until the controller must write it."""
     cluster.unreadable[name] = reason

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bad_znodes.test_garbage import serving
 from tests.controller.bare_controller import (
     TOPIC_ID,
     BareController,
@@ -26,6 +27,7 @@ from tests.controller.bare_controller import (
     topic_json,
 )
 from tests.controller.bare_watches import watches_of
+from tests.faults.cluster import alter
 
 Saved = list[tuple[str, bytes]]
 NAME = ("t", 0)
@@ -255,6 +257,23 @@ async def test_hm_2_what_another_term_saw_vanish_is_put_back_with_epochs_that_br
         assert now.partition_epoch > before.partition_epoch
         assert (await zk.get(znode_paths.partition_state(*NAME)))[1].version == now.partition_epoch
         await controller.check()
+
+
+@pytest.mark.parametrize(("epoch", "raised"), [(b"0", True), (b"40", False)], ids=["put back", "a copied ZooKeeper"])
+async def test_hm_2_a_new_term_raises_epochs_of_states_that_were_put_back_before_it_but_not_in_a_copied_zookeeper(
+    zk: ZooKeeper, zk_connect: str, epoch: bytes, raised: bool
+) -> None:
+    """A stock follower skips every LeaderAndIsr with a lower partition epoch than it knows, and says nothing of it. In
+    a copy each znode begins at version 0: its brokers have started since, and know no epoch."""
+    await zk.create(znode_paths.CONTROLLER_EPOCH, epoch)
+    await begin(zk)
+    before = await state_json(zk, NAME)
+    async with serving(zk_connect) as address:
+        assert await alter(address, {("u", 0): (2, 1)}) == {("u", 0): 0}  # commands wait for the end of the failover
+        now = await state_json(zk, NAME)
+        version = (await zk.get(znode_paths.partition_state(*NAME)))[1].version
+    assert (now["leader_epoch"] > before["leader_epoch"], version > before["leader_epoch"]) == (raised, raised)
+    assert (now["leader"], now["isr"]) == (before["leader"], before["isr"])
 
 
 async def edit(zk: ZooKeeper, replicas: Sequence[int], **more: object) -> None:

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.changed_by_others import UNKNOWN_CHANGES
 from kafka_reassign_rpc.core.state import former_partitions
 from kafka_reassign_rpc.core.state.cluster import Partition, Topic
@@ -59,3 +60,23 @@ def test_hm_2_a_former_state_that_is_known_tells_more_than_that_a_topic_has_appe
     now = made(fail_over(here, TOPIC, 0))
     assert (now.leader, now.isr) == (2, (2,))
     assert now.partition_epoch == before.partition_epoch + 1
+
+
+def test_hm_2_a_new_term_notes_states_that_have_fewer_versions_than_leader_epochs() -> None:
+    """Each leader epoch was a write of the state: such a znode was put back."""
+    here = view(
+        replace(not_moving(1, 2), leader_epoch=4, partition_epoch=3),
+        replace(not_moving(1, 2), leader_epoch=4, partition_epoch=4),
+        Partition((1, 2)),
+    ).cluster
+    for _ in replay.note_put_back(here):
+        pass
+    assert [here.former.is_put_back(here.topics[TOPIC], index) for index in range(3)] == [True, False, False]
+
+
+def test_hm_2_a_state_that_was_put_back_has_had_as_many_changes_as_leader_epochs_and_some_more() -> None:
+    """Or another term would find fewer versions than leader epochs again."""
+    here = view(replace(not_moving(1, 2), leader_epoch=350, partition_epoch=1))
+    here.cluster.former.appeared(here.cluster.topics[TOPIC], [0])
+    now = made(fail_over(here, TOPIC, 0))
+    assert (now.leader_epoch, now.partition_epoch) == (351, 350 + UNKNOWN_CHANGES + 1)
