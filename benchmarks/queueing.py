@@ -114,7 +114,7 @@ async def _world(connect: str, size: int) -> Mapping[Name, Replicas]:
             ops.append(Create(znode_paths.partition(topic, index)))
             ops.append(
                 Create(
-                    znode_paths.partition_state(topic, index), znode_contents.encode_state(replicas[0], 3, replicas, 1)
+                    znode_paths.partition_state(topic, index), znode_contents.encode_state(replicas[0], 0, replicas, 1)
                 )
             )
     async with ZooKeeper(connect) as zk:

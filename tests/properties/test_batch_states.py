@@ -25,8 +25,9 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, To
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from tests.effort import examples
+from tests.properties.controller_machine import NAMES, SAFE
 from tests.properties.image import Image
-from tests.properties.test_controller_states import NAMES, SAFE, Controller, crashes, names, replica_lists
+from tests.properties.test_controller_states import Controller, crashes, names, replica_lists
 
 targets = st.one_of(replica_lists, replica_lists, st.sampled_from([(), (1, 1), (-1,)]))
 entry_names = st.one_of(names, names, st.sampled_from([TopicPartition("gone", 0), TopicPartition(SAFE, 9)]))

@@ -5,40 +5,32 @@ controller failover are possible between any two writes. So is a lost commit: th
 the same command again, and its answer has to fit what is durable.
 """
 
-import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.api.ports import AlterReassignments
+from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
-from kafka_reassign_rpc.controller.commands.command import Command, Round
-from kafka_reassign_rpc.core.controller_failover import fail_over
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.controller.commands.leadership_commands import AlterPartitionCommand, ElectLeadersCommand
+from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch, KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
-from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
+from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.round.replay import LoadedAssignment, LoadedState
-from kafka_reassign_rpc.core.round.round_view import Change, RoundView
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition, TopicPartition
-from tests.core.build import broker
+from kafka_reassign_rpc.core.round.replay import LoadedAssignment
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition, TopicPartition
 from tests.effort import examples
-from tests.properties.image import Crashed, Image
-
-BROKERS = (1, 2, 3, 4)
-SAFE, UNCLEAN = "safe", "unclean"
-NAMES: tuple[TopicPartition, ...] = (TopicPartition(SAFE, 0), TopicPartition(SAFE, 1), TopicPartition(UNCLEAN, 0))
-CONFIGS = {UNCLEAN: {"unclean.leader.election.enable": "true"}}
+from tests.properties.controller_machine import BROKERS, CONFIGS, NAMES, ControllerMachine
 
 names = st.sampled_from((*NAMES[:1] * 4, *NAMES[1:]))
+some_names = st.lists(names, min_size=1, max_size=3, unique=True)
 picks = st.integers(0, 5)
 masks = st.integers(0, 7)
 broker_ids = st.sampled_from(BROKERS)
@@ -47,31 +39,13 @@ crashes = st.one_of(st.none(), st.none(), st.integers(0, 4))
 losses = st.lists(st.integers(0, 4), min_size=1, max_size=2)
 """The writes of a command's commits that are lost: so many are made, and no more."""
 
-T = TypeVar("T")
-
 
 def chosen(replicas: Iterable[int], mask: int) -> list[int]:
     return [replica for at, replica in enumerate(replicas) if mask >> at & 1]
 
 
-class Controller(RuleBasedStateMachine):
+class Controller(ControllerMachine):
     """One controller after the other, on one image."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.image = Image(on_state=self.state_written)
-        self.registered: dict[int, Broker] = {id_: broker(id_) for id_ in BROKERS}
-        self.epoch = 1
-        self.joining: set[int] = set()
-        self.unclean_asked = False
-        self.cluster = Cluster()
-        self.logs: dict[TopicPartition, set[int]] = {name: set() for name in NAMES}
-        self.known_to_brokers: dict[tuple[TopicPartition, int], tuple[object, ...]] = {}
-        self.loop = asyncio.new_event_loop()
-        """Commands have futures."""
-
-    def teardown(self) -> None:
-        self.loop.close()
 
     # ------------------------------------------------------------------------------------------ what happens
 
@@ -257,6 +231,57 @@ class Controller(RuleBasedStateMachine):
                 assert not now.is_moving
                 assert now.replicas == (then.replicas if then.move is None else then.move.original)
 
+    @rule(asked=some_names, election=st.sampled_from(ElectionType), lost=losses)
+    def elections_are_asked_for_and_commits_are_lost(
+        self, asked: list[TopicPartition], election: ElectionType, lost: list[int]
+    ) -> None:
+        before = {name: self.partition(name) for name in asked}
+        self.unclean_asked = election is ElectionType.UNCLEAN
+        answers = self.submit(lambda: ElectLeadersCommand(asked, unclean=self.unclean_asked), lost)
+        assert [TopicPartition(*answer[:2]) for answer in answers] == asked
+        for topic, index, error in answers:
+            then, now = before[TopicPartition(topic, index)], self.partition(TopicPartition(topic, index))
+            if error is not None:
+                assert (now.leader, now.isr) == (then.leader, then.isr), (
+                    "what was refused, or not needed, has no effect"
+                )
+            else:
+                assert now.leader not in (NO_LEADER, then.leader)
+                assert now.leader_epoch > then.leader_epoch
+                assert election is ElectionType.UNCLEAN or now.leader == then.replicas[0]
+
+    @rule(asked=some_names, drawn=st.tuples(masks, masks, masks), lost=losses)
+    def isrs_are_asked_for_and_commits_are_lost(
+        self, asked: list[TopicPartition], drawn: tuple[int, int, int], lost: list[int]
+    ) -> None:
+        leader = self.partition(asked[0]).leader
+        if not self.cluster.is_live(leader):  # one in controlled shutdown is not eligible itself, as in Kafka
+            return
+        before = {name: value for name in asked if (value := self.partition(name)).leader == leader}
+        isrs = {}
+        for (name, value), mask in zip(before.items(), drawn, strict=False):
+            live = [replica for replica in value.replicas if self.cluster.is_live(replica) and replica != leader]
+            isrs[name] = (leader, *chosen(live, mask))
+        self.joining = {replica for isr in isrs.values() for replica in isr}
+        request = AlterPartition(
+            leader,
+            self.registered[leader].epoch,
+            [
+                IsrChange(name[0], None, name[1], value.leader_epoch, value.partition_epoch, isrs[name])
+                for name, value in before.items()
+            ],
+            3,
+        )
+        answers = self.submit(lambda: AlterPartitionCommand(request), lost)
+        for (name, then), answer in zip(before.items(), answers, strict=True):
+            now = self.partition(name)
+            if isinstance(answer, Partition):
+                assert (answer.leader, answer.isr) == (leader, isrs[name])
+                assert now.isr == isrs[name] or (then.is_moving and set(now.isr) < set(isrs[name]))
+            else:  # reading again has raised the leader epoch of a move, or the change has completed it
+                assert isinstance(answer, FencedLeaderEpoch), "a leader that is up to date is not refused"
+                assert now.leader_epoch > then.leader_epoch
+
     @rule(crash=crashes)
     def another_controller_is_elected(self, crash: int | None) -> None:
         self.fail_over(crash)
@@ -278,129 +303,7 @@ class Controller(RuleBasedStateMachine):
             assert self.image.assigned[name] == LoadedAssignment(partition.replicas)
             assert name not in self.image.records
 
-    # ------------------------------------------------------------------------------------------ the machinery
-
-    def partition(self, name: TopicPartition) -> Partition:
-        found = self.cluster.get(*name)
-        assert found is not None
-        return found
-
-    def register(self, broker_id: int) -> None:
-        self.image.zxid += 1
-        self.registered[broker_id] = broker(broker_id, epoch=self.image.zxid)
-
-    def alter(self, name: TopicPartition, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
-        view, before = RoundView(self.cluster), self.partition(name)
-        error, changes = alter(view, *name, target, allow_replication_factor_change=True)
-        assert error is None or not changes
-        self.add(view, changes)
-        if self.commit(view, crash) and error is None and target is not None:
-            after = self.partition(name)
-            assert after.target == target
-            if before.is_moving and after.is_moving:
-                assert before.leader in (NO_LEADER, after.leader), "a change of target costs nobody the leader"
-                assert len(after.isr) >= min(len(before.isr), len(before.origin)), "nor producers their ISR (236-9)"
-        return error
-
-    def ask_for_isr(self, name: TopicPartition, isr: tuple[int, ...], crash: int | None) -> Partition | KafkaError:
-        partition = self.partition(name)
-        view = RoundView(self.cluster)
-        request = IsrChange(name[0], None, name[1], partition.leader_epoch, partition.partition_epoch, isr)
-        answer, changes = alter_partition(view, partition.leader, request, 3)
-        self.add(view, changes)
-        if self.commit(view, crash) and partition.is_moving and not self.partition(name).is_moving:
-            kept = [r for r in isr if r in partition.origin]
-            smallest = min(len(kept), len(partition.target))
-            assert len(self.partition(name).isr) >= smallest, "an end that makes the ISR smaller than it was"
-        return answer
-
-    def brokers_changed(self, crash: int | None) -> None:
-        changed = replay.put_brokers(self.cluster, self.registered)
-        view = RoundView(self.cluster)
-        for down in [changed.bounced, ()] if changed.bounced else [()]:
-            for name in NAMES:
-                self.add(view, broker_changes.settle(view, *name, down=down))
-        self.commit(view, crash)
-
-    def fail_over(self, crash: int | None) -> None:
-        self.epoch += 1
-        self.joining, self.unclean_asked = set(), False
-        self.commit(self.read_again(), crash)
-
-    def read_again(self) -> RoundView:
-        """Read everything. Returns what has to be written first."""
-        self.cluster = self.image.load(self.registered, CONFIGS)
-        view = RoundView(self.cluster)
-        for name in NAMES:
-            self.add(view, fail_over(view, *name))
-        return view
-
-    def submit(self, make: Callable[[], Command[T]], lost: Sequence[int]) -> T:
-        """The answer of a command, some of whose commits are lost, as `ControllerLoop` gives it."""
-
-        async def made() -> Command[T]:
-            return make()
-
-        command = self.loop.run_until_complete(made())
-        view = RoundView(self.cluster)
-        for stop_after in (*lost, None):
-            for _ in command.decide(Round(view, {})):
-                pass
-            try:
-                self.write(view, stop_after)
-            except Crashed:
-                view = self.read_again()
-            else:
-                break
-        command.durable()
-        return command.future.result()
-
-    def add(self, view: RoundView, changes: Iterable[Change]) -> None:
-        for change in changes:
-            view.add(change)
-
-    def commit(self, view: RoundView, crash: int | None) -> bool:
-        """Returns whether the round became durable. If the controller died, another one has been elected since."""
-        try:
-            self.write(view, crash)
-        except Crashed:
-            self.fail_over(None)
-            return False
-        return True
-
-    def write(self, view: RoundView, stop_after: int | None) -> None:
-        """Raises Crashed where writing ends after so many writes."""
-        durable = self.image.commit(self.cluster, view, self.epoch, stop_after)
-        applied = replay.ReplayedChanges()
-        for _ in replay.replay(self.cluster, view, durable, self.epoch, applied):
-            pass
-        self.joining, self.unclean_asked = set(), False
-        for name, logs in self.logs.items():
-            self.propagate(name, self.partition(name))
-            logs.update(replica for replica in self.partition(name).replicas if replica in self.registered)
-
-    def propagate(self, name: TopicPartition, value: Partition) -> None:
-        """Brokers apply a LeaderAndIsr only with a higher leader epoch than they know.
-
-        The order of the replicas does not matter to them.
-        """
-        news = (set(value.replicas), set(value.adding), set(value.removing), value.leader)
-        assert self.known_to_brokers.setdefault((name, value.leader_epoch), news) == news, (
-            "a change that no broker would act on"
-        )
-
     # ------------------------------------------------------------------------------------------ what holds
-
-    def state_written(self, name: TopicPartition, before: LoadedState | None, after: LoadedState) -> None:
-        if before is None:
-            return
-        assert after.leader_epoch >= before.leader_epoch
-        assert after.controller_epoch >= before.controller_epoch
-        if self.unclean_asked or name[0] == UNCLEAN:
-            return
-        in_sync = {*before.isr, *self.joining}
-        assert set(after.isr) <= in_sync, "nobody gets into the ISR but by its leader's word"
-        assert after.leader == NO_LEADER or after.leader in in_sync, "no record is lost by an election"
 
     @invariant()
     def assignments_are_sound(self) -> None:

@@ -1,0 +1,167 @@
+"""One controller after the other on one image of ZooKeeper: how it decides, writes, crashes and reads again."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from hypothesis.stateful import RuleBasedStateMachine
+
+from kafka_reassign_rpc.controller.commands.command import Command, Round
+from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.leadership import broker_changes
+from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
+from kafka_reassign_rpc.core.reassignment.alter import alter
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.replay import LoadedState
+from kafka_reassign_rpc.core.round.round_view import Change, RoundView
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition, TopicPartition
+from tests.core.build import broker
+from tests.properties.image import Crashed, Image
+
+BROKERS = (1, 2, 3, 4)
+SAFE, UNCLEAN = "safe", "unclean"
+NAMES: tuple[TopicPartition, ...] = (TopicPartition(SAFE, 0), TopicPartition(SAFE, 1), TopicPartition(UNCLEAN, 0))
+CONFIGS = {UNCLEAN: {"unclean.leader.election.enable": "true"}}
+
+T = TypeVar("T")
+
+
+class ControllerMachine(RuleBasedStateMachine):
+    """What the rules of `test_controller_states` work with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.image = Image(on_state=self.state_written)
+        self.registered: dict[int, Broker] = {id_: broker(id_) for id_ in BROKERS}
+        self.epoch = 1
+        self.joining: set[int] = set()
+        self.unclean_asked = False
+        self.cluster = Cluster()
+        self.logs: dict[TopicPartition, set[int]] = {name: set() for name in NAMES}
+        self.known_to_brokers: dict[tuple[TopicPartition, int], tuple[object, ...]] = {}
+        self.loop = asyncio.new_event_loop()
+        """Commands have futures."""
+
+    def teardown(self) -> None:
+        self.loop.close()
+
+    def partition(self, name: TopicPartition) -> Partition:
+        found = self.cluster.get(*name)
+        assert found is not None
+        return found
+
+    def register(self, broker_id: int) -> None:
+        self.image.zxid += 1
+        self.registered[broker_id] = broker(broker_id, epoch=self.image.zxid)
+
+    def alter(self, name: TopicPartition, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
+        view, before = RoundView(self.cluster), self.partition(name)
+        error, changes = alter(view, *name, target, allow_replication_factor_change=True)
+        assert error is None or not changes
+        self.add(view, changes)
+        if self.commit(view, crash) and error is None and target is not None:
+            after = self.partition(name)
+            assert after.target == target
+            if before.is_moving and after.is_moving:
+                assert before.leader in (NO_LEADER, after.leader), "a change of target costs nobody the leader"
+                assert len(after.isr) >= min(len(before.isr), len(before.origin)), "nor producers their ISR (236-9)"
+        return error
+
+    def ask_for_isr(self, name: TopicPartition, isr: tuple[int, ...], crash: int | None) -> Partition | KafkaError:
+        partition = self.partition(name)
+        view = RoundView(self.cluster)
+        request = IsrChange(name[0], None, name[1], partition.leader_epoch, partition.partition_epoch, isr)
+        answer, changes = alter_partition(view, partition.leader, request, 3)
+        self.add(view, changes)
+        if self.commit(view, crash) and partition.is_moving and not self.partition(name).is_moving:
+            kept = [r for r in isr if r in partition.origin]
+            smallest = min(len(kept), len(partition.target))
+            assert len(self.partition(name).isr) >= smallest, "an end that makes the ISR smaller than it was"
+        return answer
+
+    def brokers_changed(self, crash: int | None) -> None:
+        changed = replay.put_brokers(self.cluster, self.registered)
+        view = RoundView(self.cluster)
+        for down in [changed.bounced, ()] if changed.bounced else [()]:
+            for name in NAMES:
+                self.add(view, broker_changes.settle(view, *name, down=down))
+        self.commit(view, crash)
+
+    def fail_over(self, crash: int | None) -> None:
+        self.epoch += 1
+        self.joining, self.unclean_asked = set(), False
+        self.commit(self.read_again(), crash)
+
+    def read_again(self) -> RoundView:
+        """Read everything. Returns what has to be written first."""
+        self.cluster = self.image.load(self.registered, CONFIGS)
+        view = RoundView(self.cluster)
+        for name in NAMES:
+            self.add(view, fail_over(view, *name))
+        return view
+
+    def submit(self, make: Callable[[], Command[T]], lost: Sequence[int]) -> T:
+        """The answer of a command, some of whose commits are lost, as `ControllerLoop` gives it."""
+
+        async def made() -> Command[T]:
+            return make()
+
+        command = self.loop.run_until_complete(made())
+        view = RoundView(self.cluster)
+        for stop_after in (*lost, None):
+            for _ in command.decide(Round(view, {})):
+                pass
+            try:
+                self.write(view, stop_after)
+            except Crashed:
+                view = self.read_again()
+            else:
+                break
+        command.durable()
+        return command.future.result()
+
+    def add(self, view: RoundView, changes: Iterable[Change]) -> None:
+        for change in changes:
+            view.add(change)
+
+    def commit(self, view: RoundView, crash: int | None) -> bool:
+        """Returns whether the round became durable. If the controller died, another one has been elected since."""
+        try:
+            self.write(view, crash)
+        except Crashed:
+            self.fail_over(None)
+            return False
+        return True
+
+    def write(self, view: RoundView, stop_after: int | None) -> None:
+        """Raises Crashed where writing ends after so many writes."""
+        durable = self.image.commit(self.cluster, view, self.epoch, stop_after)
+        applied = replay.ReplayedChanges()
+        for _ in replay.replay(self.cluster, view, durable, self.epoch, applied):
+            pass
+        self.joining, self.unclean_asked = set(), False
+        for name, logs in self.logs.items():
+            self.propagate(name, self.partition(name))
+            logs.update(replica for replica in self.partition(name).replicas if replica in self.registered)
+
+    def propagate(self, name: TopicPartition, value: Partition) -> None:
+        """Brokers apply a LeaderAndIsr only with a higher leader epoch than they know.
+
+        The order of the replicas does not matter to them.
+        """
+        news = (set(value.replicas), set(value.adding), set(value.removing), value.leader)
+        assert self.known_to_brokers.setdefault((name, value.leader_epoch), news) == news, (
+            "a change that no broker would act on"
+        )
+
+    def state_written(self, name: TopicPartition, before: LoadedState | None, after: LoadedState) -> None:
+        if before is None:
+            return
+        assert after.leader_epoch >= before.leader_epoch
+        assert after.controller_epoch >= before.controller_epoch
+        if self.unclean_asked or name[0] == UNCLEAN:
+            return
+        in_sync = {*before.isr, *self.joining}
+        assert set(after.isr) <= in_sync, "nobody gets into the ISR but by its leader's word"
+        assert after.leader == NO_LEADER or after.leader in in_sync, "no record is lost by an election"
