@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from kafka_reassign_rpc.controller.duties import leader_balance
 from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -33,8 +34,9 @@ pytestmark = [pytest.mark.stock]
 
 
 @pytest_asyncio.fixture
-async def world(zk_connect: str) -> AsyncIterator[Cluster]:
+async def world(zk_connect: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cluster]:
     require(VERSION)
+    monkeypatch.setattr(leader_balance, "FIRST_CHECK_S", 600.0)  # a slow tool alone lets leaders be elected
     async with cluster(zk_connect) as made:
         await made.create_topic("held", {0: (1, 2), 1: (1, 2)}, held=True)
         await made.create_topic("free", {0: (1, 2)})
