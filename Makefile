@@ -45,7 +45,7 @@ coverage: venv  ## branch coverage of core, planner and protocol by their own te
 docs: venv  ## the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-bench: venv  ## what docs/benchmarks.md claims, with stock Kafka measured in the same run
+bench: venv  ## what docs/benchmarks.md claims, with stock Kafka in the same run; results also in docs/benchmarks.json
 	$(BIN)/python -m benchmarks
 
 venv: $(VENV)/.ready  ## the set-up alone: a virtual environment with pinned dependencies

@@ -1,9 +1,13 @@
-"""`python -m benchmarks [acls|bulk|list|cancel|progress|page|rps|secured|hostile|failover|growth|queue|heal|…]`."""
+"""`python -m benchmarks [acls|bulk|list|cancel|progress|page|rps|secured|hostile|failover|growth|queue|heal|…]`.
+
+`python -m benchmarks compare OLD [NEW]`: what has become worse between two results.
+"""
 
 import argparse
 import asyncio
 import os
 import platform
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,6 +16,7 @@ from benchmarks import (
     acls,
     bulk,
     cancel,
+    compare,
     failover,
     generate,
     growth,
@@ -30,6 +35,8 @@ from benchmarks import (
     stock_brokers,
     workers,
 )
+from benchmarks.results import PAGE, ROOT, document, written
+from benchmarks.tables import recorded
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from tests.stock import kraft
 from tests.stock.jars import BROKER_VERSION, JarsUnavailable, jars
@@ -64,9 +71,14 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["compare"]:
+        return compare.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("which", nargs="*", metavar="|".join(BENCHMARKS), help="all of them if none is named")
     parser.add_argument("--quick", action="store_true", help="small sizes: whether it works, not what it reaches")
+    parser.add_argument(
+        "--json", metavar="FILE", help=f"where the results go as JSON, too (default: {PAGE}; with --quick: nowhere)"
+    )
     arguments = parser.parse_args()
     unknown = [name for name in arguments.which if name not in BENCHMARKS]
     if unknown:
@@ -76,18 +88,23 @@ def main() -> int:
             jars(version)
         except JarsUnavailable as error:
             parser.error(f"stock Kafka {version} cannot be resolved: {error}")
-    asyncio.run(_run(arguments.which or list(BENCHMARKS), quick=arguments.quick))
+    file = Path(arguments.json) if arguments.json else None if arguments.quick else ROOT / PAGE
+    asyncio.run(_run(arguments.which or list(BENCHMARKS), file, quick=arguments.quick))
     return 0
 
 
-async def _run(which: list[str], *, quick: bool) -> None:
-    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True)
+async def _run(which: list[str], file: Path | None, *, quick: bool) -> None:
+    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores"
+    print(f"{machine}, load {os.getloadavg()[0]:.1f}", flush=True)
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as name:
         directory = Path(name)
         where = directory / "zookeeper"
         async with EmbeddedZooKeeper(where, heap_mb=_ZOOKEEPER_HEAP_MB, jvm=_ZOOKEEPER_JVM) as zookeeper:
             for benchmark in which:
-                print(await BENCHMARKS[benchmark](zookeeper.address, directory, quick=quick), flush=True)
+                with recorded() as tables:
+                    print(await BENCHMARKS[benchmark](zookeeper.address, directory, quick=quick), flush=True)
+                if file is not None:
+                    written(document({benchmark: tables}, machine=machine, quick=quick), file)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,36 @@
 """Tables of results as plain text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from statistics import median
+from typing import NamedTuple
+
+
+class Table(NamedTuple):
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+_shown: ContextVar[list[Table] | None] = ContextVar("shown", default=None)
+
+
+@contextmanager
+def recorded() -> Iterator[list[Table]]:
+    """Has every table that is shown in the block."""
+    tables: list[Table] = []
+    token = _shown.set(tables)
+    try:
+        yield tables
+    finally:
+        _shown.reset(token)
 
 
 def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:
     """A table: the first column is aligned to the left, the others to the right."""
+    if (tables := _shown.get()) is not None:
+        tables.append(Table(title, tuple(head), tuple(tuple(row) for row in rows)))
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
 
     def line(row: Sequence[str]) -> str:
