@@ -22,7 +22,7 @@ class CompletionAction(argparse.Action):
     """The option `--completion`: prints the script for a shell, and ends the program."""
 
     def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+        self, parser: argparse.ArgumentParser, _namespace: argparse.Namespace, values: Any, _option: str | None = None
     ) -> None:
         write_out(sys.stdout, script(parser, str(values)))
         parser.exit()

@@ -6,8 +6,8 @@ pending_requests   what one broker still has to learn, and in which order
 pending_leader_and_isr  the order of what it has to learn of its replicas
 missed_changes     what brokers that return have to stop and forget
 leaders_first      followers that wait until their leader has learned of a leader epoch
-request_builders   the three requests as message objects, in every version
-packed_requests    LeaderAndIsr and UpdateMetadata packed straight into bytes, for the versions of newer brokers
+request_builders   what the three requests say, and StopReplica as a message
+packed_requests    LeaderAndIsr and UpdateMetadata packed straight into bytes
 leader_and_isr_answers  which replicas of a broker are in a failed log dir
 replica_answers    what a broker has answered for them, and the replacement of logs of earlier topics
 broker_reports     what brokers report to the controller

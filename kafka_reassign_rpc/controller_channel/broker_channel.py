@@ -51,8 +51,8 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.support.backoff import Backoff, DelayedCall
 from kafka_reassign_rpc.support.tasks import end
-from kafka_reassign_rpc.transport.broker_links import EPOCH, NO_RIGHTS, RIGHTS, BrokerLinks, BrokerRefuses
-from kafka_reassign_rpc.transport.rpc_client import RpcClient
+from kafka_reassign_rpc.transport.broker_links import EPOCH, NO_RIGHTS, RIGHTS, VERSIONS, BrokerLinks, BrokerRefuses
+from kafka_reassign_rpc.transport.rpc_client import NoCommonVersion, RpcClient
 
 log = logging.getLogger(__name__)
 
@@ -79,9 +79,10 @@ KNOWS_NEWER = (
     " controller of the cluster, the broker learns nothing of it: restart the broker"
 )
 
+NOT_CONTROLLED = "learns nothing from this server, which controls brokers of Kafka 2.8 to 3.9 in ZooKeeper mode: {}"
+
 _Part = LiveBrokers | UpdateMetadata | LeaderAndIsr | StopReplica
 """What one request says."""
-_Request = UpdateMetadataRequest | LeaderAndIsrRequest | StopReplicaRequest
 _Response = UpdateMetadataResponse | LeaderAndIsrResponse | StopReplicaResponse
 
 _REQUESTS: dict[type[BrokerRequest], type[RequestFor[_Response]]] = {
@@ -194,6 +195,9 @@ class BrokerChannel:
                     await self._send_next(client)
             except BrokerRefuses:  # the links have told it
                 at_length = True
+            except NoCommonVersion as error:
+                self._links.note(self.broker.id, VERSIONS, f"broker {self.broker.id} {NOT_CONTROLLED.format(error)}")
+                at_length = True
             except (OSError, TimeoutError, EOFError, ProtocolError) as error:
                 log.info(
                     "broker %d: connection lost (%s), connecting again", self.broker.id, error or type(error).__name__
@@ -215,7 +219,7 @@ class BrokerChannel:
         try:
             request_class = _REQUESTS[type(request)]
             version = await client.version(request_class)
-            for part in self._parts(request, version):
+            for part in self._parts(request):
                 body = await self._in_turns(self._building(part, version))
                 if body is not None:
                     await self._call(client, part, request_class, body, version)
@@ -234,11 +238,11 @@ class BrokerChannel:
         client: RpcClient,
         request: _Part,
         request_class: type[RequestFor[_Response]],
-        body: _Request | bytes,
+        body: StopReplicaRequest | bytes,
         version: int,
     ) -> None:
         is_complete = isinstance(request, LeaderAndIsr) and request.is_complete
-        if is_complete and version >= leader_and_isr_answers.GROUPED_SINCE:
+        if is_complete:
             raw = await client.call(request_class, body, version, raw=True)
             if not self._refused(request, int.from_bytes(raw[:2], "big", signed=True)):
                 found = await self._in_turns(leader_and_isr_answers.refusals(raw, self._cluster()))
@@ -246,7 +250,7 @@ class BrokerChannel:
         else:
             self._handle_answer(request, await client.call(request_class, body, version))
 
-    def _parts(self, request: BrokerRequest, version: int) -> Iterator[_Part]:
+    def _parts(self, request: BrokerRequest) -> Iterator[_Part]:
         """The requests that the broker gets for this one."""
         match request:
             case AllMetadata():
@@ -255,13 +259,8 @@ class BrokerChannel:
                 stops = {
                     name: stop for name, stop in request.stops.items() if not is_undone(self._cluster(), name, stop)
                 }
-                alike = [stops]
-                if version < 3:  # one request deletes all of its partitions or none
-                    alike = [
-                        {name: stop for name, stop in stops.items() if stop.delete is delete}
-                        for delete in (False, True)
-                    ]
-                yield from map(StopReplica, filter(None, alike))
+                if stops:
+                    yield StopReplica(stops)
             case _:
                 yield request
 
@@ -277,22 +276,16 @@ class BrokerChannel:
                 finally:
                     await asyncio.sleep(0)
 
-    def _building(self, request: _Part, version: int) -> Generator[None, None, _Request | bytes | None]:
+    def _building(self, request: _Part, version: int) -> Generator[None, None, StopReplicaRequest | bytes | None]:
         """Builds the body of the request, or its bytes; None where nothing is left to propagate."""
-        cluster = self._cluster()
+        to = (self._cluster(), self._sender, self.broker)
         match request:
             case LiveBrokers():
-                return request_builders.update_metadata(cluster, self._sender, self.broker, {}, {}, version)
+                return (yield from packed_requests.update_metadata(*to, {}, {}, version))
             case UpdateMetadata(partitions, deleted):
-                given = (cluster, self._sender, self.broker, partitions, deleted, version)
-                if version >= packed_requests.UPDATE_METADATA_SINCE:
-                    return (yield from packed_requests.update_metadata(*given))
-                return request_builders.update_metadata(*given)
+                return (yield from packed_requests.update_metadata(*to, partitions, deleted, version))
             case LeaderAndIsr(partitions, is_complete):
-                hosted = (cluster, self._sender, self.broker, partitions, version)
-                if version >= packed_requests.LEADER_AND_ISR_SINCE:
-                    return (yield from packed_requests.leader_and_isr(*hosted, is_complete=is_complete))
-                return request_builders.leader_and_isr(*hosted, is_complete=is_complete)
+                return (yield from packed_requests.leader_and_isr(*to, partitions, version, is_complete=is_complete))
             case StopReplica(stops):
                 return request_builders.stop_replica(self._sender, self.broker, stops, version)
 
@@ -300,7 +293,7 @@ class BrokerChannel:
         """Whether the broker has refused the whole request, which is noted. Raises BrokerRefuses: no right."""
         if error == ClusterAuthorizationFailed.code:
             self._lacks_rights()
-        self._links.forget(self.broker.id, RIGHTS)
+        self._links.forget(self.broker.id, RIGHTS, VERSIONS)
         if error == StaleControllerEpoch.code:
             self._links.note(self.broker.id, EPOCH, f"broker {self.broker.id} {KNOWS_NEWER.format(self._sender.epoch)}")
             self._reports.knows_newer_controller()

@@ -15,9 +15,6 @@ from kafka_reassign_rpc.protocol.frame_errors import Truncated
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
 from kafka_reassign_rpc.support.slices import SliceCounter
 
-GROUPED_SINCE = 5
-"""From this version on the answer is grouped by topic id (2.8)."""
-
 REFUSALS = (KafkaStorageError.code, InconsistentTopicId.code)
 """The errors that say something about a replica. Others leave it as it was: STALE_CONTROLLER_EPOCH, say, is the answer
 for a leader epoch that the broker has seen already."""
@@ -44,14 +41,10 @@ def errors(answer: LeaderAndIsrResponse, cluster: Cluster) -> Iterator[tuple[Hos
             for one in topic.partition_errors:
                 if one.error_code in telling:
                     yield HostedReplica(TopicPartition(name, one.partition_index), topic.topic_id), one.error_code
-    for named in answer.partition_errors or ():
-        known = cluster.topics.get(named.topic_name)
-        if known is not None and named.error_code in telling:
-            yield HostedReplica(TopicPartition(named.topic_name, named.partition_index), known.id), named.error_code
 
 
 def refusals(body: bytes, cluster: Cluster) -> Generator[None, None, list[tuple[HostedReplica, int]]]:
-    """The replicas with one of `REFUSALS` in the body of an answer of version `GROUPED_SINCE` or later.
+    """The replicas with one of `REFUSALS` in the body of an answer.
 
     Raises Truncated where the answer ends inside a field.
     """

@@ -1,11 +1,11 @@
-"""LeaderAndIsr and UpdateMetadata packed straight into bytes, for the versions that brokers of 2.4 and later speak.
+"""LeaderAndIsr and UpdateMetadata packed straight into bytes, in the versions that brokers of 2.8 and later speak.
 
 A move costs some twenty partition states, over all brokers. One takes 30 us as a message object that is encoded field
 by field, and 2 us when packed by a format that is compiled once for each shape. The tests compare these bytes with
-those of the messages of `request_builders`, which also serves the older versions.
+those of the messages that the schemas give.
 
-Layouts: schemas/LeaderAndIsrRequest.json from version 4 and schemas/UpdateMetadataRequest.json from version 6 on (the
-flexible versions: lengths are varints of the length plus one, every structure ends with its tagged fields, none here).
+Layouts: schemas/LeaderAndIsrRequest.json and schemas/UpdateMetadataRequest.json (lengths are varints of the length plus
+one, every structure ends with its tagged fields, none here).
 """
 
 import struct
@@ -31,9 +31,6 @@ _T = TypeVar("_T")
 Packing = Generator[None, None, _T]
 """A body that is being packed: yields after each slice, returns the bytes."""
 
-LEADER_AND_ISR_SINCE = 4
-UPDATE_METADATA_SINCE = 6
-
 _MANY = 0x7F
 """With this many replicas or more, a length takes more than one byte."""
 _NO_TAGS = b"\0"
@@ -50,7 +47,10 @@ def leader_and_isr(
     *,
     is_complete: bool = False,
 ) -> Packing[bytes | None]:
-    """The body of `request_builders.leader_and_isr`."""
+    """LeaderAndIsr for `broker`; None where it has no replica of the partitions any more.
+
+    `partitions` and `is_complete` are those of `hosted_partitions`.
+    """
     topics = bytearray()
     count = 0
     leaders: set[int] = set()
@@ -66,14 +66,14 @@ def leader_and_isr(
                 yield
         if held:
             count += 1
-            topic_id = (topic.id or ZERO_UUID).bytes if version >= 5 else b""
+            topic_id = (topic.id or ZERO_UUID).bytes
             topics += b"".join((compact_string(topic.name), topic_id, uvarint(held + 1), *states, _NO_TAGS))
     if not count:
         return None
     live = [found for found in map(cluster.brokers.get, sorted(leaders)) if found is not None]
     parts: list[bytes | bytearray] = [
         *_head(sender, broker, is_kraft=version >= 7),
-        b"\0" if version >= 5 else b"",  # request type
+        b"\0",  # request type
         uvarint(count + 1),
         topics,
         uvarint(len(live) + 1),
@@ -93,7 +93,7 @@ def update_metadata(
     deleted: Mapping[str, Iterable[int]],
     version: int,
 ) -> Packing[bytes]:
-    """The body of `request_builders.update_metadata`."""
+    """UpdateMetadata for `broker`. It lists all live brokers: the broker replaces its set with them."""
     live = cluster.brokers.keys() - cluster.shutting_down
     states: dict[str, list[bytes]] = {}
     counts: dict[str, int] = {}
@@ -115,10 +115,8 @@ def update_metadata(
     counts = {name: count for name, count in counts.items() if count}
     parts = [*_head(sender, broker, is_kraft=version >= 8), uvarint(len(counts) + 1)]
     for name, count in counts.items():
-        parts.append(compact_string(name))
-        if version >= 7:
-            parts.append((ids.get(name) or ZERO_UUID).bytes)
-        parts += (uvarint(count + 1), *states[name], _NO_TAGS)
+        topic_id = (ids.get(name) or ZERO_UUID).bytes
+        parts += (compact_string(name), topic_id, uvarint(count + 1), *states[name], _NO_TAGS)
     live_nodes = [_live_broker(*node) for node in live_nodes_of(cluster, sender)]
     parts += (uvarint(len(live_nodes) + 1), *live_nodes, _NO_TAGS)
     return b"".join(parts)

@@ -1,19 +1,16 @@
-"""The three requests of a controller as message objects (Kafka's AbstractControllerBrokerRequestBatch).
+"""What the requests of a controller say (Kafka's AbstractControllerBrokerRequestBatch), and StopReplica as a message.
 
-Each builder is pure. The broker chooses the version: the schema leaves out fields that the version lacks (`ignorable`
-fields), so one builder serves IBP 2.7 to 3.9.
+All of it is pure. `packed_requests` makes the two others, which are large.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.state.cluster import (
     LAST_ZXID,
     NO_LEADER,
-    SECURITY_PROTOCOLS,
     Broker,
     Cluster,
     Endpoint,
@@ -21,21 +18,12 @@ from kafka_reassign_rpc.core.state.cluster import (
     Topic,
     TopicPartition,
 )
-from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kafka_reassign_rpc.protocol.messages import StopReplicaRequest
 
 LEADER_DURING_DELETE = -2
 """Leader in an UpdateMetadata that makes a broker forget the partition (Kafka's LeaderAndIsr.LeaderDuringDelete)."""
 
 ZERO_UUID = UUID(int=0)
-
-# Partition states stood at the top of the message before they were grouped by topic.
-_UngroupedMetadata = UpdateMetadataRequest.UpdateMetadataPartitionState
-_GroupedMetadata = UpdateMetadataRequest.UpdateMetadataTopicState.UpdateMetadataPartitionState
-_Metadata = TypeVar("_Metadata", _UngroupedMetadata, _GroupedMetadata)
-_UngroupedLeaderAndIsr = LeaderAndIsrRequest.LeaderAndIsrPartitionState
-_GroupedLeaderAndIsr = LeaderAndIsrRequest.LeaderAndIsrTopicState.LeaderAndIsrPartitionState
-_LeaderAndIsr = TypeVar("_LeaderAndIsr", _UngroupedLeaderAndIsr, _GroupedLeaderAndIsr)
-
 
 _Hosted = tuple[int, Partition, bool]
 
@@ -145,247 +133,28 @@ def _may_be_new(broker: Broker, value: Partition) -> bool:
     return broker.id not in value.isr and value.move is not None and value.move.id > broker.epoch
 
 
-def update_metadata(
-    cluster: Cluster,
-    sender: Sender,
-    broker: Broker,
-    partitions: Mapping[str, Iterable[int]],
-    deleted: Mapping[str, Iterable[int]],
-    version: int,
-) -> UpdateMetadataRequest:
-    """UpdateMetadata for `broker`. It lists all live brokers: the broker replaces its set with them."""
-    body = UpdateMetadataRequest(
-        version=version,
-        controller_id=sender.id,
-        controller_epoch=sender.epoch,
-        broker_epoch=broker.epoch,
-        live_brokers=[_live_broker(*node, version) for node in live_nodes_of(cluster, sender)],
-    )
-    if version >= 5:
-        body.topic_states = [
-            UpdateMetadataRequest.UpdateMetadataTopicState(
-                version=version, topic_name=name, topic_id=_topic_id(cluster, name), partition_states=states
-            )
-            for name, states in _metadata_states(
-                _GroupedMetadata, cluster, partitions, deleted, sender.epoch, version
-            ).items()
-            if states
-        ]
-    else:
-        ungrouped = _metadata_states(_UngroupedMetadata, cluster, partitions, deleted, sender.epoch, version)
-        body.ungrouped_partition_states = [state for states in ungrouped.values() for state in states]
-    return body
-
-
-def leader_and_isr(
-    cluster: Cluster,
-    sender: Sender,
-    broker: Broker,
-    partitions: Mapping[str, Mapping[int, bool]],
-    version: int,
-    *,
-    is_complete: bool = False,
-) -> LeaderAndIsrRequest | None:
-    """LeaderAndIsr for `broker`; None where it has no replica of the partitions any more.
-
-    `partitions` and `is_complete` are those of `hosted_partitions`.
-    """
-    hosted = hosted_partitions(cluster, broker, partitions, is_complete=is_complete)
-    topics = [(topic.name, held) for topic, slices in hosted if (held := list(chain.from_iterable(slices)))]
-    if not topics:
-        return None
-    leaders = {value.leader for _, held in topics for _, value, _ in held}
-    body = LeaderAndIsrRequest(
-        version=version,
-        controller_id=sender.id,
-        controller_epoch=sender.epoch,
-        broker_epoch=broker.epoch,
-        live_leaders=[
-            LeaderAndIsrRequest.LeaderAndIsrLiveLeader(
-                version=version, broker_id=leader.id, host_name=leader.endpoints[0].host, port=leader.endpoints[0].port
-            )
-            for leader in map(cluster.brokers.get, sorted(leaders))
-            if leader is not None
-        ],
-    )
-    if version >= 2:
-        body.topic_states = [
-            LeaderAndIsrRequest.LeaderAndIsrTopicState(
-                version=version,
-                topic_name=name,
-                topic_id=_topic_id(cluster, name),
-                partition_states=[
-                    _leader_and_isr_state(_GroupedLeaderAndIsr, name, *one, sender.epoch, version) for one in held
-                ],
-            )
-            for name, held in topics
-        ]
-    else:
-        body.ungrouped_partition_states = [
-            _leader_and_isr_state(_UngroupedLeaderAndIsr, name, *one, sender.epoch, version)
-            for name, held in topics
-            for one in held
-        ]
-    return body
-
-
 def stop_replica(
     sender: Sender, broker: Broker, stops: Mapping[TopicPartition, StopReplicaState], version: int
 ) -> StopReplicaRequest:
-    """StopReplica. Below version 3 one request deletes all or none: there the caller gives one kind at a time."""
-    body = StopReplicaRequest(
-        version=version, controller_id=sender.id, controller_epoch=sender.epoch, broker_epoch=broker.epoch
-    )
-    topics: dict[str, list[tuple[int, StopReplicaState]]] = {}
+    """StopReplica for `broker`."""
+    states = StopReplicaRequest.StopReplicaTopicState
+    topics: dict[str, list[StopReplicaRequest.StopReplicaTopicState.StopReplicaPartitionState]] = {}
     for name, stop in stops.items():
-        topics.setdefault(name.topic, []).append((name.partition, stop))
-    if version >= 3:
-        body.topic_states = [
-            StopReplicaRequest.StopReplicaTopicState(
-                version=version,
-                topic_name=topic,
-                partition_states=[
-                    StopReplicaRequest.StopReplicaTopicState.StopReplicaPartitionState(
-                        version=version,
-                        partition_index=index,
-                        leader_epoch=stop.leader_epoch,
-                        delete_partition=stop.delete,
-                    )
-                    for index, stop in found
-                ],
-            )
-            for topic, found in topics.items()
-        ]
-        return body
-    body.delete_partitions = any(stop.delete for stop in stops.values())
-    if version >= 1:
-        body.topics = [
-            StopReplicaRequest.StopReplicaTopicV1(
-                version=version, name=topic, partition_indexes=[index for index, _ in found]
-            )
-            for topic, found in topics.items()
-        ]
-    else:
-        body.ungrouped_partitions = [
-            StopReplicaRequest.StopReplicaPartitionV0(
-                version=version, topic_name=name.topic, partition_index=name.partition
-            )
-            for name in stops
-        ]
-    return body
-
-
-def _topic_id(cluster: Cluster, name: str) -> UUID | None:
-    topic = cluster.topics.get(name)
-    return topic.id if topic is not None else None
-
-
-def _live_broker(
-    broker_id: int, endpoints: tuple[Endpoint, ...], rack: str | None, version: int
-) -> UpdateMetadataRequest.UpdateMetadataBroker:
-    if version == 0:
-        first = endpoints[0]
-        return UpdateMetadataRequest.UpdateMetadataBroker(
-            version=version, id=broker_id, v0_host=first.host, v0_port=first.port
+        state = states.StopReplicaPartitionState(
+            version=version,
+            partition_index=name.partition,
+            leader_epoch=stop.leader_epoch,
+            delete_partition=stop.delete,
         )
-    return UpdateMetadataRequest.UpdateMetadataBroker(
+        topics.setdefault(name.topic, []).append(state)
+    return StopReplicaRequest(
         version=version,
-        id=broker_id,
-        rack=rack,
-        endpoints=[
-            UpdateMetadataRequest.UpdateMetadataBroker.UpdateMetadataEndpoint(
-                version=version,
-                host=endpoint.host,
-                port=endpoint.port,
-                listener=endpoint.listener,
-                security_protocol=SECURITY_PROTOCOLS.index(endpoint.security_protocol),
-            )
-            for endpoint in endpoints
+        controller_id=sender.id,
+        controller_epoch=sender.epoch,
+        broker_epoch=broker.epoch,
+        topic_states=[
+            states(version=version, topic_name=topic, partition_states=found) for topic, found in topics.items()
         ],
-    )
-
-
-def _metadata_states(
-    cls: type[_Metadata],
-    cluster: Cluster,
-    partitions: Mapping[str, Iterable[int]],
-    deleted: Mapping[str, Iterable[int]],
-    controller_epoch: int,
-    version: int,
-) -> dict[str, list[_Metadata]]:
-    """Partition states by topic, as objects of `cls`."""
-    live = cluster.brokers.keys() - cluster.shutting_down
-    topics: dict[str, list[_Metadata]] = {}
-    for topic, slices in visible_partitions(cluster, partitions.items()):
-        name, found = topic.name, chain.from_iterable(slices)
-        topics[name] = [_metadata_state(cls, name, *one, live, controller_epoch, version) for one in found]
-    for name, indexes in forgotten_partitions(cluster, deleted):
-        states = topics.setdefault(name, [])
-        states.extend(_forget_state(cls, name, index, controller_epoch, version) for index in indexes)
-    return topics
-
-
-def _metadata_state(
-    cls: type[_Metadata],
-    topic: str,
-    index: int,
-    value: Partition,
-    live: Collection[int],
-    controller_epoch: int,
-    version: int,
-) -> _Metadata:
-    return cls(
-        version=version,
-        topic_name=topic,
-        partition_index=index,
-        controller_epoch=controller_epoch,
-        leader=value.leader,
-        leader_epoch=value.leader_epoch,
-        isr=value.isr,
-        zk_version=value.partition_epoch,
-        replicas=value.replicas,
-        offline_replicas=[replica for replica in value.replicas if replica not in live or replica in value.offline],
-    )
-
-
-def _forget_state(cls: type[_Metadata], topic: str, index: int, controller_epoch: int, version: int) -> _Metadata:
-    return cls(
-        version=version,
-        topic_name=topic,
-        partition_index=index,
-        controller_epoch=controller_epoch,
-        leader=LEADER_DURING_DELETE,
-        leader_epoch=LEADER_DURING_DELETE,
-        isr=(),
-        zk_version=0,
-        replicas=(),
-        offline_replicas=(),
-    )
-
-
-def _leader_and_isr_state(
-    cls: type[_LeaderAndIsr],
-    topic: str,
-    index: int,
-    value: Partition,
-    is_new: bool,
-    controller_epoch: int,
-    version: int,
-) -> _LeaderAndIsr:
-    return cls(
-        version=version,
-        topic_name=topic,
-        partition_index=index,
-        controller_epoch=value.controller_epoch or controller_epoch,
-        leader=value.leader,
-        leader_epoch=value.leader_epoch,
-        isr=value.isr,
-        partition_epoch=value.partition_epoch,
-        replicas=value.replicas,
-        adding_replicas=value.adding,
-        removing_replicas=value.removing,
-        is_new=is_new,
-        leader_recovery_state=value.leader_recovery_state,
     )
 
 
@@ -396,8 +165,6 @@ __all__ = [
     "all_partitions",
     "forgotten_partitions",
     "hosted_partitions",
-    "leader_and_isr",
     "stop_replica",
-    "update_metadata",
     "visible_partitions",
 ]

@@ -41,10 +41,7 @@ UNKNOWN_BROKER_EPOCH = -1
 NO_EPOCH = -1
 EPOCH_DURING_DELETE = -2
 
-_State = (
-    LeaderAndIsrRequest.LeaderAndIsrPartitionState
-    | LeaderAndIsrRequest.LeaderAndIsrTopicState.LeaderAndIsrPartitionState
-)
+_State = LeaderAndIsrRequest.LeaderAndIsrTopicState.LeaderAndIsrPartitionState
 
 SLICE = 250
 """Partitions that are applied before the event loop runs other tasks: one request of a stock controller has
@@ -84,25 +81,21 @@ class ControllerRequests:
         self._first_bytes = first_bytes
 
     def leader_and_isr(self, request: LeaderAndIsrRequest, version: int) -> Steps[LeaderAndIsrResponse]:
-        """LeaderAndIsr 0-7."""
+        """LeaderAndIsr 5-7."""
         refused = self._refusal(request)
         if refused:
             return LeaderAndIsrResponse(version=version, error_code=refused)
         self.controller_epoch = request.controller_epoch
-        named: list[tuple[str, int, int]] = []
         by_id: dict[UUID | None, list[tuple[int, int]]] = {}
-        states = leader_and_isr_states(request, version)
+        states = leader_and_isr_states(request)
         while part := list(islice(states, SLICE)):
             applied = AppliedRequest()
             for topic, topic_id, state in part:
                 error = self._become(TopicPartition(topic, state.partition_index), topic_id, state, applied)
-                if version >= 5:
-                    by_id.setdefault(topic_id, []).append((state.partition_index, error))
-                else:
-                    named.append((topic, state.partition_index, error))
+                by_id.setdefault(topic_id, []).append((state.partition_index, error))
             yield applied
         # Tuples stand for the structures of the answer: they are several times cheaper to make.
-        return LeaderAndIsrResponse(version=version, error_code=0, topics=list(by_id.items()), partition_errors=named)
+        return LeaderAndIsrResponse(version=version, error_code=0, topics=list(by_id.items()))
 
     def _become(self, name: TopicPartition, topic_id: UUID | None, state: _State, applied: AppliedRequest) -> int:
         table = self._table
@@ -136,13 +129,13 @@ class ControllerRequests:
         return 0
 
     def stop_replica(self, request: StopReplicaRequest, version: int) -> Steps[StopReplicaResponse]:
-        """StopReplica 0-4."""
+        """StopReplica 3-4."""
         refused = self._refusal(request)
         if refused:
             return StopReplicaResponse(version=version, error_code=refused)
         self.controller_epoch = request.controller_epoch
         errors: list[tuple[str, int, int]] = []
-        states = _stop_replica_states(request, version)
+        states = _stop_replica_states(request)
         while part := list(islice(states, SLICE)):
             applied = AppliedRequest()
             errors += [(*name, self._stop(name, leader_epoch, delete, applied)) for name, leader_epoch, delete in part]
@@ -164,12 +157,12 @@ class ControllerRequests:
         return 0
 
     def update_metadata(self, request: UpdateMetadataRequest, version: int) -> Steps[UpdateMetadataResponse]:
-        """UpdateMetadata 0-8."""
+        """UpdateMetadata 7-8."""
         refused = self._refusal(request)
         if not refused:
             self.controller_epoch = request.controller_epoch
-            self._cache.update_brokers(request, version)
-            states = update_metadata_states(request, version)
+            self._cache.update_brokers(request)
+            states = update_metadata_states(request)
             while part := list(islice(states, SLICE)):
                 self._cache.update_partitions(part)
                 yield AppliedRequest()
@@ -184,31 +177,14 @@ class ControllerRequests:
         return 0
 
 
-def leader_and_isr_states(request: LeaderAndIsrRequest, version: int) -> Iterator[tuple[str, UUID | None, _State]]:
-    state: _State
-    if version >= 2:
-        for topic in request.topic_states:
-            topic_id = topic.topic_id if version >= 5 else None
-            for state in topic.partition_states:
-                yield topic.topic_name, topic_id or None, state
-    else:
-        for state in request.ungrouped_partition_states:
-            yield state.topic_name, None, state
+def leader_and_isr_states(request: LeaderAndIsrRequest) -> Iterator[tuple[str, UUID | None, _State]]:
+    for topic in request.topic_states:
+        for state in topic.partition_states:
+            yield topic.topic_name, topic.topic_id or None, state
 
 
-def _stop_replica_states(request: StopReplicaRequest, version: int) -> Iterator[tuple[TopicPartition, int, bool]]:
-    if version >= 3:
-        for topic in request.topic_states:
-            for state in topic.partition_states:
-                yield (
-                    TopicPartition(topic.topic_name, state.partition_index),
-                    state.leader_epoch,
-                    state.delete_partition,
-                )
-    elif version >= 1:
-        for stopped in request.topics:
-            for index in stopped.partition_indexes:
-                yield TopicPartition(stopped.name, index), NO_EPOCH, request.delete_partitions
-    else:
-        for one in request.ungrouped_partitions:
-            yield TopicPartition(one.topic_name, one.partition_index), NO_EPOCH, request.delete_partitions
+def _stop_replica_states(request: StopReplicaRequest) -> Iterator[tuple[TopicPartition, int, bool]]:
+    for topic in request.topic_states:
+        for state in topic.partition_states:
+            name = TopicPartition(topic.topic_name, state.partition_index)
+            yield name, state.leader_epoch, state.delete_partition

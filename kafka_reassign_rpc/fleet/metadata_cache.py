@@ -13,10 +13,7 @@ LEADER_DURING_DELETE = -2
 
 _MOST_SHARED = 100_000
 
-_State = (
-    UpdateMetadataRequest.UpdateMetadataPartitionState
-    | UpdateMetadataRequest.UpdateMetadataTopicState.UpdateMetadataPartitionState
-)
+_State = UpdateMetadataRequest.UpdateMetadataTopicState.UpdateMetadataPartitionState
 
 _shared: dict[tuple[int, ...], tuple[int, ...]] = {}
 
@@ -55,10 +52,10 @@ class MetadataCache:
     def topic_name(self, topic_id: UUID) -> str | None:
         return self._names.get(topic_id)
 
-    def update_brokers(self, request: UpdateMetadataRequest, version: int) -> None:
-        """The controller and the live brokers of an UpdateMetadata (0-8): they replace the former ones."""
+    def update_brokers(self, request: UpdateMetadataRequest) -> None:
+        """The controller and the live brokers of an UpdateMetadata: they replace the former ones."""
         self.controller_id = request.controller_id
-        self.brokers = {broker.id: _alive(broker, version) for broker in request.live_brokers}
+        self.brokers = {broker.id: _alive(broker) for broker in request.live_brokers}
         self.received = True
 
     def update_partitions(self, states: Iterable[tuple[str, UUID | None, _State]]) -> None:
@@ -92,29 +89,19 @@ class MetadataCache:
             self._names[topic_id] = topic.name
 
 
-def update_metadata_states(request: UpdateMetadataRequest, version: int) -> Iterator[tuple[str, UUID | None, _State]]:
-    """(topic, its id where known, state) of each partition in an UpdateMetadata (0-8)."""
-    state: _State
-    if version >= 5:
-        for topic in request.topic_states:
-            topic_id = topic.topic_id if version >= 7 else None
-            for state in topic.partition_states:
-                yield topic.topic_name, topic_id or None, state
-    else:
-        for state in request.ungrouped_partition_states:
-            yield state.topic_name, None, state
+def update_metadata_states(request: UpdateMetadataRequest) -> Iterator[tuple[str, UUID | None, _State]]:
+    """(topic, its id where known, state) of each partition in an UpdateMetadata."""
+    for topic in request.topic_states:
+        for state in topic.partition_states:
+            yield topic.topic_name, topic.topic_id or None, state
 
 
-def _alive(broker: UpdateMetadataRequest.UpdateMetadataBroker, version: int) -> AliveBroker:
-    if version == 0:
-        endpoints = {"PLAINTEXT": Endpoint("PLAINTEXT", "PLAINTEXT", broker.v0_host, broker.v0_port)}
-    else:
-        endpoints = {}
-        for found in broker.endpoints:
-            protocol = _protocol_name(found.security_protocol)
-            listener = found.listener if version >= 3 else protocol
-            endpoints[listener] = Endpoint(listener, protocol, found.host, found.port)
-    return AliveBroker(broker.id, broker.rack if version >= 2 else None, endpoints)
+def _alive(broker: UpdateMetadataRequest.UpdateMetadataBroker) -> AliveBroker:
+    endpoints = {
+        one.listener: Endpoint(one.listener, _protocol_name(one.security_protocol), one.host, one.port)
+        for one in broker.endpoints
+    }
+    return AliveBroker(broker.id, broker.rack, endpoints)
 
 
 def _protocol_name(number: int) -> str:

@@ -209,7 +209,7 @@ class SimulatedBroker:
 
     async def leader_and_isr(self, request: LeaderAndIsrRequest, version: int) -> LeaderAndIsrResponse:
         async with self._order:
-            await self._sizes.look_up(self._brand_new(request, version))
+            await self._sizes.look_up(self._brand_new(request))
             return await self._carry_out(self._requests.leader_and_isr(request, version))
 
     async def stop_replica(self, request: StopReplicaRequest, version: int) -> StopReplicaResponse:
@@ -229,12 +229,12 @@ class SimulatedBroker:
         await self.look_again()
         return answer
 
-    def _brand_new(self, request: LeaderAndIsrRequest, version: int) -> set[str]:
+    def _brand_new(self, request: LeaderAndIsrRequest) -> set[str]:
         """The topics of which this broker gets a partition that has never had another leader."""
         logs = self._table.logs
         return {
             topic
-            for topic, _, state in leader_and_isr_states(request, version)
+            for topic, _, state in leader_and_isr_states(request)
             if state.leader_epoch == 0 and (topic, state.partition_index) not in logs
         }
 
@@ -339,7 +339,7 @@ class SimulatedBroker:
         known = self._cache.topics
         return known if names is None else {name: known[name] for name in names if name in known}
 
-    async def servers(self, listener: str) -> Sequence[NodeEndpoint]:
+    async def servers(self, _listener: str) -> Sequence[NodeEndpoint]:
         return ()
 
     async def events(self, first: int, max_bytes: int) -> None:
@@ -391,7 +391,7 @@ class SimulatedBroker:
         tiered = flag(layers.static.get(TIERED_STORAGE, "false"))
         return LiveBrokers((layers.effective(),), tiered_storage=tiered is True)
 
-    async def unknown_settings(self, names: Collection[str], timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
+    async def unknown_settings(self, _names: Collection[str], _timeout_ms: int = LONGEST_WAIT_MS) -> Collection[str]:
         return ()
 
 

@@ -105,8 +105,8 @@ class RemotePath(NamedTuple):
         inside = sorted(one.path.removeprefix(f"{self._key}/") for one in found if one.type is fs.FileType.File)
         return [self / name for name in inside]
 
-    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
-        """Make the directory; an object store has none, and needs none."""
+    def mkdir(self, **_of_path: bool) -> None:
+        """Make the directory and those above; an object store has none, and needs none."""
         if self.scheme == "hdfs":
             with self._errors():
                 self._store.create_dir(self._key)

@@ -11,10 +11,9 @@ from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import StopReplicaRequest
 from kafka_reassign_rpc.transport.broker_configs import ConfigsRefused, broker_configs
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks, BrokerRefuses
-from kafka_reassign_rpc.transport.rpc_client import RpcClient
+from kafka_reassign_rpc.transport.rpc_client import NoCommonVersion, RpcClient
 
 AT_ONCE = 50
-FIRST_WITH_BROKER_EPOCH = 1
 NO_REGISTRATION = 0
 """A broker epoch before any other: that of a registration is the czxid of its znode."""
 CLUSTER_AUTHORIZATION_FAILED, STALE_BROKER_EPOCH = 31, 77
@@ -116,17 +115,12 @@ async def _obeys(client: RpcClient) -> bool | None:
     It is asked by a StopReplica of nothing for a registration that it never had: KafkaApis looks for CLUSTER_ACTION
     first, then at the broker's epoch, and does nothing.
     """
-    version = min(4, (await client.versions()).get(StopReplicaRequest.API_KEY, (0, -1))[1])
-    if version < FIRST_WITH_BROKER_EPOCH:
+    try:
+        version = await client.version(StopReplicaRequest)
+    except NoCommonVersion:
         return None
     request = StopReplicaRequest(
-        version=version,
-        controller_id=-1,
-        controller_epoch=0,
-        broker_epoch=NO_REGISTRATION,
-        delete_partitions=False,
-        topics=[],
-        topic_states=[],
+        version=version, controller_id=-1, controller_epoch=0, broker_epoch=NO_REGISTRATION, topic_states=[]
     )
     answer = await client.call(StopReplicaRequest, request, version)
     return {STALE_BROKER_EPOCH: True, CLUSTER_AUTHORIZATION_FAILED: False}.get(answer.error_code)

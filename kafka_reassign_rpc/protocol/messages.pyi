@@ -3297,40 +3297,8 @@ class JoinGroupResponse(ApiMessage):
     ) -> None: ...
 
 class LeaderAndIsrRequest(Message, RequestFor[LeaderAndIsrResponse]):
-    class LeaderAndIsrPartitionState(Structure):
-        topic_name: str
-        partition_index: int
-        controller_epoch: int
-        leader: int
-        leader_epoch: int
-        isr: list[int]
-        partition_epoch: int
-        replicas: list[int]
-        adding_replicas: list[int]
-        removing_replicas: list[int]
-        is_new: bool
-        leader_recovery_state: int
-        def __init__(
-            self,
-            *,
-            topic_name: str = ...,
-            partition_index: int = ...,
-            controller_epoch: int = ...,
-            leader: int = ...,
-            leader_epoch: int = ...,
-            isr: Sequence[int] = ...,
-            partition_epoch: int = ...,
-            replicas: Sequence[int] = ...,
-            adding_replicas: Sequence[int] = ...,
-            removing_replicas: Sequence[int] = ...,
-            is_new: bool = ...,
-            leader_recovery_state: int = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
     class LeaderAndIsrTopicState(Structure):
         class LeaderAndIsrPartitionState(Structure):
-            topic_name: str
             partition_index: int
             controller_epoch: int
             leader: int
@@ -3345,7 +3313,6 @@ class LeaderAndIsrRequest(Message, RequestFor[LeaderAndIsrResponse]):
             def __init__(
                 self,
                 *,
-                topic_name: str = ...,
                 partition_index: int = ...,
                 controller_epoch: int = ...,
                 leader: int = ...,
@@ -3390,7 +3357,6 @@ class LeaderAndIsrRequest(Message, RequestFor[LeaderAndIsrResponse]):
     controller_epoch: int
     broker_epoch: int
     request_type: int
-    ungrouped_partition_states: list[LeaderAndIsrPartitionState]
     topic_states: list[LeaderAndIsrTopicState]
     live_leaders: list[LeaderAndIsrLiveLeader]
     def __init__(
@@ -3401,35 +3367,19 @@ class LeaderAndIsrRequest(Message, RequestFor[LeaderAndIsrResponse]):
         controller_epoch: int = ...,
         broker_epoch: int = ...,
         request_type: int = ...,
-        ungrouped_partition_states: Sequence[LeaderAndIsrPartitionState | tuple[object, ...]] = ...,
         topic_states: Sequence[LeaderAndIsrTopicState | tuple[object, ...]] = ...,
         live_leaders: Sequence[LeaderAndIsrLiveLeader | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
 
 class LeaderAndIsrResponse(Message):
-    class LeaderAndIsrPartitionError(Structure):
-        topic_name: str
-        partition_index: int
-        error_code: int
-        def __init__(
-            self,
-            *,
-            topic_name: str = ...,
-            partition_index: int = ...,
-            error_code: int = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
     class LeaderAndIsrTopicError(Structure):
         class LeaderAndIsrPartitionError(Structure):
-            topic_name: str
             partition_index: int
             error_code: int
             def __init__(
                 self,
                 *,
-                topic_name: str = ...,
                 partition_index: int = ...,
                 error_code: int = ...,
                 version: int | None = ...,
@@ -3446,13 +3396,11 @@ class LeaderAndIsrResponse(Message):
         ) -> None: ...
 
     error_code: int
-    partition_errors: list[LeaderAndIsrPartitionError]
     topics: list[LeaderAndIsrTopicError]
     def __init__(
         self,
         *,
         error_code: int = ...,
-        partition_errors: Sequence[LeaderAndIsrPartitionError | tuple[object, ...]] = ...,
         topics: Sequence[LeaderAndIsrTopicError | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
@@ -4622,28 +4570,6 @@ class SimulatedFetchResponse(Message):
     ) -> None: ...
 
 class StopReplicaRequest(Message, RequestFor[StopReplicaResponse]):
-    class StopReplicaPartitionV0(Structure):
-        topic_name: str
-        partition_index: int
-        def __init__(
-            self,
-            *,
-            topic_name: str = ...,
-            partition_index: int = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
-    class StopReplicaTopicV1(Structure):
-        name: str
-        partition_indexes: list[int]
-        def __init__(
-            self,
-            *,
-            name: str = ...,
-            partition_indexes: Sequence[int] = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
     class StopReplicaTopicState(Structure):
         class StopReplicaPartitionState(Structure):
             partition_index: int
@@ -4672,9 +4598,6 @@ class StopReplicaRequest(Message, RequestFor[StopReplicaResponse]):
     is_kraft_controller: bool
     controller_epoch: int
     broker_epoch: int
-    delete_partitions: bool
-    ungrouped_partitions: list[StopReplicaPartitionV0]
-    topics: list[StopReplicaTopicV1]
     topic_states: list[StopReplicaTopicState]
     def __init__(
         self,
@@ -4683,9 +4606,6 @@ class StopReplicaRequest(Message, RequestFor[StopReplicaResponse]):
         is_kraft_controller: bool = ...,
         controller_epoch: int = ...,
         broker_epoch: int = ...,
-        delete_partitions: bool = ...,
-        ungrouped_partitions: Sequence[StopReplicaPartitionV0 | tuple[object, ...]] = ...,
-        topics: Sequence[StopReplicaTopicV1 | tuple[object, ...]] = ...,
         topic_states: Sequence[StopReplicaTopicState | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
@@ -4902,34 +4822,8 @@ class UpdateFeaturesResponse(ApiMessage):
     ) -> None: ...
 
 class UpdateMetadataRequest(Message, RequestFor[UpdateMetadataResponse]):
-    class UpdateMetadataPartitionState(Structure):
-        topic_name: str
-        partition_index: int
-        controller_epoch: int
-        leader: int
-        leader_epoch: int
-        isr: list[int]
-        zk_version: int
-        replicas: list[int]
-        offline_replicas: list[int]
-        def __init__(
-            self,
-            *,
-            topic_name: str = ...,
-            partition_index: int = ...,
-            controller_epoch: int = ...,
-            leader: int = ...,
-            leader_epoch: int = ...,
-            isr: Sequence[int] = ...,
-            zk_version: int = ...,
-            replicas: Sequence[int] = ...,
-            offline_replicas: Sequence[int] = ...,
-            version: int | None = ...,
-        ) -> None: ...
-
     class UpdateMetadataTopicState(Structure):
         class UpdateMetadataPartitionState(Structure):
-            topic_name: str
             partition_index: int
             controller_epoch: int
             leader: int
@@ -4941,7 +4835,6 @@ class UpdateMetadataRequest(Message, RequestFor[UpdateMetadataResponse]):
             def __init__(
                 self,
                 *,
-                topic_name: str = ...,
                 partition_index: int = ...,
                 controller_epoch: int = ...,
                 leader: int = ...,
@@ -4982,16 +4875,12 @@ class UpdateMetadataRequest(Message, RequestFor[UpdateMetadataResponse]):
             ) -> None: ...
 
         id: int
-        v0_host: str
-        v0_port: int
         endpoints: list[UpdateMetadataEndpoint]
         rack: str | None
         def __init__(
             self,
             *,
             id: int = ...,
-            v0_host: str = ...,
-            v0_port: int = ...,
             endpoints: Sequence[UpdateMetadataEndpoint | tuple[object, ...]] = ...,
             rack: str | None = ...,
             version: int | None = ...,
@@ -5002,7 +4891,6 @@ class UpdateMetadataRequest(Message, RequestFor[UpdateMetadataResponse]):
     request_type: int
     controller_epoch: int
     broker_epoch: int
-    ungrouped_partition_states: list[UpdateMetadataPartitionState]
     topic_states: list[UpdateMetadataTopicState]
     live_brokers: list[UpdateMetadataBroker]
     def __init__(
@@ -5013,7 +4901,6 @@ class UpdateMetadataRequest(Message, RequestFor[UpdateMetadataResponse]):
         request_type: int = ...,
         controller_epoch: int = ...,
         broker_epoch: int = ...,
-        ungrouped_partition_states: Sequence[UpdateMetadataPartitionState | tuple[object, ...]] = ...,
         topic_states: Sequence[UpdateMetadataTopicState | tuple[object, ...]] = ...,
         live_brokers: Sequence[UpdateMetadataBroker | tuple[object, ...]] = ...,
         version: int | None = ...,

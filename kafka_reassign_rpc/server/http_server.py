@@ -276,7 +276,7 @@ class _Connection(web.RequestHandler):
         request: web.BaseRequest,
         status: int = 500,
         exc: BaseException | None = None,
-        message: str | None = None,
+        _message: str | None = None,
     ) -> web.StreamResponse:
         """The answer to what is no request, without the parser's words."""
         answer = super().handle_error(request, status, exc, f"{status}\n")

@@ -81,13 +81,13 @@ class Door(Protocol):
 class OpenDoor:
     """Lets everybody in."""
 
-    def accept_delay(self, listener: str) -> float:
+    def accept_delay(self, _listener: str) -> float:
         return 0.0
 
-    def address_throttle(self, listener: str, host: str) -> float:
+    def address_throttle(self, _listener: str, _host: str) -> float:
         return 0.0
 
-    def refuses(self, host: str) -> bool:
+    def refuses(self, _host: str) -> bool:
         return False
 
     def has_left(self, host: str) -> None:

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
 log = logging.getLogger(__name__)
 
-LOGIN, RIGHTS, EPOCH = "login", "rights", "epoch"
+LOGIN, RIGHTS, EPOCH, VERSIONS = "login", "rights", "epoch", "versions"
 NO_RIGHTS = (
     "does not take this server as its controller (CLUSTER_AUTHORIZATION_FAILED): give the principal of this"
     " server's login CLUSTER_ACTION on the cluster, or name it in super.users"
@@ -152,6 +152,6 @@ class BrokerLinks:
 
     def forget(self, broker: int, *kinds: str) -> None:
         """These troubles are over, or the broker is not registered any more (without `kinds`)."""
-        for kind in kinds or (LOGIN, RIGHTS, EPOCH):
+        for kind in kinds or (LOGIN, RIGHTS, EPOCH, VERSIONS):
             if self._troubles.pop((broker, kind), None) is not None and kinds:
                 log.info("broker %d takes this server now (%s)", broker, kind)

@@ -23,6 +23,10 @@ READ_BYTES = 64 * 1024
 Response = TypeVar("Response", bound="ApiMessage")
 
 
+class NoCommonVersion(ConnectionError):
+    """The broker serves no version of an API that this side knows."""
+
+
 class RpcClient:
     """A client with one connection. After an OSError, TimeoutError, EOFError or ProtocolError, close it.
 
@@ -78,11 +82,12 @@ class RpcClient:
         return self._versions
 
     async def version(self, request_class: type[ApiMessage]) -> int:
-        """The highest version of an API that both sides know. Raises ConnectionError where there is none."""
+        """The highest version of an API that both sides know. Raises NoCommonVersion where there is none."""
         lowest, highest = (await self.versions()).get(request_class.API_KEY, (0, -1))
         version = min(highest, request_class.max_version)
-        if version < lowest:
-            raise ConnectionError(f"no common version of {request_class.__name__}: it serves {lowest} to {highest}")
+        if version < max(lowest, request_class.min_version):
+            serves = f"versions {lowest} to {highest}" if highest >= 0 else "none"
+            raise NoCommonVersion(f"no common version of {request_class.__name__}: it serves {serves}")
         return version
 
     @overload

@@ -215,7 +215,7 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
                 future.set_exception(NotSent(f"not connected: {why}"))
         self._queued.clear()
 
-    async def close(self, timeout: float = 0) -> None:  # noqa: ASYNC109 (aiozk's signature)
+    async def close(self, _timeout: float = 0) -> None:  # aiozk's signature
         self.drop("closed")
 
 

@@ -35,8 +35,6 @@ NEWEST: dict[int, int] = {
     ApiKey.API_VERSIONS: 4,
 }
 RELEASES: dict[str, dict[int, int]] = {
-    "2.4": {ApiKey.LEADER_AND_ISR: 4, ApiKey.STOP_REPLICA: 2, ApiKey.UPDATE_METADATA: 6},
-    "2.7": {ApiKey.LEADER_AND_ISR: 4, ApiKey.STOP_REPLICA: 3, ApiKey.UPDATE_METADATA: 6},
     "2.8": {ApiKey.LEADER_AND_ISR: 5, ApiKey.STOP_REPLICA: 3, ApiKey.UPDATE_METADATA: 7},
     "3.3": {ApiKey.LEADER_AND_ISR: 6, ApiKey.STOP_REPLICA: 3, ApiKey.UPDATE_METADATA: 7},
     "3.9": {ApiKey.LEADER_AND_ISR: 7, ApiKey.STOP_REPLICA: 4, ApiKey.UPDATE_METADATA: 8},
@@ -117,12 +115,7 @@ class ScriptedBroker:
 
 def stop_answer(request: Any, version: int, codes: Mapping[int, int] | None = None) -> StopReplicaResponse:
     """The answer of a broker that lists all replicas of the request; `codes`: errors by partition index."""
-    if version >= 3:
-        names = [
-            (one.topic_name, part.partition_index) for one in request.topic_states for part in one.partition_states
-        ]
-    else:
-        names = [(one.name, index) for one in request.topics for index in one.partition_indexes]
+    names = [(one.topic_name, part.partition_index) for one in request.topic_states for part in one.partition_states]
     answered = [
         StopReplicaResponse.StopReplicaPartitionError(
             version=version, topic_name=name, partition_index=index, error_code=(codes or {}).get(index, 0)

@@ -138,26 +138,6 @@ async def test_sv_4_a_broker_that_was_away_learns_the_latest_state() -> None:
             await again.stop()
 
 
-async def test_sv_4_requests_are_sent_in_the_versions_of_an_old_broker() -> None:
-    old: dict[int, int] = {
-        ApiKey.LEADER_AND_ISR: 4,
-        ApiKey.STOP_REPLICA: 2,
-        ApiKey.UPDATE_METADATA: 6,
-        ApiKey.API_VERSIONS: 3,
-    }
-    async with connected(old) as (broker, channel, reports, _):
-        channel.pending.leader_and_isr("t", 0, is_new=True)
-        channel.pending.metadata("t", [0])
-        channel.pending.stop("t", 1, StopReplicaState(5, delete=True))
-        channel.pending.stop("t", 2, StopReplicaState(5, delete=False))
-        channel.wake()
-
-        await eventually(lambda: len(reports.confirmed) == 2)
-        assert broker.kinds()[:2] == [LeaderAndIsrRequest, UpdateMetadataRequest]
-        deletes = [body.delete_partitions for body in broker.received[2:]]
-        assert deletes == [False, True], "an old StopReplica deletes all or none"
-
-
 async def test_sv_3_a_broker_that_knows_a_newer_controller_is_reported_each_time_and_a_trouble_until_it_is_over(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -331,9 +311,7 @@ async def test_sv_4_each_broker_is_told_in_the_highest_versions_that_it_serves(r
         metadata, replicas, stop = broker.received
         assert {body.broker_epoch for body in broker.received} == {103}
         assert {body.controller_epoch for body in broker.received} == {9}
-        assert [topic.topic_id for topic in metadata.topic_states] == [
-            TOPIC_ID if highest[ApiKey.UPDATE_METADATA] >= 7 else None
-        ]
+        assert [topic.topic_id for topic in metadata.topic_states] == [TOPIC_ID]
         own = next(live for live in metadata.live_brokers if live.id == 1000)
         assert [(one.listener, one.host, one.port, one.security_protocol) for one in own.endpoints] == [
             ("PLAINTEXT", "server", 9092, 0)
@@ -341,7 +319,7 @@ async def test_sv_4_each_broker_is_told_in_the_highest_versions_that_it_serves(r
         assert [state.offline_replicas for state in metadata.topic_states[0].partition_states] == [[], [], []]
         version = highest[ApiKey.LEADER_AND_ISR]
         (topic,) = replicas.topic_states
-        assert topic.topic_id == (TOPIC_ID if version >= 5 else None)
+        assert topic.topic_id == TOPIC_ID
         assert [
             (one.partition_index, one.leader, one.isr, one.replicas, one.adding_replicas, one.is_new)
             for one in topic.partition_states
@@ -351,16 +329,38 @@ async def test_sv_4_each_broker_is_told_in_the_highest_versions_that_it_serves(r
             (2, 3, [3, 1], [3, 1], [], False),
         ]
         assert [one.leader_recovery_state for one in topic.partition_states] == [0, 0, int(version >= 6)]
-        if highest[ApiKey.STOP_REPLICA] >= 3:
-            (state,) = stop.topic_states[0].partition_states
-            assert (state.partition_index, state.leader_epoch, state.delete_partition) == (4, 5, True)
-        else:
-            assert (stop.topics[0].partition_indexes, stop.delete_partitions) == ([4], True)
+        (state,) = stop.topic_states[0].partition_states
+        assert (state.partition_index, state.leader_epoch, state.delete_partition) == (4, 5, True)
 
 
-async def test_sv_4_a_broker_that_serves_no_version_of_ours_gets_nothing_and_is_asked_again() -> None:
-    """A broker of Kafka 4 on KRaft, say."""
-    async with connected({ApiKey.API_VERSIONS: 4}, up_to_date=False) as (broker, channel, _, _found):
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        ({}, "no common version of UpdateMetadataRequest: it serves none"),
+        (
+            {ApiKey.LEADER_AND_ISR: 4, ApiKey.STOP_REPLICA: 3, ApiKey.UPDATE_METADATA: 6},
+            "no common version of UpdateMetadataRequest: it serves versions 0 to 6",
+        ),
+    ],
+    ids=["Kafka 4 on KRaft", "Kafka 2.7"],
+)
+async def test_sv_4_a_broker_that_serves_no_version_of_ours_gets_nothing_and_is_asked_again(
+    versions: dict[int, int], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    links = BrokerLinks()
+    async with connected(versions | {ApiKey.API_VERSIONS: 3}, up_to_date=False, links=links) as (
+        broker,
+        channel,
+        _,
+        _f,
+    ):
         channel.wake()
         await eventually(lambda: broker.connections >= 2)
         assert broker.received == []
+        assert links.troubles == 1
+        told = [one for one in caplog.messages if said in one]
+        assert len(told) == 1, "once"
+        assert "learns nothing from this server, which controls brokers of Kafka 2.8 to 3.9" in told[0]
+
+        broker.versions = NEWEST  # it has been upgraded
+        await eventually(lambda: links.troubles == 0)

@@ -19,11 +19,9 @@ from kafka_reassign_rpc.protocol.messages import (
     LeaderAndIsrResponse,
     StopReplicaRequest,
 )
-from kafka_reassign_rpc.protocol.versions import ApiKey
 from tests.controller_channel.scripted_broker import (
     INCONSISTENT_TOPIC_ID,
     KAFKA_STORAGE_ERROR,
-    NEWEST,
     STALE_CONTROLLER_EPOCH,
     ChannelReports,
     connected,
@@ -34,18 +32,12 @@ from tests.core.build import TOPIC_ID, cluster, not_moving
 from tests.waiting import eventually
 
 
-@pytest.mark.parametrize("version", [4, 7])
-async def test_sv_4_replicas_on_a_failed_log_dir_are_reported_and_so_is_their_return(version: int) -> None:
+async def test_sv_4_replicas_on_a_failed_log_dir_are_reported_and_so_is_their_return() -> None:
     codes = iter([{0: 0, 1: KAFKA_STORAGE_ERROR}, {0: 0, 1: STALE_CONTROLLER_EPOCH}, {0: 0, 1: 0}, {0: 0, 1: 0}])
     by_topic = LeaderAndIsrResponse.LeaderAndIsrTopicError
 
     def answer(_: Any) -> Any:
         found = next(codes)
-        if version < 5:
-            by_name = LeaderAndIsrResponse.LeaderAndIsrPartitionError
-            named = [(name, index, code) for name in ("t", "gone") for index, code in found.items()]
-            errors = [by_name(version=4, topic_name=n, partition_index=i, error_code=code) for n, i, code in named]
-            return LeaderAndIsrResponse(version=4, error_code=0, partition_errors=errors)
         parts = [
             by_topic.LeaderAndIsrPartitionError(version=7, partition_index=index, error_code=code)
             for index, code in found.items()
@@ -53,7 +45,7 @@ async def test_sv_4_replicas_on_a_failed_log_dir_are_reported_and_so_is_their_re
         topics = [by_topic(version=7, topic_id=id_, partition_errors=parts) for id_ in (TOPIC_ID, UUID(int=99))]
         return LeaderAndIsrResponse(version=7, error_code=0, topics=topics)
 
-    async with connected(NEWEST | {ApiKey.LEADER_AND_ISR: version}) as (broker, channel, reports, _):
+    async with connected() as (broker, channel, reports, _):
         broker.answer = answer
         for count in range(1, 5):
             channel.pending.leader_and_isr("t", 0, is_new=False)

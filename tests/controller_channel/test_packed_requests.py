@@ -7,14 +7,16 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
+from kafka_reassign_rpc.controller_channel import packed_requests
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Broker, Cluster, Endpoint, Partition, Topic
 from kafka_reassign_rpc.protocol.frame_codec import encode_body, encode_request, request_prefix
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, UpdateMetadataRequest
 
-LEADER_AND_ISR = range(packed_requests.LEADER_AND_ISR_SINCE, LeaderAndIsrRequest.max_version + 1)
-UPDATE_METADATA = range(packed_requests.UPDATE_METADATA_SINCE, UpdateMetadataRequest.max_version + 1)
+from . import request_messages
+
+LEADER_AND_ISR = range(LeaderAndIsrRequest.min_version, LeaderAndIsrRequest.max_version + 1)
+UPDATE_METADATA = range(UpdateMetadataRequest.min_version, UpdateMetadataRequest.max_version + 1)
 
 T = TypeVar("T")
 
@@ -83,7 +85,7 @@ def test_455_4_a_leader_and_isr_packed_by_hand_is_that_of_the_schema(
     cluster, sender, broker = case
     wanted = data.draw(st.dictionaries(st.sampled_from(list(cluster.topics)), _flags))
     complete = data.draw(st.booleans())
-    message = request_builders.leader_and_isr(cluster, sender, broker, wanted, version, is_complete=complete)
+    message = request_messages.leader_and_isr(cluster, sender, broker, wanted, version, is_complete=complete)
     packed = whole(packed_requests.leader_and_isr(cluster, sender, broker, wanted, version, is_complete=complete))
     assert packed == (None if message is None else encode_body(message, version=version))
 
@@ -99,14 +101,14 @@ def test_455_4_an_update_metadata_packed_by_hand_is_that_of_the_schema(
     indexes = st.lists(st.integers(0, 20), max_size=6, unique=True)
     wanted = data.draw(st.dictionaries(st.sampled_from(list(cluster.topics)), indexes))
     deleted = data.draw(st.dictionaries(st.sampled_from([*cluster.topics, "gone"]), indexes))
-    message = request_builders.update_metadata(cluster, sender, broker, wanted, deleted, version)
+    message = request_messages.update_metadata(cluster, sender, broker, wanted, deleted, version)
     packed = whole(packed_requests.update_metadata(cluster, sender, broker, wanted, deleted, version))
     assert packed == encode_body(message, version=version)
 
 
 @given(st.none() | st.text(max_size=20), epochs)
 def test_sv_1_a_request_prefix_and_a_body_make_the_request(client_id: str | None, correlation_id: int) -> None:
-    for cls, version in ((LeaderAndIsrRequest, 2), (UpdateMetadataRequest, 8)):
+    for cls, version in ((LeaderAndIsrRequest, 5), (UpdateMetadataRequest, 8)):
         body: Any = cls(version=version, controller_id=1, controller_epoch=2, broker_epoch=3)
         raw = encode_body(body, version=version)
         prefix = request_prefix(

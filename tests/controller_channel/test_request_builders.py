@@ -14,6 +14,7 @@ from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_body,
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from tests.core.build import TOPIC_ID, cluster, moving, not_moving
 
+from . import request_messages
 from .test_packed_requests import whole
 
 SENDER = Sender(1000, 9, (Endpoint("PLAINTEXT", "PLAINTEXT", "server", 9092), Endpoint("TLS", "SSL", "server", 9093)))
@@ -32,32 +33,24 @@ def over_the_wire(body: Any, version: int) -> Any:
 
 
 def versions(request: Any) -> list[int]:
-    return list(range(request.max_version + 1))
+    return list(range(request.min_version, request.max_version + 1))
 
 
 @pytest.mark.parametrize("version", versions(LeaderAndIsrRequest))
-def test_455_3_leader_and_isr_carries_adding_and_removing_replicas_from_version_3(version: int) -> None:
+def test_455_3_leader_and_isr_carries_adding_and_removing_replicas(version: int) -> None:
     found, broker = made()
-    body = request_builders.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, version)
+    body = request_messages.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, version)
 
     read = over_the_wire(body, version)
     assert (read.controller_id, read.controller_epoch) == (1000, 9)
-    if version >= 2:
-        (topic,) = read.topic_states
-        (state,) = topic.partition_states
-        assert topic.topic_name == "t"
-        assert read.broker_epoch == broker.epoch
-    else:
-        (state,) = read.ungrouped_partition_states
-        assert state.topic_name == "t"
+    (topic,) = read.topic_states
+    (state,) = topic.partition_states
+    assert (topic.topic_name, topic.topic_id) == ("t", TOPIC_ID)
+    assert read.broker_epoch == broker.epoch
     assert state.replicas == [3, 4, 1, 2]
     assert (state.leader, state.leader_epoch, state.isr) == (1, 6, [1, 2])
-    if version >= 1:
-        assert state.is_new, "a replica that is being added may be created"
-    if version >= 3:
-        assert (state.adding_replicas, state.removing_replicas) == ([3, 4], [1, 2])
-    if version >= 5:
-        assert topic.topic_id == TOPIC_ID
+    assert state.is_new, "a replica that is being added may be created"
+    assert (state.adding_replicas, state.removing_replicas) == ([3, 4], [1, 2])
     assert [leader.broker_id for leader in read.live_leaders] == [1]
 
 
@@ -67,8 +60,8 @@ def test_455_3_an_adding_replica_is_new_only_until_it_is_in_sync(isr: tuple[int,
     found = cluster(moving((1, 2), (3, 4), isr=isr), live=(1, 2, 3, 4))
     for broker, is_new in ((1, False), (3, 3 not in isr), (4, True)):
         for body in (
-            request_builders.leader_and_isr(found, SENDER, found.brokers[broker], {"t": {0: False}}, 7),
-            request_builders.leader_and_isr(found, SENDER, found.brokers[broker], {}, 7, is_complete=True),
+            request_messages.leader_and_isr(found, SENDER, found.brokers[broker], {"t": {0: False}}, 7),
+            request_messages.leader_and_isr(found, SENDER, found.brokers[broker], {}, 7, is_complete=True),
         ):
             assert body is not None
             (state,) = body.topic_states[0].partition_states
@@ -83,7 +76,7 @@ def test_455_3_an_adding_replica_is_not_new_on_a_broker_that_has_registered_sinc
     found = cluster(move, live=(1, 2, 3, 4))
     for epoch, is_new in ((move.move.id - 1, True), (move.move.id + 1, False)):
         found.brokers[3] = replace(found.brokers[3], epoch=epoch)
-        body = request_builders.leader_and_isr(found, SENDER, found.brokers[3], {}, 7, is_complete=True)
+        body = request_messages.leader_and_isr(found, SENDER, found.brokers[3], {}, 7, is_complete=True)
         assert body is not None
         (state,) = body.topic_states[0].partition_states
         assert state.is_new is is_new
@@ -92,47 +85,38 @@ def test_455_3_an_adding_replica_is_not_new_on_a_broker_that_has_registered_sinc
 def test_455_3_leader_and_isr_names_only_partitions_with_a_replica_on_the_broker() -> None:
     found, broker = made()
 
-    assert request_builders.leader_and_isr(found, SENDER, broker, {"t": {1: False}, "gone": {0: True}}, 7) is None
-    body: Any = request_builders.leader_and_isr(found, SENDER, broker, {"t": {0: True, 1: True, 77: True}}, 7)
+    assert request_messages.leader_and_isr(found, SENDER, broker, {"t": {1: False}, "gone": {0: True}}, 7) is None
+    body: Any = request_messages.leader_and_isr(found, SENDER, broker, {"t": {0: True, 1: True, 77: True}}, 7)
     assert [state.partition_index for state in body.topic_states[0].partition_states] == [0]
 
 
 @pytest.mark.parametrize("version", versions(UpdateMetadataRequest))
 def test_455_4_update_metadata_names_every_live_broker_the_controller_and_offline_replicas(version: int) -> None:
     found, broker = made()
-    body = request_builders.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {"old": [5]}, version)
+    body = request_messages.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {"old": [5]}, version)
 
     read = over_the_wire(body, version)
     assert sorted(live.id for live in read.live_brokers) == [1, 2, 3, 1000]
     own = next(live for live in read.live_brokers if live.id == 1000)
-    if version == 0:
-        assert (own.v0_host, own.v0_port) == ("server", 9092)
-    else:
-        assert [(end.host, end.port, end.security_protocol) for end in own.endpoints] == [
-            ("server", 9092, 0),
-            ("server", 9093, 1),
-        ]
-    if version >= 5:
-        states = {topic.topic_name: topic.partition_states for topic in read.topic_states}
-    else:
-        states = {}
-        for state in read.ungrouped_partition_states:
-            states.setdefault(state.topic_name, []).append(state)
+    assert [(end.host, end.port, end.security_protocol) for end in own.endpoints] == [
+        ("server", 9092, 0),
+        ("server", 9093, 1),
+    ]
+    states = {topic.topic_name: topic.partition_states for topic in read.topic_states}
     moving_state, _ = states["t"]
     assert moving_state.replicas == [3, 4, 1, 2]
-    if version >= 4:
-        assert moving_state.offline_replicas == [4]
+    assert moving_state.offline_replicas == [4]
     (forgotten,) = states["old"]
     assert (forgotten.partition_index, forgotten.leader) == (5, -2)
 
 
-@pytest.mark.parametrize("version", [version for version in versions(UpdateMetadataRequest) if version >= 2])
+@pytest.mark.parametrize("version", versions(UpdateMetadataRequest))
 def test_455_4_where_brokers_have_racks_the_controller_claims_one_of_them(version: int) -> None:
     """Or brokers could not create topics of their own: Kafka places none where a rack is missing."""
     found, broker = made()
 
     def racks() -> dict[int, str | None]:
-        read = over_the_wire(request_builders.update_metadata(found, SENDER, broker, {}, {}, version), version)
+        read = over_the_wire(request_messages.update_metadata(found, SENDER, broker, {}, {}, version), version)
         return {live.id: live.rack for live in read.live_brokers}
 
     assert racks()[1000] is None
@@ -143,21 +127,21 @@ def test_455_4_where_brokers_have_racks_the_controller_claims_one_of_them(versio
 def test_455_4_deleted_topics_and_unreadable_partitions_are_not_propagated() -> None:
     found, broker = made()
     found.topics["t"].unreadable = frozenset([0])
-    body = request_builders.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8)
+    body = request_messages.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8)
     assert [state.partition_index for state in body.topic_states[0].partition_states] == [1]
-    assert request_builders.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7) is None
+    assert request_messages.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7) is None
     assert whole(packed_requests.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7)) is None
     frame = whole(packed_requests.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8))
     assert frame == encode_body(body, version=8)
 
     found.topics["t"].unreadable = frozenset()
     found.topics["t"].partitions[0] = Partition(replicas=(1, 2, 3))
-    assert request_builders.leader_and_isr(found, SENDER, broker, {}, 7, is_complete=True) is None, (
+    assert request_messages.leader_and_isr(found, SENDER, broker, {}, 7, is_complete=True) is None, (
         "it has no state yet"
     )
 
     found.topics["t"].deleting = True
-    assert request_builders.update_metadata(found, SENDER, broker, {"t": [1]}, {}, 8).topic_states == []
+    assert request_messages.update_metadata(found, SENDER, broker, {"t": [1]}, {}, 8).topic_states == []
 
 
 def test_sv_10_a_broker_is_not_told_to_forget_partitions_that_exist_again() -> None:
@@ -165,13 +149,11 @@ def test_sv_10_a_broker_is_not_told_to_forget_partitions_that_exist_again() -> N
     found, broker = made()
     deleted = {"t": [0, 1, 2], "gone": [0]}
     for version in versions(UpdateMetadataRequest):
-        body = request_builders.update_metadata(found, SENDER, broker, {"t": [1]}, deleted, version)
-        if version >= packed_requests.UPDATE_METADATA_SINCE:
-            frame = whole(packed_requests.update_metadata(found, SENDER, broker, {"t": [1]}, deleted, version))
-            assert frame == encode_body(body, version=version)
+        body = request_messages.update_metadata(found, SENDER, broker, {"t": [1]}, deleted, version)
+        frame = whole(packed_requests.update_metadata(found, SENDER, broker, {"t": [1]}, deleted, version))
+        assert frame == encode_body(body, version=version)
         read = over_the_wire(body, version)
-        states = [(one.topic_name, state) for one in read.topic_states or () for state in one.partition_states]
-        states += [(state.topic_name, state) for state in read.ungrouped_partition_states or ()]
+        states = [(one.topic_name, state) for one in read.topic_states for state in one.partition_states]
         assert [(name, state.partition_index, state.leader) for name, state in states] == [
             ("t", 1, 1),
             ("t", 2, request_builders.LEADER_DURING_DELETE),
@@ -180,33 +162,26 @@ def test_sv_10_a_broker_is_not_told_to_forget_partitions_that_exist_again() -> N
 
 
 @pytest.mark.parametrize("version", versions(StopReplicaRequest))
-def test_455_4_stop_replica_deletes_in_every_version_and_is_fenced_from_version_3(version: int) -> None:
+def test_455_4_stop_replica_deletes_and_is_fenced(version: int) -> None:
     _, broker = made()
     stops = {
         TopicPartition("t", 0): StopReplicaState(7, delete=True),
-        TopicPartition("u", 3): StopReplicaState(8, delete=True),
+        TopicPartition("u", 3): StopReplicaState(8, delete=False),
     }
     read = over_the_wire(request_builders.stop_replica(SENDER, broker, stops, version), version)
 
-    if version >= 3:
-        found = {
-            (topic.topic_name, state.partition_index): (state.leader_epoch, state.delete_partition)
-            for topic in read.topic_states
-            for state in topic.partition_states
-        }
-        assert found == {("t", 0): (7, True), ("u", 3): (8, True)}
-        return
-    assert read.delete_partitions
-    if version >= 1:
-        assert [(topic.name, topic.partition_indexes) for topic in read.topics] == [("t", [0]), ("u", [3])]
-    else:
-        assert [(one.topic_name, one.partition_index) for one in read.ungrouped_partitions] == [("t", 0), ("u", 3)]
+    found = {
+        (topic.topic_name, state.partition_index): (state.leader_epoch, state.delete_partition)
+        for topic in read.topic_states
+        for state in topic.partition_states
+    }
+    assert found == {("t", 0): (7, True), ("u", 3): (8, False)}
 
 
 def test_455_2_a_topic_without_an_id_is_propagated_without_one() -> None:
     found, broker = made()
     found.topics["t"] = replace(found.topics["t"], id=None)
 
-    body = request_builders.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7)
+    body = request_messages.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7)
     read = over_the_wire(body, 7)
     assert read.topic_states[0].topic_id in (None, UUID(int=0))

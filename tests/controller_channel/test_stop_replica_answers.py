@@ -15,11 +15,9 @@ from kafka_reassign_rpc.protocol.messages import (
     StopReplicaRequest,
     StopReplicaResponse,
 )
-from kafka_reassign_rpc.protocol.versions import ApiKey
 from tests.controller_channel.scripted_broker import (
     FENCED_LEADER_EPOCH,
     KAFKA_STORAGE_ERROR,
-    NEWEST,
     UNKNOWN_SERVER_ERROR,
     ChannelReports,
     connected,
@@ -120,7 +118,6 @@ async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_cha
         assert not channel._retry.is_requested
 
 
-@pytest.mark.parametrize("version", [2, 4])
 @pytest.mark.parametrize(
     ("deleted", "now", "sent"),
     [
@@ -133,13 +130,13 @@ async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_cha
     ids=["in deletion", "unmarked", "another topic", "gone", "of an earlier topic"],
 )
 async def test_hm_2_no_log_is_deleted_with_a_topic_whose_mark_is_gone_when_the_stop_is_sent(
-    version: int, deleted: UUID | None, now: str, sent: bool
+    deleted: UUID | None, now: str, sent: bool
 ) -> None:
     """The mark was removed by hand while the broker did not answer. Other stops go out all the same."""
     stop = StopReplicaState(DELETED_EPOCH, delete=True, created=5, deleted=deleted)
     other = StopReplicaState(7, delete=False)
-    async with connected(NEWEST | {ApiKey.STOP_REPLICA: version}) as (broker, channel, reports, found):
-        broker.answer = lambda body: stop_answer(body, version)
+    async with connected() as (broker, channel, reports, found):
+        broker.answer = lambda body: stop_answer(body, 4)
         channel.pending.stop("t", 0, stop)
         channel.pending.stop("t", 1, other)
         found.topics["t"].deleting = now == "in deletion"

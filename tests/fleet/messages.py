@@ -26,11 +26,9 @@ def leader_and_isr(
 ) -> Any:
     """Each partition: index, leader, epoch, isr, replicas and, if wanted, version (the partition epoch)."""
     of_topic = LeaderAndIsrRequest.LeaderAndIsrTopicState
-    state: Any = (of_topic if version >= 2 else LeaderAndIsrRequest).LeaderAndIsrPartitionState
     states = [
-        state(
+        of_topic.LeaderAndIsrPartitionState(
             version=version,
-            topic_name=topic,
             partition_index=one["index"],
             controller_epoch=controller_epoch,
             leader=one["leader"],
@@ -44,18 +42,14 @@ def leader_and_isr(
         )
         for one in partitions
     ]
-    request = LeaderAndIsrRequest(
+    return LeaderAndIsrRequest(
         version=version,
         controller_id=1000,
         controller_epoch=controller_epoch,
         broker_epoch=broker_epoch,
         live_leaders=[],
+        topic_states=[of_topic(version=version, topic_name=topic, topic_id=topic_id, partition_states=states)],
     )
-    if version >= 2:
-        request.topic_states = [of_topic(version=version, topic_name=topic, topic_id=topic_id, partition_states=states)]
-    else:
-        request.ungrouped_partition_states = states
-    return request
 
 
 def stop_replica(
@@ -66,37 +60,20 @@ def stop_replica(
     version: int = 4,
 ) -> Any:
     """Each partition: index, leader epoch, delete."""
-    request = StopReplicaRequest(
-        version=version, controller_id=1000, controller_epoch=controller_epoch, broker_epoch=broker_epoch
+    of_topic = StopReplicaRequest.StopReplicaTopicState
+    states = [
+        of_topic.StopReplicaPartitionState(
+            version=version, partition_index=index, leader_epoch=epoch, delete_partition=delete
+        )
+        for index, epoch, delete in partitions
+    ]
+    return StopReplicaRequest(
+        version=version,
+        controller_id=1000,
+        controller_epoch=controller_epoch,
+        broker_epoch=broker_epoch,
+        topic_states=[of_topic(version=version, topic_name=topic, partition_states=states)],
     )
-    if version >= 3:
-        of_topic = StopReplicaRequest.StopReplicaTopicState
-        request.topic_states = [
-            of_topic(
-                version=version,
-                topic_name=topic,
-                partition_states=[
-                    of_topic.StopReplicaPartitionState(
-                        version=version, partition_index=index, leader_epoch=epoch, delete_partition=delete
-                    )
-                    for index, epoch, delete in partitions
-                ],
-            )
-        ]
-        return request
-    request.delete_partitions = any(delete for _, _, delete in partitions)
-    if version >= 1:
-        request.topics = [
-            StopReplicaRequest.StopReplicaTopicV1(
-                version=version, name=topic, partition_indexes=[index for index, _, _ in partitions]
-            )
-        ]
-    else:
-        request.ungrouped_partitions = [
-            StopReplicaRequest.StopReplicaPartitionV0(version=version, topic_name=topic, partition_index=index)
-            for index, _, _ in partitions
-        ]
-    return request
 
 
 def update_metadata(
@@ -111,11 +88,9 @@ def update_metadata(
 ) -> Any:
     """Each partition: index, leader, epoch, isr, replicas; brokers: (host, port) by id."""
     of_topic = UpdateMetadataRequest.UpdateMetadataTopicState
-    state: Any = (of_topic if version >= 5 else UpdateMetadataRequest).UpdateMetadataPartitionState
     states = [
-        state(
+        of_topic.UpdateMetadataPartitionState(
             version=version,
-            topic_name=topic,
             partition_index=one["index"],
             controller_epoch=controller_epoch,
             leader=one["leader"],
@@ -128,15 +103,13 @@ def update_metadata(
         for one in partitions
     ]
     broker = UpdateMetadataRequest.UpdateMetadataBroker
-    request = UpdateMetadataRequest(
+    return UpdateMetadataRequest(
         version=version,
         controller_id=controller_id,
         controller_epoch=controller_epoch,
         broker_epoch=broker_epoch,
         live_brokers=[
-            broker(version=version, id=broker_id, v0_host=host, v0_port=port)
-            if version == 0
-            else broker(
+            broker(
                 version=version,
                 id=broker_id,
                 rack="r",
@@ -148,14 +121,10 @@ def update_metadata(
             )
             for broker_id, (host, port) in (brokers or {}).items()
         ],
+        topic_states=[of_topic(version=version, topic_name=topic, topic_id=topic_id, partition_states=states)]
+        if states
+        else [],
     )
-    if version >= 5:
-        request.topic_states = (
-            [of_topic(version=version, topic_name=topic, topic_id=topic_id, partition_states=states)] if states else []
-        )
-    else:
-        request.ungrouped_partition_states = states
-    return request
 
 
 def fetch(

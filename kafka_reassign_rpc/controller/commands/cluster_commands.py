@@ -33,7 +33,7 @@ from kafka_reassign_rpc.support.slices import in_slices
 class Barrier(Command[None]):
     """Changes nothing. Its answer says that all rounds before it have been replayed."""
 
-    def decide(self, work: Round) -> Iterator[None]:
+    def decide(self, _work: Round) -> Iterator[None]:
         self.answer(None)
         yield
 

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.controller.commands.command import SLICE, Round
 from kafka_reassign_rpc.controller.commands.leadership_commands import ControlledShutdownCommand
 from kafka_reassign_rpc.controller.duties.propagation import Propagation
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
-from kafka_reassign_rpc.controller_channel import ChannelManager, Sender, request_builders
+from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.controller_channel.pending_requests import (
     DELETED_EPOCH,
     AllMetadata,
@@ -25,6 +25,7 @@ from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.replay import PartitionTransition, ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
+from tests.controller_channel import request_messages
 from tests.controller_channel.scripted_broker import ChannelReports
 from tests.core.build import broker, cluster, not_moving
 
@@ -305,7 +306,7 @@ async def test_sv_4_a_broker_in_controlled_shutdown_stops_its_followers_and_keep
         {names[0]: StopReplicaState(6, delete=False), names[1]: StopReplicaState(5, delete=False)}
     )
     assert told.by(2) == [LeaderAndIsr({"t": {0: False, 1: False}}), metadata]
-    shown = request_builders.update_metadata(
+    shown = request_messages.update_metadata(
         told.cluster, Sender(1000, 9, ()), told.cluster.brokers[2], {"t": [1]}, {}, 8
     )
     assert shown.topic_states[0].partition_states[0].offline_replicas == [1]
@@ -325,7 +326,7 @@ async def test_455_4_a_replica_that_leaves_the_assignment_in_a_controlled_shutdo
 
 async def test_sv_3_brokers_learn_of_the_broker_with_the_servers_id_and_not_of_the_server(told: Told) -> None:
     def live(sender: int) -> list[int]:
-        body = request_builders.update_metadata(told.cluster, Sender(sender, 9, ()), told.cluster.brokers[1], {}, {}, 8)
+        body = request_messages.update_metadata(told.cluster, Sender(sender, 9, ()), told.cluster.brokers[1], {}, {}, 8)
         return [one.id for one in body.live_brokers]
 
     assert live(1000) == [1, 2, 3, 1000]
