@@ -1,7 +1,6 @@
 """A real ZooKeeper as a child process, from the jars of pyspark's wheel. Needs only Java.
 
 zookeeper_process.py   one server: start, readiness, kill, stop
-ensemble.py            several servers as one ensemble, for tests
 java.py                where Java and the jars are
 child_process.py       child processes that never outlive their parent
 """

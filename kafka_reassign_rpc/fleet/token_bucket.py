@@ -58,14 +58,6 @@ class TokenBucket:
             self._refill(now)
             self._tokens -= amount
 
-    def wait_s(self, now: float) -> float:
-        """Seconds until a byte may pass; infinite with a rate of 0."""
-        if self.rate is None or self.available(now) > 0:
-            return 0.0
-        if self.rate <= 0:
-            return float("inf")
-        return (1 - self._tokens) / self.rate
-
     def _refill(self, now: float) -> None:
         if self.rate is not None and now > self._at:
             saved_s = BURST_S if now - self._used < BURST_S else self._idle_s

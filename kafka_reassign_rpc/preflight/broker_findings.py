@@ -8,7 +8,12 @@ from ipaddress import ip_address
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
-from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kafka_reassign_rpc.protocol.messages import (
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+    valid_versions,
+)
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 SENT = (LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest)
@@ -72,7 +77,8 @@ def _versions(heard: Sequence[BrokerAnswer]) -> Finding:
     for one in heard:
         for request in SENT:
             lowest, highest = one.versions.get(request.API_KEY, (0, -1))
-            if min(highest, request.max_version) < max(lowest, request.min_version):
+            oldest, newest = valid_versions(request)
+            if min(highest, newest) < max(lowest, oldest):
                 wrong.append(f"broker {one.broker.id} ({request.name.removesuffix('Request')})")
     if wrong:
         return unsafe(

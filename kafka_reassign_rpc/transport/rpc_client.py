@@ -13,6 +13,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ApiMessage,
     ApiVersionsRequest,
     RequestFor,
+    valid_versions,
 )
 from kafka_reassign_rpc.support.bounded_text import shown
 
@@ -84,8 +85,9 @@ class RpcClient:
     async def version(self, request_class: type[ApiMessage]) -> int:
         """The highest version of an API that both sides know. Raises NoCommonVersion where there is none."""
         lowest, highest = (await self.versions()).get(request_class.API_KEY, (0, -1))
-        version = min(highest, request_class.max_version)
-        if version < max(lowest, request_class.min_version):
+        oldest, newest = valid_versions(request_class)
+        version = min(highest, newest)
+        if version < max(lowest, oldest):
             serves = f"versions {lowest} to {highest}" if highest >= 0 else "none"
             raise NoCommonVersion(f"no common version of {request_class.__name__}: it serves {serves}")
         return version

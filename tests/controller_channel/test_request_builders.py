@@ -11,7 +11,12 @@ from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaSt
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, Partition, TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_body, encode_request
-from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kafka_reassign_rpc.protocol.messages import (
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+    valid_versions,
+)
 from tests.core.build import TOPIC_ID, cluster, moving, not_moving
 
 from . import request_messages
@@ -33,7 +38,8 @@ def over_the_wire(body: Any, version: int) -> Any:
 
 
 def versions(request: Any) -> list[int]:
-    return list(range(request.min_version, request.max_version + 1))
+    oldest, newest = valid_versions(request)
+    return list(range(oldest, newest + 1))
 
 
 @pytest.mark.parametrize("version", versions(LeaderAndIsrRequest))

@@ -63,6 +63,12 @@ def test_sv_4_brokers_in_the_middle_of_an_upgrade_are_a_warning() -> None:
 
 def test_sv_4_a_broker_in_kraft_mode_is_unsafe() -> None:
     assert judged(versions={ApiKey.METADATA: (0, 12)}) == {"versions": Level.UNSAFE}
+    of_2_7: dict[int, tuple[int, int]] = {
+        ApiKey.LEADER_AND_ISR: (0, 4),
+        ApiKey.STOP_REPLICA: (0, 3),
+        ApiKey.UPDATE_METADATA: (0, 6),
+    }
+    assert judged(versions=of_2_7) == {"versions": Level.UNSAFE}
 
 
 @pytest.mark.parametrize("name", ["inter.broker.listener.name", "control.plane.listener.name"])

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from kafka_reassign_rpc.embedded_zookeeper.ensemble import Ensemble
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper.operations import Create, SetData, Stat
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, Unknown
+from tests.zookeeper.ensemble import Ensemble
 from tests.zookeeper.helpers import Events
 
 

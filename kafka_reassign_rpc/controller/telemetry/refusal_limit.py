@@ -79,10 +79,6 @@ class RefusalLimit:
             self._left_out[name if known else ""] += event.count or 1
         return admitted
 
-    @property
-    def has_left_out(self) -> bool:
-        return bool(self._left_out)
-
     def left_out(self) -> Event | None:
         """The event of what was left out since the last call; None where nothing was."""
         if not self._left_out:

@@ -40,24 +40,6 @@ RULES = "sasl.kerberos.principal.to.local.rules"
 USER = "user_"
 INT32, INT64 = 2**31 - 1, 2**63 - 1
 
-OF_LISTENERS = (
-    ENABLED,
-    JAAS,
-    USERS_FILE,
-    CALLBACKS,
-    "connections.max.reauth.ms",
-    "sasl.server.max.receive.size",
-    RULES,
-    JWKS_URL,
-    "sasl.oauthbearer.jwks.endpoint.refresh.ms",
-    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
-    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
-    "sasl.oauthbearer.clock.skew.seconds",
-    "sasl.oauthbearer.expected.audience",
-    "sasl.oauthbearer.expected.issuer",
-    "sasl.oauthbearer.scope.claim.name",
-    "sasl.oauthbearer.sub.claim.name",
-)
 """The settings that are read here; each may stand behind a listener's prefix."""
 
 
