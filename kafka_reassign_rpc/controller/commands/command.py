@@ -74,19 +74,24 @@ class Round:
         self.view = view
         self.refused = refused
         self.settings = settings
-        self.in_flight: MovesInFlight
-        """What is in flight and what may join it. Exists once `count_moves_in_flight` has run."""
+        self._in_flight: MovesInFlight | None = None
+
+    @property
+    def in_flight(self) -> MovesInFlight:
+        """What is in flight and what may join it. `count_moves_in_flight` has run before."""
+        assert self._in_flight is not None
+        return self._in_flight
 
     def count_moves_in_flight(self) -> Iterator[None]:
         """Count what is in flight, once in each round. The caps are those of now: a command of this round may have read
         other configs, or that brokers are gone."""
         caps = reassignment_settings.caps_in_force(self.view.cluster, self.settings)
-        if hasattr(self, "in_flight"):
-            self.in_flight.caps = caps
+        if self._in_flight is not None:
+            self._in_flight.caps = caps
             return
         in_flight = MovesInFlight(self.view.cluster, caps, sizes_sampled=self.settings.sizes_sampled)
         yield from in_flight.count(self.view)
-        self.in_flight = in_flight
+        self._in_flight = in_flight
 
     def starts(self, name: TopicPartition, before: Partition, after: Partition) -> bool:
         """Whether the caps on moves in flight allow this change now."""

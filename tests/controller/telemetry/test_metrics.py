@@ -188,6 +188,7 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
     assert await counted(address, "reassignments_enabled") == 0
     await world.zk.delete(znode_paths.REASSIGN_CANCEL)
     await eventually(lambda: waits(address, "batch", 0))
+    await eventually(lambda: shows(address, moves_in_flight=2))  # the batch's move is over: one back needs room
     await world.settings({MAX_PER_CLUSTER: "0"})
     await world.alter({("free", 0): (3, 4)})
     await eventually(lambda: waits(address, "rpc", 1))
