@@ -16,7 +16,7 @@ from uuid import UUID
 
 from benchmarks import tables
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig
-from kafka_reassign_rpc.protocol.connection_state import FrameBuffer
+from kafka_reassign_rpc.protocol.frame_buffer import FrameBuffer
 from kafka_reassign_rpc.zookeeper import znode_contents
 from kafka_reassign_rpc.zookeeper.znode_contents import Assignment
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

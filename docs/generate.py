@@ -1,4 +1,5 @@
-"""Writes the pages that follow from the code: settings.md, metrics.md, events.md, errors.md, apis.md and status-api.md.
+"""Writes the pages that follow from the code: settings.md, metrics.md, events.md, errors.md, apis.md,
+connections.md and status-api.md.
 
 `python -m docs.generate` writes them; `python -m docs.generate --check` writes nothing, and its exit code 1 says that
 one of them is out of date.
@@ -27,6 +28,8 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL
+from kafka_reassign_rpc.protocol import connection_state
+from kafka_reassign_rpc.server import connection_states
 from kafka_reassign_rpc.status_page import documents, requests
 from kafka_reassign_rpc.status_page.status_stream import EVERY_S, MOST_VIEWERS, STREAM_S
 from kafka_reassign_rpc.support.bounded_log import LONGEST_FIELD, LONGEST_LINE
@@ -284,6 +287,48 @@ def errors_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def connections_page() -> str:
+    """The states of a connection: what becomes of its requests, its stream, and why it is not read."""
+
+    def meanings(of: Mapping[Any, str]) -> str:
+        return table(["state", "meaning"], [[f"`{state.name}`", meaning] for state, meaning in of.items()])
+
+    def rows(of: Iterable[Any]) -> str:
+        return table(
+            ["in", "event", "next state", "when"],
+            [
+                [", ".join(state.name for state in row.states), row.event.name, row.after.name, row.meaning]
+                for row in of
+            ],
+        )
+
+    parts = [
+        NOTE.format(source="kafka_reassign_rpc/server/connection_states.py and protocol/connection_state.py"),
+        "# Connections of the server",
+        "A connection has three states, each in a table of its own. The code follows the first two tables: an event"
+        " that a state lacks is a defect. `tests/server/test_connection_states.py` walks all rows over real objects.",
+        "The parts know each other in one direction only: `server_connection.py` uses the stream, the guard, the"
+        " writer, the flow control and the list of open connections. None of them holds a connection, but the list and"
+        " its budgets, which see it through the protocols `OpenConnection`, `Waiter` and `Reader`.",
+        "## Work",
+        "What becomes of the requests (`Work`).",
+        meanings(connection_states.MEANINGS),
+        rows(connection_states.WORK),
+        "## Stream",
+        "Whether bytes are taken in, and whether a frame is in work (`Stream`).",
+        meanings(connection_state.MEANINGS),
+        rows(connection_state.STREAM),
+        "## Reading",
+        "A connection is read while there is no reason against it (`Pause`). It is paused when bytes arrive while there"
+        " is one, not before: most clients wait for their answers.",
+        table(
+            ["reason", "begins", "ends"],
+            [[f"`{reason.name}`", row.begins, row.ends] for reason, row in connection_states.PAUSES.items()],
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
 def schemas() -> Iterator[Mapping[str, Any]]:
     """The schemas of this product, by name. Kafka's JSON may have comments."""
     for path in sorted(SCHEMAS.glob("*.json")):
@@ -484,6 +529,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "events.md": events_page,
     "errors.md": errors_page,
     "apis.md": apis_page,
+    "connections.md": connections_page,
     "status-api.md": status_api_page,
     "status-api.schema.json": status_schema_file,
 }

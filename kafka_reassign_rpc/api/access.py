@@ -6,7 +6,7 @@ asks about the topics, groups and other resources that a request names: it knows
 what the answer says of each that is denied.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import CLUSTER_NAME, SUPPORTED_OPERATIONS, AclOperation, ResourceType
@@ -40,7 +40,7 @@ class Access:
         self._principal = principal
         self._host = host
         self.unlimited = authorizer is None or principal in authorizer.super_users
-        self.denied: list[Denied] = []
+        self.denied: Sequence[Denied] = ()
         self.refusals = 0
 
     def may(self, operation: AclOperation, resource_type: ResourceType, name: str, *, told: bool = True) -> bool:
@@ -71,7 +71,7 @@ class Access:
 
         request     the name of its API, where Kafka's text names the request (AuthHelper.authorizeClusterOperation)
         """
-        if self.may_on_cluster(operation):
+        if self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME):
             return
         if self._why_denied:
             raise ClusterAuthorizationFailed(self._why_denied)
@@ -104,7 +104,7 @@ class Access:
     def _deny(self, operation: AclOperation, resource_type: ResourceType, name: str) -> None:
         self.refusals += 1
         if len(self.denied) < NAMED:
-            self.denied.append((operation, resource_type, name))
+            self.denied = *self.denied, (operation, resource_type, name)
 
 
 def _sentences(denied: Iterable[Denied]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka_reassign_rpc.api.access import EVERYTHING, Access
 from kafka_reassign_rpc.api.api_definition import (
+    AclOperation,
     AclResource,
     Answer,
     Api,
@@ -54,6 +55,7 @@ class Dispatcher:
         self._door = door if authorizer is None else None
         self._on_denied = on_denied
         self._apis: Mapping[int, Api] = node.apis
+        self._cluster_acls = {key: _on_cluster(api) for key, api in node.apis.items()}
         self.failures = 0
 
     @property
@@ -94,8 +96,7 @@ class Dispatcher:
 
     def handle(self, request: DecodedRequest, peer: Peer) -> Reply | Awaitable[Reply]:
         """The body of the answer, its bytes, or an awaitable of either."""
-        api = self._apis[request.header.api_key]
-        if self._door is not None and api.acl and not self._door.is_open:
+        if self._door is not None and self._apis[request.header.api_key].acl and not self._door.is_open:
             return self._once_the_door_is_known(self._door, request, peer)
         return self._handle(request, peer, self._access(peer))
 
@@ -117,7 +118,9 @@ class Dispatcher:
             access,
         )
         try:
-            _check_cluster(api, ctx.access)
+            if not access.unlimited:
+                for operation, named in self._cluster_acls[header.api_key]:
+                    access.check_cluster(operation, named)
             result = api.handle(self._node, request.body, ctx)
         except Exception as error:
             self._tell_denied(ctx)
@@ -125,8 +128,9 @@ class Dispatcher:
             return _later(result) if isawaitable(result) else _reply(result)
         if not isinstance(result, _READY) and isawaitable(result):
             return self._answer_later(api, request, result, ctx)
-        self._tell_denied(ctx)
-        return _reply(result)
+        if access.refusals:
+            self._on_denied(ctx)
+        return result.body if isinstance(result, Encoded) else result
 
     async def _answer_later(
         self, api: Api, request: DecodedRequest, result: Awaitable[Answer], ctx: RequestContext
@@ -156,12 +160,14 @@ class Dispatcher:
         return api.fail(request.body, request.header.api_version, error)
 
 
-def _check_cluster(api: Api, access: Access) -> None:
-    """Raises ClusterAuthorizationFailed where the caller lacks what every request of the API needs."""
-    if not access.unlimited:
-        for acl in api.acl:
-            if acl.resource is AclResource.CLUSTER and not acl.only_for:
-                access.check_cluster(acl.operation, api.name if acl.names_request else "")
+def _on_cluster(api: Api) -> tuple[tuple[AclOperation, str], ...]:
+    """What every request of the API needs on the cluster: the operations, each with the name of the request where the
+    error's text has it. Without it, the answer is CLUSTER_AUTHORIZATION_FAILED."""
+    return tuple(
+        (acl.operation, api.name if acl.names_request else "")
+        for acl in api.acl
+        if acl.resource is AclResource.CLUSTER and not acl.only_for
+    )
 
 
 def _reply(answer: Answer) -> Reply:

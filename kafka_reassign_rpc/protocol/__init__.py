@@ -1,6 +1,8 @@
 """The Kafka protocol without I/O: bytes become requests, answers become bytes.
 
-connection_state.py    one connection: a byte stream to requests in order, answers in order to a byte stream
+connection_state.py    the server's side of a connection: a byte stream to requests in order, answers in order to bytes
+client_connection.py   the client's side of a connection
+frame_buffer.py        a byte stream to frames
 frame_codec.py         one frame to one message and back, headers included
 bounded_decoder.py     decoders, generated from the schemas, that check every length before they allocate
 decoder_writer.py      the source of such a decoder

@@ -1,4 +1,4 @@
-"""A connection without I/O, for the server's side and for the client's: bytes in, requests out; answers in, bytes out.
+"""The server's side of a connection, without I/O: bytes in, requests out; answers in, bytes out.
 
 Theory of operation
 ===================
@@ -15,21 +15,7 @@ nobody knows where the next request begins or what it means. The one exception i
 server answers it in version 0 with error 35, from which a newer client learns what the server speaks. Requests before
 the mistake still get their answers. When these are out, `over` turns true, and the transport has to be closed.
 
-    state    event                                   next state
-    -------  --------------------------------------  --------------------------------------
-    OPEN     a whole frame                           OPEN       the frame is queued
-    OPEN     a size that is out of bounds            ENDED      `fault` is set
-    OPEN     end(): one of the two sides is done     ENDED      half a frame is dropped
-    either   next_frame()                            the same   the frame is in work
-    either   answer(), or refuse() of ApiVersions    the same   nothing is in work
-    either   refuse() of anything else               ENDED      `fault` is set, the queue is dropped
-    either   answered(): the answer is made          the same   nothing is in work
-    either   close()                                 ENDED      the queue is dropped
-    ENDED    hold()                                  ENDED      the end itself is in work
-    either   abandon(): the transport is gone        ENDED      the queue is dropped
-    ENDED    bytes                                   ENDED      the bytes are dropped
-
-`over` is ENDED with nothing queued and nothing in work.
+`STREAM` is the table of states. A call that has no row for the state of now is a mistake of the caller.
 
 While a client authenticates, a frame need not be a request: after SaslHandshake 0 it is a bare token. Then frames have
 other bounds, and the next one is cut off only when the one before is answered, since its bounds depend on that
@@ -37,53 +23,107 @@ other bounds, and the next one is cut off only when the one before is answered, 
 
 Rules: this file has everything that changes the state, and it knows no socket, no clock and no event loop. `parse` and
 `parse_in_slices` change nothing.
-
-Memory and time
-===============
-The announcement of a frame allocates nothing: bytes are kept as they come. Each byte is copied at most twice (into the
-buffer, and out of it as a frame), however the stream is split. Frames that arrive whole in one piece of input do not
-pass through the buffer.
 """
 
 from collections import deque
 from collections.abc import Generator, Mapping
-from typing import Any
+from enum import IntEnum, auto
+from typing import NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.protocol.frame_buffer import FrameBuffer
 from kafka_reassign_rpc.protocol.frame_codec import (
     ANY_REQUEST,
     Body,
     DecodedRequest,
     RequestHeader,
-    answer_header,
     decode_request,
     decode_request_in_slices,
-    decode_response,
-    encode_request,
     encode_response,
     peek_client_id,
     peek_request_header,
-    request_prefix,
     response_prefix,
 )
 from kafka_reassign_rpc.protocol.frame_errors import (
     UNSUPPORTED_VERSION,
-    BadFrameSize,
     LocalProtocolError,
     RemoteProtocolError,
-    UnexpectedAnswer,
 )
-from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiMessage, ApiVersionsResponse
+from kafka_reassign_rpc.protocol.messages import ApiMessage, ApiVersionsResponse
 from kafka_reassign_rpc.protocol.versions import ApiKey
 
 MAX_REQUEST_BYTES = 10 * 1024 * 1024
 """Kafka's socket.request.max.bytes is 100 MiB, for batches of records. Administrators' requests are far smaller: a move
 of 100,000 partitions takes some 3 MB."""
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""For answers to our own requests: they name what the request named, and requests are far smaller."""
 MIN_REQUEST_BYTES = 8
-MIN_ANSWER_BYTES = 4
+
+
+class Stream(IntEnum):
+    """Whether bytes are taken in, and whether a frame is in work."""
+
+    OPEN = auto()
+    OPEN_IN_WORK = auto()
+    ENDED = auto()
+    ENDED_IN_WORK = auto()
+
+
+MEANINGS: Mapping[Stream, str] = {
+    Stream.OPEN: "Bytes are taken in. Frames may be queued",
+    Stream.OPEN_IN_WORK: "Bytes are taken in, and a frame is in work",
+    Stream.ENDED: "Bytes are dropped. Frames may be queued; with none, the stream is over: close the transport",
+    Stream.ENDED_IN_WORK: "Bytes are dropped, and a frame is in work",
+}
+
+
+class StreamEvent(IntEnum):
+    """What changes the state of the stream: a call, or a mistake of the peer."""
+
+    NEXT_FRAME = auto()
+    ANSWER = auto()
+    END = auto()
+    BAD_SIZE = auto()
+    CLOSE = auto()
+    ABANDON = auto()
+
+
+class StreamRow(NamedTuple):
+    """In each of these states, the event leads to the state `after`."""
+
+    states: tuple[Stream, ...]
+    event: StreamEvent
+    after: Stream
+    meaning: str
+
+
+_HALF = "One of the two sides has finished. Half a frame is dropped"
+_GONE = "The transport is gone. Half a frame and the queue are dropped"
+
+STREAM: tuple[StreamRow, ...] = (
+    StreamRow((Stream.OPEN,), StreamEvent.NEXT_FRAME, Stream.OPEN_IN_WORK, "The first queued frame is in work"),
+    StreamRow((Stream.ENDED,), StreamEvent.NEXT_FRAME, Stream.ENDED_IN_WORK, "The first queued frame is in work"),
+    StreamRow(
+        (Stream.OPEN_IN_WORK,), StreamEvent.ANSWER, Stream.OPEN, "The frame in work has its answer, or wants none"
+    ),
+    StreamRow((Stream.ENDED_IN_WORK,), StreamEvent.ANSWER, Stream.ENDED, "The same"),
+    StreamRow((Stream.OPEN, Stream.ENDED), StreamEvent.END, Stream.ENDED, _HALF),
+    StreamRow((Stream.OPEN_IN_WORK, Stream.ENDED_IN_WORK), StreamEvent.END, Stream.ENDED_IN_WORK, _HALF),
+    StreamRow((Stream.OPEN,), StreamEvent.BAD_SIZE, Stream.ENDED, "A frame announces a size out of bounds: the fault"),
+    StreamRow((Stream.OPEN_IN_WORK,), StreamEvent.BAD_SIZE, Stream.ENDED_IN_WORK, "The same"),
+    StreamRow(
+        (Stream.OPEN_IN_WORK, Stream.ENDED_IN_WORK),
+        StreamEvent.CLOSE,
+        Stream.ENDED,
+        "The frame in work cannot be served (the fault), or its client has to see an error: the queue is dropped",
+    ),
+    StreamRow((Stream.OPEN, Stream.ENDED), StreamEvent.ABANDON, Stream.ENDED, _GONE),
+    StreamRow((Stream.OPEN_IN_WORK, Stream.ENDED_IN_WORK), StreamEvent.ABANDON, Stream.ENDED_IN_WORK, _GONE),
+)
+
+AFTER: Mapping[Stream, Mapping[StreamEvent, Stream]] = {
+    state: {row.event: row.after for row in STREAM if state in row.states} for state in Stream
+}
+"""By state and event: the next state."""
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -98,68 +138,10 @@ class Refusal(msgspec.Struct, frozen=True):
         return self.error.closes
 
 
-class FrameBuffer:
-    """Cuts a stream into frames: four bytes of length, then that many bytes."""
-
-    def __init__(self, least: int, most: int) -> None:
-        self._least = least
-        self._most = most
-        self._kept = bytearray()
-        self._missing = 0
-        """Until so many more bytes have come, the kept bytes need not be looked at."""
-        self._single = False
-
-    def __len__(self) -> int:
-        """The number of kept bytes: those of an incomplete frame."""
-        return len(self._kept)
-
-    def bound(self, least: int, most: int, *, single: bool) -> None:
-        """Sets the bounds of the frames that are not cut off yet. `single`: `receive` cuts off one at most."""
-        self._least, self._most, self._single = least, most, single
-        self._missing = 0
-
-    def receive(self, data: bytes) -> tuple[list[bytes], BadFrameSize | None]:
-        """The frames that are complete now, without their lengths, and the error of the frame behind them."""
-        source: bytes | bytearray = data
-        if self._kept:
-            self._kept += data
-            if len(data) < self._missing:
-                self._missing -= len(data)
-                return [], None
-            source = self._kept
-        frames: list[bytes] = []
-        pos, end = 0, len(source)
-        self._missing = 0
-        while end - pos >= 4 and not (self._single and frames):
-            size = int.from_bytes(source[pos : pos + 4], "big", signed=True)
-            if not self._least <= size <= self._most:
-                self._kept = bytearray()
-                return frames, BadFrameSize(f"a frame of {size} bytes, {self._least} to {self._most} are accepted")
-            stop = pos + 4 + size
-            if stop > end:
-                self._missing = stop - end
-                break
-            with memoryview(source) as view:  # one copy
-                frames.append(bytes(view[pos + 4 : stop]))
-            pos = stop
-        if source is self._kept:
-            del self._kept[:pos]
-        elif pos < end:
-            self._kept += source[pos:]
-        return frames, None
-
-    def keep(self, data: bytes) -> None:
-        """Takes in bytes that the next `receive` cuts into frames."""
-        self._kept += data
-        self._missing = 0
-
-    def clear(self) -> None:
-        self._kept = bytearray()
-
-
 class Connection:
-    """The server's side of one connection.
+    """One connection of a server.
 
+    state             see `Stream`
     served            versions accepted, by API key
     max_elements      the most array elements of a request, by API key
     max_frame_bytes   a larger frame is a fault
@@ -180,12 +162,16 @@ class Connection:
         self._one_by_one = False
         self._queue: deque[bytes] = deque()
         self._queued_bytes = 0
-        self._in_work: bytes | None = None
-        self.ended = False
-        """The state ENDED: the connection takes nothing more in."""
+        self._bytes_in_work = 0
+        self.state = Stream.OPEN
         self.partial_bytes = 0
         """Bytes of an incomplete frame."""
         self.fault: RemoteProtocolError | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the connection takes nothing more in."""
+        return self.state >= Stream.ENDED
 
     @property
     def queued(self) -> int:
@@ -195,18 +181,26 @@ class Connection:
     @property
     def held_bytes(self) -> int:
         """Bytes of requests that have arrived and are not answered: incomplete, queued, and in work."""
-        in_work = self._in_work
-        return self.partial_bytes + self._queued_bytes + (0 if in_work is None else len(in_work))
+        return self.partial_bytes + self._queued_bytes + self._bytes_in_work
+
+    @property
+    def empty(self) -> bool:
+        """Whether it takes bytes in, and has none that are not answered."""
+        return self.state is Stream.OPEN and not self._queue and not self.partial_bytes
 
     @property
     def over(self) -> bool:
         """Whether the connection has ended and all answers are out: close the transport."""
-        return self.ended and not self._queue and self._in_work is None
+        return self.state is Stream.ENDED and not self._queue
 
     @property
     def waiting(self) -> bool:
         """Whether frames, or bytes that are not cut into frames, wait for the request in work."""
-        return bool(self._queue) or (self._one_by_one and self._in_work is not None and self.partial_bytes > 0)
+        return bool(self._queue) or (self._one_by_one and self._has_work and self.partial_bytes > 0)
+
+    @property
+    def _has_work(self) -> bool:
+        return self.state is Stream.OPEN_IN_WORK or self.state is Stream.ENDED_IN_WORK
 
     # ------------------------------------------------------------------------------------------------ in
 
@@ -225,35 +219,42 @@ class Connection:
         """Takes in bytes as they arrive. Returns how many frames they complete; may set `fault`."""
         if self.ended:
             return 0
-        if self._one_by_one and (self._in_work is not None or self._queue):
+        if self._one_by_one and (self._has_work or self._queue):
             self._frames.keep(data)
             self.partial_bytes = len(self._frames)
             return 0
+        whole = self._frames.whole(data)
+        if whole is not None:
+            self._queue.append(whole)
+            self._queued_bytes += len(whole)
+            return 1
         frames, fault = self._frames.receive(data)
         self.partial_bytes = len(self._frames)
-        if frames:
-            self._queue += frames
-            self._queued_bytes += sum(map(len, frames))
+        for frame in frames:
+            self._queue.append(frame)
+            self._queued_bytes += len(frame)
         if fault is not None:
-            self._wrong(fault)
+            self.fault = fault
+            self._end(StreamEvent.BAD_SIZE)
         return len(frames)
 
     def end(self) -> None:
         """Takes nothing more in and drops half a frame. Queued frames still get their answers."""
-        self.ended = True
-        self.partial_bytes = 0
-        self._frames.clear()
+        self._end(StreamEvent.END)
 
     def abandon(self) -> None:
         """The transport is gone. A request in work may still be answered; the answer goes nowhere."""
-        self.end()
+        self._end(StreamEvent.ABANDON)
+        self._drop_queue()
+
+    def _end(self, event: StreamEvent) -> None:
+        self.state = AFTER[self.state][event]
+        self.partial_bytes = 0
+        self._frames.clear()
+
+    def _drop_queue(self) -> None:
         self._queue.clear()
         self._queued_bytes = 0
-
-    def _wrong(self, error: RemoteProtocolError) -> None:
-        if self.fault is None:
-            self.fault = error
-        self.end()
 
     # ------------------------------------------------------------------------------------------------ work
 
@@ -262,12 +263,15 @@ class Connection:
 
         Raises LocalProtocolError while another request is in work, and where no frame is queued.
         """
-        if self._in_work is not None:
+        after = AFTER[self.state].get(StreamEvent.NEXT_FRAME)
+        if after is None:
             raise LocalProtocolError("the request before has no answer yet")
         if not self._queue:
             raise LocalProtocolError("no request waits")
-        frame = self._in_work = self._queue.popleft()
-        self._queued_bytes -= len(frame)
+        self.state = after
+        frame = self._queue.popleft()
+        self._bytes_in_work = size = len(frame)
+        self._queued_bytes -= size
         return frame
 
     def parse(self, frame: bytes) -> DecodedRequest | Refusal:
@@ -292,34 +296,38 @@ class Connection:
 
         Raises LocalProtocolError, and leaves the request in work, where the message does not fit its schema.
         """
-        if self._in_work is None:
-            raise LocalProtocolError("no request is in work")
+        after = self._after_work(StreamEvent.ANSWER)
         header = request.header
-        if isinstance(body, list):
+        if isinstance(body, bytes):
+            data = response_prefix(header.api_key, header.api_version, header.correlation_id, len(body)) + body
+        elif isinstance(body, list):
             size = sum(map(len, body))
             data = response_prefix(header.api_key, header.api_version, header.correlation_id, size)
-        elif isinstance(body, bytes):
-            prefix = response_prefix(header.api_key, header.api_version, header.correlation_id, len(body))
-            data = prefix + body
         else:
             data = encode_response(body, version=header.api_version, correlation_id=header.correlation_id)
-        self._in_work = None
+        self._finish(after)
         return data
 
     def close(self) -> None:
         """The request in work, and those behind it, get no answer: its peer wants none, and has to see an error."""
-        self.answered()
-        self.abandon()
+        self._finish(self._after_work(StreamEvent.CLOSE))
+        self._frames.clear()
+        self.partial_bytes = 0
+        self._drop_queue()
 
     def answered(self) -> None:
         """The frame in work is done with: its answer, if any, was made elsewhere."""
-        if self._in_work is None:
-            raise LocalProtocolError("no request is in work")
-        self._in_work = None
+        self._finish(self._after_work(StreamEvent.ANSWER))
 
-    def hold(self) -> None:
-        """The connection is not `over` although it has ended: something is still to be said."""
-        self._in_work = b""
+    def _after_work(self, event: StreamEvent) -> Stream:
+        after = AFTER[self.state].get(event)
+        if after is None:
+            raise LocalProtocolError("no request is in work")
+        return after
+
+    def _finish(self, after: Stream) -> None:
+        self.state = after
+        self._bytes_in_work = 0
 
     def refuse(self, refusal: Refusal, body: ApiMessage | None = None) -> bytes:
         """The bytes of the answer to a refused request in work; none where the refusal closes the connection.
@@ -327,16 +335,15 @@ class Connection:
         A refused ApiVersions is answered in version 0 with error 35 and the versions of ApiVersions that are served.
         With `body`, the request is answered with that instead, and the connection goes on.
         """
-        if self._in_work is None:
-            raise LocalProtocolError("no request is in work")
-        self._in_work = None
+        if refusal.closes and body is None:
+            self.close()
+            if self.fault is None:
+                self.fault = refusal.error
+            return b""
+        self.answered()
         if body is not None:
             header = refusal.header
             return encode_response(body, version=header.api_version, correlation_id=header.correlation_id)
-        if refusal.closes:
-            self._wrong(refusal.error)
-            self.abandon()
-            return b""
         return unsupported_api_versions(self._served[ApiKey.API_VERSIONS], refusal.header.correlation_id)
 
 
@@ -354,77 +361,3 @@ def _refusal(error: RemoteProtocolError, frame: bytes) -> Refusal:
     """The refusal of a frame. A traceback would keep the frame, and all that was decoded of it, alive."""
     error.__traceback__ = error.__context__ = None
     return Refusal(error, msgspec.structs.replace(peek_request_header(frame), client_id=peek_client_id(frame)))
-
-
-class ClientConnection:
-    """The client's side: numbers requests, and takes answers in their order.
-
-    Kafka answers in order. So an answer to any request but the oldest open one is a fault of the server; the connection
-    cannot be used any further, and `receive` raises.
-    """
-
-    def __init__(self, client_id: str | None, *, max_frame_bytes: int = MAX_ANSWER_BYTES) -> None:
-        self._client_id = client_id
-        self._frames = FrameBuffer(MIN_ANSWER_BYTES, max_frame_bytes)
-        self._open: deque[tuple[int, type[ApiMessage], int, bool]] = deque()
-        self._next = 0
-        self._broken = False
-
-    @property
-    def pending(self) -> int:
-        """The number of requests without an answer."""
-        return len(self._open)
-
-    def send(
-        self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: bool = False
-    ) -> bytes:
-        """The bytes of a request. `body` is a message of that class, or an encoded one (see encode_body).
-
-        `raw`: the caller wants the answer's body as bytes.
-        """
-        if self._broken:
-            raise LocalProtocolError("the connection is broken")
-        number, name = self._next, self._client_id
-        if isinstance(body, bytes):
-            prefix = request_prefix(
-                request_class, version=version, correlation_id=number, client_id=name, body_size=len(body)
-            )
-            data = prefix + body
-        else:
-            data = encode_request(body, version=version, correlation_id=number, client_id=name)
-        self._next = (number + 1) & 0x7FFFFFFF
-        self._open.append((number, RESPONSES[request_class.API_KEY], version, raw))
-        return data
-
-    def receive(self, data: bytes) -> list[Any]:
-        """Takes in bytes as they arrive. Returns the bodies of the answers that they complete, in the order of the
-        requests.
-
-        Raises RemoteProtocolError; answers that the same bytes completed are lost with it.
-        """
-        if self._broken:
-            raise LocalProtocolError("the connection is broken")
-        answers: list[Any] = []
-        try:
-            frames, fault = self._frames.receive(data)
-            for frame in frames:
-                if not self._open:
-                    raise UnexpectedAnswer("an answer that nobody waits for")
-                number, cls, version, raw = self._open[0]
-                body: ApiMessage | bytes
-                if raw:
-                    correlation_id, start = answer_header(cls, frame, version=version)
-                    body = frame[start:]
-                else:
-                    correlation_id, body = decode_response(cls, frame, version=version)
-                if correlation_id != number:
-                    raise UnexpectedAnswer(f"an answer to request {correlation_id}, it is the turn of {number}")
-                self._open.popleft()
-                answers.append(body)
-            if fault is not None:
-                raise fault
-        except RemoteProtocolError:
-            self._broken = True
-            self._frames.clear()
-            raise
-        return answers

@@ -123,9 +123,8 @@ def decode_request(
     a RemoteProtocolError for any mistake in the bytes.
     """
     data = frame if type(frame) is bytes else bytes(frame)
-    header, pos = _request_header(data, served)
-    key = header.api_key
-    body, _ = _reader(key, header.api_version).decode(data, pos, max_elements.get(key, MAX_ELEMENTS))
+    header, pos, reader = _request_header(data, served)
+    body, _ = reader.decode(data, pos, max_elements.get(header.api_key, MAX_ELEMENTS))
     return DecodedRequest(header, body)
 
 
@@ -133,15 +132,15 @@ def decode_request_in_slices(
     frame: bytes, served: Mapping[int, tuple[int, int]], max_elements: Mapping[int, int]
 ) -> Generator[None, None, DecodedRequest]:
     """`decode_request` as a generator: it yields between slices of its work, and returns the request."""
-    header, pos = _request_header(frame, served)
+    header, pos, _ = _request_header(frame, served)
     key = header.api_key
     decode = _sliced_decoder(REQUESTS[key], header.api_version)
     body, _ = yield from decode(frame, pos, max_elements.get(key, MAX_ELEMENTS))
     return DecodedRequest(header, body)
 
 
-def _request_header(data: bytes, served: Mapping[int, tuple[int, int]]) -> tuple[RequestHeader, int]:
-    """The header of a request of a served API and version, and the offset of its body."""
+def _request_header(data: bytes, served: Mapping[int, tuple[int, int]]) -> tuple[RequestHeader, int, _Reader]:
+    """The header of a request of a served API and version, the offset of its body, and what reads the body."""
     try:
         key, version, correlation_id, size = _REQUEST_HEAD.unpack_from(data)
     except struct.error:
@@ -176,7 +175,7 @@ def _request_header(data: bytes, served: Mapping[int, tuple[int, int]]) -> tuple
             raise BadLength(f"client id has length {size}")
         if reader.flexible:
             pos = _skip_header_tags(data, pos)
-    return RequestHeader(key, version, correlation_id, client_id), pos
+    return RequestHeader(key, version, correlation_id, client_id), pos, reader
 
 
 def peek_request_header(frame: bytes) -> RequestHeader:

@@ -6,8 +6,14 @@ listener_security.py    how a listener secures its connections
 tls_handshakes.py       how many TLS handshakes run, and which has to go
 sasl_sources.py         what SASL needs of files and issuers, kept up to date
 server_connection.py    one connection: when to read, when to work, when to write
-connection_guard.py     frames of a connection that go to its authenticator, and its answers
-open_connections.py     all open connections of a server: admission, shared budgets, idle and slow ones
+connection_states.py    the states of a connection and how they follow each other, as tables
+request_answers.py      from a frame to its answer
+flow_control.py         whether a connection is read, and what it holds of the shared bytes
+answer_writer.py        answers to the transport, piece by piece
+connection_guard.py     frames of a connection that go to its authenticator
+open_connections.py     all open connections of a server: who may come in, who has to go
+request_budgets.py      places, bytes and tasks that the requests of all connections share
+connection_times.py     which connections are out of time
 eviction_order.py       which connection closes to make room for another (pure)
 file_descriptors.py     how many connections the process can open
 core_dumps.py           none is left where the process crashes: it would hold keys

@@ -1,42 +1,33 @@
-"""The open connections of a server, and what they share: limits and counts, the budgets of requests and bytes, time."""
+"""The open connections of a server: who may come in, who closes to make room or for a limit, what all of them share."""
 
 import asyncio
 import logging
-import select
-from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping
-from contextlib import asynccontextmanager
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
 from itertools import islice
 from typing import Any, Protocol
 
 from kafka_reassign_rpc.core.quotas.connection_quotas import ConnectionQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.request_quotas import RequestQuotas
-from kafka_reassign_rpc.server import file_descriptors
+from kafka_reassign_rpc.server import connection_times, file_descriptors
+from kafka_reassign_rpc.server.connection_times import ConnectionTimes, StepsUnderWay, Timed, Watched, slowest
 from kafka_reassign_rpc.server.eviction_order import EvictionOrder
 from kafka_reassign_rpc.server.interpreter_tuning import full_passes
-from kafka_reassign_rpc.server.large_work import LargeWork
+from kafka_reassign_rpc.server.request_budgets import RequestBudgets
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.request_throttle import RequestThrottle
-from kafka_reassign_rpc.server.server_limits import AddressRates, ConnectionCounts, IdleWheel, ServerLimits
+from kafka_reassign_rpc.server.server_limits import AddressRates, ConnectionCounts, ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.server.tls_handshakes import Handshake
 from kafka_reassign_rpc.support.bounded_log import LineLimit
 
 log = logging.getLogger(__name__)
 
-TICK_SECONDS = 1.0
-MAX_CHECK_SECONDS = 600.0
-CHECKS_PER_LIMIT = 4
-"""How often a connection is checked within the shortest time that a limit gives it."""
 CLOSED_IN_A_ROW = 50
 """Connections that one turn of the event loop closes: that takes a few milliseconds."""
 RATE_WHEN_FULL = 20
 """Newcomers per second from one address while the server is full."""
-LOOKED_AT = 1000
-"""Connections that wait for their authentication and at which the server looks in a second."""
-HUNG_UP = getattr(select, "POLLRDHUP", 0)
-"""Linux tells the end of a stream behind unread bytes; others tell a reset alone."""
 CLOSED_AT_A_TICK = 200
 """Connections that close in a second where memory or file descriptors run out."""
 
@@ -55,53 +46,14 @@ TOLD = {
 """What the log tells of connections, by the counter in ServerStats: level, and what happened."""
 
 
-class OpenConnection(Hashable, Protocol):
-    """A connection, as `OpenConnections` uses it. Times are seconds by the loop's clock.
-
-    last_active    when it last sent or took anything
-    silent_since   when it was accepted; 0 once it has sent a whole request, or has authenticated where it must
-    frame_since    when the incomplete frame began; 0 where there is none
-    unread_since   since when it has not taken all its answers; 0 where it has
-    """
-
-    last_active: float
-    silent_since: float
-    frame_since: float
-    unread_since: float
-
-    @property
-    def idle(self) -> bool:
-        """Whether no request of it is in work."""
-
-    def work(self) -> None:
-        """Continue: there is room for another request."""
-
-    def fed(self) -> None:
-        """Read on: there is room for request bytes again."""
-
-    @property
-    def unwatched(self) -> int | None:
-        """The descriptor of a client that has not authenticated and of whom nothing is read meanwhile; None else."""
+class OpenConnection(Timed, Watched, Protocol):
+    """A connection, as `OpenConnections` uses it: its times, and two ways to end it."""
 
     def drain(self) -> None:
         """Close as soon as all requests that have arrived are answered."""
 
     def abort(self) -> None:
         """Close at once."""
-
-
-class _Turn:
-    """A request that waits for its place among queued.max.requests. `work` is called when it has one."""
-
-    def __init__(self, shared: "OpenConnections") -> None:
-        self._shared = shared
-        self.come = shared.loop.create_future()
-
-    def work(self) -> None:
-        if not self.come.done():
-            self._shared.stats.requests_in_work_now += 1
-            self.come.set_result(None)
-        self._shared.wake()
 
 
 class OpenConnections:
@@ -133,25 +85,15 @@ class OpenConnections:
         )
         self._rates = AddressRates()
         self._order: EvictionOrder[OpenConnection] = EvictionOrder()
-        self._check_seconds = _check_seconds(limits)
-        self._wheel: IdleWheel[OpenConnection] = IdleWheel(int(self._check_seconds / TICK_SECONDS) + 1)
-        self._due: deque[OpenConnection] = deque()
-        """To be checked in this tick."""
-        self._leaving: deque[Callable[[], None]] = deque()
+        self._times: ConnectionTimes[OpenConnection] = ConnectionTimes(limits)
+        self._steps: StepsUnderWay[OpenConnection] = StepsUnderWay()
+        self._leaving: deque[Callable[[], object]] = deque()
         """Each closes a connection whose client has gone."""
-        self._unread: OrderedDict[OpenConnection, int] = OrderedDict()
-        """Bytes of answers that are not read, the longest wait first."""
-        self._waiting: deque[OpenConnection | _Turn] = deque()
-        """Who wants a place among queued.max.requests."""
-        self._starving: dict[OpenConnection, None] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._stepping: dict[OpenConnection, None] = {}
-        """Those with a step of their authentication under way."""
+        self.budgets = RequestBudgets(limits, stats, self._close_unread)
         self._empty = asyncio.Event()
         self._closing = False
-        self.large_work = LargeWork(self._many_answers)
         self._lines = {kind: LineLimit() for kind in TOLD}
-        self._ticker = self.loop.call_later(TICK_SECONDS, self._tick)
+        self._ticker = self.loop.call_later(connection_times.TICK_SECONDS, self._tick)
 
     # ------------------------------------------------------------------------------------------------ the end
 
@@ -164,9 +106,10 @@ class OpenConnections:
 
     async def empty(self) -> None:
         """Waits until no connection and no request is left."""
-        while self._connections or self._tasks:
-            if self._tasks:
-                await asyncio.wait(self._tasks)
+        tasks = self.budgets.tasks
+        while self._connections or tasks:
+            if tasks:
+                await asyncio.wait(tasks)
             if self._connections:
                 self._empty.clear()
                 await self._empty.wait()
@@ -174,7 +117,7 @@ class OpenConnections:
     def cut_off(self) -> int:
         """Closes every connection and cancels every request at once. Returns how many connections there were."""
         count = len(self._connections)
-        for task in list(self._tasks):
+        for task in list(self.budgets.tasks):
             task.cancel()
         for connection in list(self._connections):
             connection.abort()
@@ -267,14 +210,14 @@ class OpenConnections:
     def _take_in(self, connection: OpenConnection, host: str) -> None:
         self._connections[connection] = host
         self._order.add(connection, host)
-        self._wheel.put(connection, self._ticks(self._check_seconds))
+        self._times.add(connection)
         self.stats.connections_now = len(self._connections)
 
     def _drop(self, connection: OpenConnection) -> None:
         """Takes a connection out; its place stays taken."""
         del self._connections[connection]
         self._order.discard(connection)
-        self._wheel.discard(connection)
+        self._times.discard(connection)
 
     def has_sent(self, connection: OpenConnection) -> None:
         """The connection has sent its first whole request, or has authenticated."""
@@ -285,18 +228,14 @@ class OpenConnections:
         host = self._connections.get(connection)
         if host is None:
             return  # it was closed here
-        self.unread(connection, 0)
+        self.budgets.forget(connection)
         self._drop(connection)
         self._counts.remove(host)
-        self._starving.pop(connection, None)
-        if connection in self._waiting:
-            self._waiting.remove(connection)
-            self.stats.requests_waiting_now = len(self._waiting)
         self.stats.connections_now = len(self._connections)
         if not self._connections:
             self._empty.set()
 
-    def close_soon(self, close: Callable[[], None]) -> None:
+    def close_soon(self, close: Callable[[], object]) -> None:
         """The client of a connection has gone. Each turn of the loop closes a few: a crowd can leave at once."""
         if not self._leaving:
             self.loop.call_soon(self._close_leaving)
@@ -326,124 +265,25 @@ class OpenConnections:
             level, what = TOLD[kind]
             log.log(level, "connection from %s %s: %s", host, what, why)
 
-    # ------------------------------------------------------------------------------------------------ shared budgets
-
-    def may_work(self, connection: "OpenConnection | _Turn") -> bool:
-        """Whether another request may go into work (queued.max.requests). If not, `connection.work` is called when it
-        may."""
-        if self.stats.requests_in_work_now < self.limits.queued_max_requests:
-            return True
-        self._waiting.append(connection)
-        self.stats.requests_waiting_now = len(self._waiting)
-        return False
-
-    def work(self, waits: Coroutine[Any, Any, None]) -> None:
-        """Finishes a request in a task, even if its client disconnects meanwhile."""
-        self.stats.requests_in_work_now += 1
-        self.aside(waits)
-
-    def aside(self, waits: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Runs in a task what takes no place among queued.max.requests: strangers must not fill that."""
-        task = self.loop.create_task(waits)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    def _close_unread(self, connection: OpenConnection, why: str) -> None:
+        self._close("connections_unread_closed", connection, why)
 
     def step(self, connection: OpenConnection, waits: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs a step of a connection's authentication that takes time, such as the check of a password."""
-        task = self.aside(waits)
-        self._stepping[connection] = None
-        task.add_done_callback(lambda _: self._stepping.pop(connection, None))
+        task = self.budgets.aside(waits)
+        self._steps.add(connection, task)
         return task
-
-    @asynccontextmanager
-    async def large_place(self, size: int, host: str) -> AsyncIterator[None]:
-        """Waits until a large request may go into work: first for room, then for a place among queued.max.requests.
-        While it waits for room, it keeps no place from others."""
-        async with self.large_work.room(size, host):
-            turn = _Turn(self)
-            if self.may_work(turn):
-                turn.work()
-            try:
-                await turn.come
-                yield
-            finally:
-                if not turn.come.cancelled():
-                    self.worked()
-
-    def worked(self) -> None:
-        """A request is finished."""
-        self.stats.requests_in_work_now -= 1
-        self.wake()
-
-    def wake(self) -> None:
-        """Lets the next waiting connection work, if there is room. That connection calls this again when it has
-        worked."""
-        if self._waiting and self.stats.requests_in_work_now < self.limits.queued_max_requests:
-            self.loop.call_soon(self._waiting.popleft().work)
-            self.stats.requests_waiting_now = len(self._waiting)
-
-    def charge(self, difference: int) -> bool:
-        """A connection holds so many bytes more. Returns whether all connections together hold too many."""
-        self.stats.request_bytes_now += difference
-        limit = self.limits.queued_max_request_bytes
-        over = 0 <= limit < self.stats.request_bytes_now
-        if self._starving and not over and difference < 0:
-            self.loop.call_soon(self._feed)
-        return over
-
-    def starving(self, connection: OpenConnection) -> None:
-        """A connection has stopped reading until there is room for request bytes."""
-        self._starving[connection] = None
-
-    def _feed(self) -> None:
-        """Lets waiting connections read on, in order, as long as there is room."""
-        limit = self.limits.queued_max_request_bytes
-        while self._starving and not 0 <= limit < self.stats.request_bytes_now:
-            connection = next(iter(self._starving))
-            del self._starving[connection]
-            connection.fed()
-
-    def unread(self, connection: OpenConnection, size: int) -> None:
-        """A connection has so many bytes of answers that its client has not read. (It charges them as well.) Where all
-        clients together leave too many, those that have had some for the longest time are closed."""
-        difference = size - self._unread.get(connection, 0)
-        if not difference or connection not in self._connections:
-            return
-        self.stats.answer_bytes_now += difference
-        if size:
-            self._unread[connection] = size
-        else:
-            del self._unread[connection]
-        if difference < 0:
-            self.large_work.look_again()
-        elif self.stats.answer_bytes_now > self.limits.queued_max_response_bytes:
-            self.loop.call_soon(self._close_unread)
-
-    def _close_unread(self) -> None:
-        limit = self.limits.queued_max_response_bytes
-        while self.stats.answer_bytes_now > limit and len(self._unread) > 1:
-            self._close("connections_unread_closed", next(iter(self._unread)), f"{limit} bytes are not read")
-
-    def _many_answers(self) -> bool:
-        """Whether large requests wait until clients have read."""
-        return self.stats.answer_bytes_now > self.limits.queued_max_response_bytes // 2
 
     # ------------------------------------------------------------------------------------------------ time
 
-    @staticmethod
-    def _ticks(seconds: float) -> int:
-        return int(seconds / TICK_SECONDS) + 1
-
     def _tick(self) -> None:
-        self._ticker = self.loop.call_later(TICK_SECONDS, self._tick)
+        self._ticker = self.loop.call_later(connection_times.TICK_SECONDS, self._tick)
         now = self.loop.time()
-        checks = not self._due
-        self._due += self._wheel.tick()
-        if checks:
+        if self._times.tick():
             self._check()
         self._close_slow(now)
-        self._close_departed()
+        for connection in self._steps.departed():
+            connection.abort()
         self._free_descriptors()
         self._rates.forget(now)
         for kind, lines in self._lines.items():
@@ -453,61 +293,20 @@ class OpenConnections:
                 log.log(level, "%d more connections %s within %d s", left_out, what, lines.seconds)
 
     def _check(self) -> None:
-        """Closes those of the due connections whose time is up, some of them in each turn of the loop."""
-        now = self.loop.time()
-        closed = 0
-        while self._due and closed < CLOSED_IN_A_ROW:
-            connection = self._due.popleft()
-            if connection not in self._connections:
-                continue
-            left, kind = self._left(connection, now)
-            if left > 0:
-                self._wheel.put(connection, self._ticks(min(left, self._check_seconds)))
-            else:
-                closed += 1
-                self._close(kind, connection, f"it had {self.limits.slow_client_timeout_ms / 1000:g} s")
-        if self._due:
+        """Closes those whose time is up, some of them in each turn of the loop."""
+        why = f"it had {self.limits.slow_client_timeout_ms / 1000:g} s"
+        overdue = self._times.overdue(self.loop.time(), self._connections)
+        for connection, kind in islice(overdue, CLOSED_IN_A_ROW):
+            self._close(kind, connection, why)
+        if self._times.unchecked:
             self.loop.call_soon(self._check)
-
-    def _left(self, connection: OpenConnection, now: float) -> tuple[float, str]:
-        """Seconds that a connection may stay as it is, and the counter where there are none."""
-        found = self._check_seconds, ""
-        if not connection.idle:
-            return found
-        idle, slow = self.limits.connections_max_idle_ms / 1000, self.limits.slow_client_timeout_ms / 1000
-        for allowed, since, kind in (
-            (slow, connection.silent_since, "connections_silent_closed"),
-            (slow, connection.frame_since, "connections_partial_closed"),
-            (slow, connection.unread_since, "connections_unread_closed"),
-            (idle, connection.last_active, "connections_idle_closed"),
-        ):
-            if allowed > 0 and since:
-                found = min(found, (since + allowed - now, kind))
-        return found
 
     def _close_slow(self, now: float) -> None:
         """While too many bytes are held: closes the slowest clients. They could keep all others out for ever."""
-        limit = self.limits.queued_max_request_bytes
-        if not 0 <= limit < self.stats.request_bytes_now:
-            return
-        latest = now - self.limits.slow_frame_ms / 1000
-        since = ((min(filter(None, (c.frame_since, c.unread_since)), default=latest), c) for c in self._connections)
-        slow = sorted((found for found in since if found[0] < latest), key=lambda found: found[0])
-        for _, connection in slow[: min((len(slow) + 1) // 2, CLOSED_AT_A_TICK)]:
-            self._close("connections_slow_closed", connection, f"{limit} bytes of requests and answers are held")
-
-    def _close_departed(self) -> None:
-        """Closes connections whose clients have hung up while a step of their authentication takes time. The loop does
-        not notice it where bytes that nobody reads lie before the end of the stream."""
-        poll = select.poll()
-        found: dict[int, OpenConnection] = {}
-        for connection in islice(self._stepping, LOOKED_AT):
-            descriptor = connection.unwatched
-            if descriptor is not None:
-                found[descriptor] = connection
-                poll.register(descriptor, HUNG_UP)
-        for descriptor, _ in poll.poll(0):
-            found[descriptor].abort()
+        if self.budgets.too_many_bytes:
+            for connection in slowest(self._connections, now - self.limits.slow_frame_ms / 1000)[:CLOSED_AT_A_TICK]:
+                why = f"{self.limits.queued_max_request_bytes} bytes of requests and answers are held"
+                self._close("connections_slow_closed", connection, why)
 
     def _free_descriptors(self) -> None:
         """Closes connections while file descriptors run out, whoever has taken them."""
@@ -516,9 +315,3 @@ class OpenConnections:
             if found is None:
                 break
             self._close("connections_evicted", found, "file descriptors run out")
-
-
-def _check_seconds(limits: ServerLimits) -> float:
-    """How long a connection may go unchecked."""
-    allowed = [ms / 1000 for ms in (limits.slow_client_timeout_ms, limits.connections_max_idle_ms) if ms > 0]
-    return min([MAX_CHECK_SECONDS, *(seconds / CHECKS_PER_LIMIT for seconds in allowed)])

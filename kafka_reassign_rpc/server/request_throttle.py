@@ -24,6 +24,7 @@ from kafka_reassign_rpc.protocol.versions import ApiKey
 EXEMPT = frozenset({ApiKey.CONTROLLED_SHUTDOWN, ApiKey.ALTER_PARTITION})
 """Requests of brokers that wait for no quota (sendResponseExemptThrottle), unless they were denied."""
 FIELD = "throttle_time_ms"
+NS_PER_MS = 1_000_000
 _SIZE = 4
 
 T = TypeVar("T")
@@ -56,7 +57,7 @@ class LoopTime:
 
 
 class RequestThrottle:
-    """Counts requests against the quotas of their clients. Times in ms by the loop's clock."""
+    """Counts requests against the quotas of their clients. The time `now_ns` is that of the performance counter."""
 
     def __init__(self, quotas: RequestQuotas) -> None:
         self._quotas = quotas
@@ -66,32 +67,32 @@ class RequestThrottle:
         """Whether there is no quota of any kind: no client waits, and nothing is counted."""
         return self._quotas.unlimited
 
-    def answer(self, header: RequestHeader, peer: Peer, body: Body, busy_ns: int, now_ms: int) -> tuple[Body, int]:
+    def answer(self, header: RequestHeader, peer: Peer, body: Body, busy_ns: int, now_ns: int) -> tuple[Body, int]:
         """The answer with the time that its client should wait, and that time."""
         wanted = _asked(header, body)
         if not self._quotas.enabled or _is_exempt(header, body):
             return body, wanted
-        throttle_ms = self._quotas.throttle_ms(_user(peer), header.client_id or "", busy_ns, now_ms)
+        throttle_ms = self._quotas.throttle_ms(_user(peer), header.client_id or "", busy_ns, now_ns // NS_PER_MS)
         if throttle_ms <= wanted:
             return body, wanted
         return _with_throttle(header, body, throttle_ms), throttle_ms
 
     def spent(
-        self, header: RequestHeader, peer: Peer, busy_ns: int, now_ms: int, refusal: ApiMessage | None = None
+        self, header: RequestHeader, peer: Peer, busy_ns: int, now_ns: int, refusal: ApiMessage | None = None
     ) -> int:
         """How long the client of a request waits that was not served or wants no answer: no request is free because it
         is refused. `refusal`: its answer, which gets that time."""
         if not self._quotas.enabled:
             return 0
-        throttle_ms = self._quotas.throttle_ms(_user(peer), header.client_id or "", busy_ns, now_ms)
+        throttle_ms = self._quotas.throttle_ms(_user(peer), header.client_id or "", busy_ns, now_ns // NS_PER_MS)
         if refusal is not None and throttle_ms > 0:
             _with_throttle(header, refusal, throttle_ms)
         return throttle_ms
 
-    def sent(self, header: RequestHeader, peer: Peer, busy_ns: int, now_ms: int) -> None:
+    def sent(self, header: RequestHeader, peer: Peer, busy_ns: int, now_ns: int) -> None:
         """An answer was made in `busy_ns`. (Those to exempt requests are small.)"""
         if self._quotas.enabled and header.api_key not in EXEMPT:
-            self._quotas.record(_user(peer), header.client_id or "", busy_ns, now_ms)
+            self._quotas.record(_user(peer), header.client_id or "", busy_ns, now_ns // NS_PER_MS)
 
 
 def _user(peer: Peer) -> str:

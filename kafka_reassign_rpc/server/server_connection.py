@@ -1,52 +1,39 @@
 """One connection with I/O: its socket's bytes go into a protocol `Connection`, and the answers' bytes go back.
 
-The protocol's `Connection` knows what frames mean, their order, and when the connection is over. This file decides when
-to read, when to work and when to write. Kafka mutes a channel while one of its requests is in work, and so does this
-server.
-
-    state       meaning                                         leaves it when
-    ----------  ----------------------------------------------  ------------------------------------------------
-    failing     authentication has failed                       its delay is over: answer, and the end
-    reading     nothing in work                                 frames arrive
-    working     a request is in work, or frames are queued      the last queued frame is answered
-    clogged     the peer has answers to read                    it has read all of them
-    muted       a quota of the client is used up                the throttle time is over (`request_throttle`)
-    sated       much was read in this turn of the loop          the next turn
-    ending      the stream has ended: malformed input, drain,   all requests that arrived are answered; then the
-                or the peer has sent all its requests           socket closes
-
-Only in state `reading` does a connection read. It pauses reading when bytes arrive in another state, not before, since
-most clients wait for their answer; it resumes when the last frame is answered. It also pauses behind a piece of
-`MUCH_BYTES`, until the next turn: libuv reads up to 8 MiB in a row of a client that sends fast enough.
+The protocol's `Connection` knows what frames mean, their order, and when the stream is over. `connection_states` has
+the states of the work and how they follow each other: this file makes them happen. `request_answers` answers a frame,
+`flow_control` decides whether the connection is read, `answer_writer` how answers leave. Kafka mutes a channel while
+one of its requests is in work, and so does this server.
 
 Sync handlers run straight through: the answers to all frames of one `data_received` go out in one write. A run ends
-after `turn_ms` and continues in the next turn of the loop, so that one busy client does not keep the loop.
+after `turn_ms` and continues in the next turn of the loop, so that one busy client does not keep the loop. Behind a
+piece of `MUCH_BYTES` the connection is read on in the next turn: libuv reads up to 8 MiB in a row of a client that
+sends fast enough.
 
-Before each frame an authenticator that guards is asked what to do with it (`connection_guard`).
+Before each frame an authenticator that guards is asked what to do with it (`connection_guard`). Its steps run aside:
+they take no place among queued.max.requests. Until the client has authenticated, the connection counts as silent, so
+`slow.client.timeout.ms` bounds the whole of it.
 
 A large frame waits for room (`large_work`). It is decoded, and freed, in slices of the loop, in turns with all others.
-A large answer goes to the transport piece by piece, as the peer reads. What the peer has not read counts as held bytes,
-like a frame without an answer.
+What the peer has not read of its answers counts as held bytes, like a frame without an answer.
 """
 
 import asyncio
 import logging
-import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from inspect import isawaitable
 from typing import Any, cast
 
 from kafka_reassign_rpc.api.api_definition import Peer
-from kafka_reassign_rpc.protocol.connection_state import Connection, Refusal
-from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, NoAnswer, Reply
-from kafka_reassign_rpc.protocol.messages import ApiMessage
-from kafka_reassign_rpc.protocol.sliced_messages import take_apart
+from kafka_reassign_rpc.protocol.connection_state import Connection
+from kafka_reassign_rpc.security.authenticator import AuthenticationFailed, End, Step
+from kafka_reassign_rpc.server.answer_writer import PIECE_BYTES, AnswerWriter
 from kafka_reassign_rpc.server.connection_guard import ConnectionGuard, recognize
+from kafka_reassign_rpc.server.connection_states import AFTER, Work, WorkEvent
+from kafka_reassign_rpc.server.flow_control import FlowControl
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.open_connections import OpenConnections
-from kafka_reassign_rpc.server.request_throttle import LoopTime
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.server.request_answers import RequestAnswers, UnanswerableError
 
 log = logging.getLogger(__name__)
 
@@ -54,52 +41,42 @@ CLOCK_EVERY = 16
 """Requests between two looks at the clock in one run."""
 CLOCK_BYTES = 4096
 """After a request with more bytes the run looks at the clock in any case."""
-PIECE_BYTES = 64 * 1024
-"""An answer goes to the transport in pieces of about this size."""
-BURST_BYTES = 1024 * 1024
-"""So much goes to the transport in one turn of the loop."""
 MUCH_BYTES = 128 * 1024
 """After a piece of input of so many bytes (256 KiB at most) the connection reads on in the next turn of the loop."""
 
-_READY = (bytes, list, ApiMessage, NoAnswer)
-"""An answer, not an awaitable of one."""
-
 
 class ServerConnection(asyncio.Protocol):
-    """The asyncio side of a `Connection`. `OpenConnections` has everything that connections share."""
+    """The asyncio side of a `Connection`. `OpenConnections` has everything that connections share, and sees this as an
+    `OpenConnection`."""
 
     def __init__(self, shared: OpenConnections, listener: Listener) -> None:
         self._shared = shared
+        self._budgets = shared.budgets
+        self._stats = shared.stats
         self._listener = listener
         self._loop = shared.loop
         self._limits = shared.limits
         self._stream = Connection(
             shared.served, shared.service.max_elements, max_frame_bytes=shared.limits.socket_request_max_bytes
         )
+        self._answers = RequestAnswers(self._stream, shared.service, shared.throttle, shared.stats)
+        self._flow = FlowControl(shared.budgets)
+        self._writer = AnswerWriter(shared.stats)
         self._transport: asyncio.Transport | None = None
         self._peer = Peer("", listener.name)
         self._guard: ConnectionGuard | None = None
         """Where the authenticator wants to see frames."""
         self._step: asyncio.Task[None] | None = None
         """A step of the authenticator that takes time. Nobody waits for it once the client has gone."""
-        self._charged = 0
-        """Bytes of the shared budget that this connection holds."""
-        self._busy = False
-        """A run is under way: on the stack, in a task, or due in the next turn of the loop."""
-        self._full = False
-        """The transport has bytes that it could not write yet."""
-        self._unsent: deque[bytes | memoryview] = deque()
-        """Pieces of answers that the transport does not have yet."""
-        self._unsent_bytes = 0
-        self._paused = False
-        self._muted = False
-        """The client has to wait for a quota. Counts as busy."""
-        self._starved = False
-        """Reading is paused until the server has room for more request bytes."""
-        self._sated = False
-        """Reading is paused until the next turn of the loop."""
+        self._throttled: asyncio.TimerHandle | None = None
+        """The end of the state MUTED."""
+        self._fault_told = False
+        self.state = Work.NEW
         self.last_active = self.silent_since = self.frame_since = self.unread_since = 0.0
-        """See OpenConnection."""
+        """See Timed."""
+
+    def _enter(self, event: WorkEvent) -> None:
+        self.state = AFTER[self.state][event]
 
     # ------------------------------------------------------------------------------------------------ transport
 
@@ -108,28 +85,34 @@ class ServerConnection(asyncio.Protocol):
         address = transport.get_extra_info("peername")
         self._peer = Peer(address[0] if isinstance(address, tuple) else "", self._listener.name)
         if not self._shared.admit(self, self._peer.host):
-            self._transport.abort()
+            self.abort()
             return
-        authenticator = recognize(self._shared, self._listener, self._peer, self._transport)
-        if authenticator is None:
-            self._transport.abort()
+        try:
+            authenticator = recognize(self._shared.service, self._listener, self._peer, self._transport)
+        except AuthenticationFailed as error:
+            self._shared.tell("connections_unauthenticated", self._peer.host, error)
+            self.abort()
             return
         if authenticator.guards:
-            self._guard = ConnectionGuard(authenticator, self._shared, self._stream, self._peer, self)
-        self.become(self._peer._replace(principal=authenticator.principal, mechanism=authenticator.mechanism))
-        self._transport.set_write_buffer_limits(high=1)  # what is not written clogs; with 0, TLS always does
+            self._guard = ConnectionGuard(authenticator, self._stream)
+        self._peer = self._peer._replace(principal=authenticator.principal, mechanism=authenticator.mechanism)
+        self._flow.begin(self._transport)
+        self._writer.begin(self._transport)
         self.last_active = self.silent_since = self._loop.time()
+        self._enter(WorkEvent.ADMITTED)
 
     def connection_lost(self, _exc: Exception | None) -> None:
+        self._enter(WorkEvent.LOST)
         self._transport = None
         self._stream.abandon()
-        self._unsent.clear()
-        self._unsent_bytes = 0
-        self._full = False
-        self._charge(0)
+        self._writer.end()
+        self._flow.end(self)
         self._shared.forget(self)
         if self._step is not None:
             self._step.cancel()
+        if self._throttled is not None:
+            self._throttled.cancel()
+            self._throttled = None
 
     def eof_received(self) -> bool:
         """The peer has sent all its requests; it still gets its answers. One that has not authenticated can get none
@@ -143,89 +126,78 @@ class ServerConnection(asyncio.Protocol):
         self._stream.end()
         self.frame_since = 0.0
         if self._stream.over:
-            self._shared.close_soon(self._close_now)
+            self._shared.close_soon(self._close_when_over)
 
     def pause_writing(self) -> None:
-        self._full = True
+        self._writer.pause()
         self.unread_since = self._loop.time()
 
     def resume_writing(self) -> None:
-        self._full = False
+        self._writer.resume()
         self._write_on()
-
-    @property
-    def _clogged(self) -> bool:
-        return self._full or bool(self._unsent)
 
     # ------------------------------------------------------------------------------------------------ in
 
     def data_received(self, data: bytes) -> None:
-        self._shared.stats.bytes_received += len(data)
+        self._stats.bytes_received += len(data)
         self.last_active = now = self._loop.time()
         if self._stream.ended:
             return
-        if len(data) >= MUCH_BYTES and not self._sated:
-            self._sated = True
+        if len(data) >= MUCH_BYTES and self._flow.sate():
             self._loop.call_soon(self._hungry)
         self._cut(data, now)
-        if self._busy or self._clogged:
-            self._settle()
+        if self.state is Work.READING and not self._writer.clogged:
+            self._run(WorkEvent.FRAMES)
         else:
-            self._run()
+            if self._stream.fault is not None:
+                self._tell_fault()
+            self._settle()
 
     def _cut(self, data: bytes, now: float) -> None:
         """Cuts the bytes that have arrived into frames."""
-        stream, guard = self._stream, self._guard
+        stream = self._stream
         frames = stream.receive(data)
-        if frames and self.silent_since and guard is None:
-            self.heard()
-        if stream.partial_bytes:
-            if frames or not self.frame_since:
-                self.frame_since = now
-        else:
+        if frames and self.silent_since and self._guard is None:
+            self._heard()
+        if not stream.partial_bytes:
             self.frame_since = 0.0
-        fault = stream.fault
-        if fault is None:
-            return
-        failing = None if guard is None else guard.invalid_size(fault)
-        if failing is None:
-            self._malformed(fault)
-        else:
-            self._shared.aside(failing)
+        elif frames or not self.frame_since:
+            self.frame_since = now
+        if stream.fault is not None:
+            failed = None if self._guard is None else self._guard.invalid_size(stream.fault)
+            if failed is not None:
+                self._fail(failed)
 
-    def heard(self) -> None:
+    def _heard(self) -> None:
         """The connection has shown that it is a client's."""
         self.silent_since = 0.0
         self._shared.has_sent(self)
 
-    def _malformed(self, error: Exception) -> None:
+    def _tell_fault(self) -> None:
         """Earlier requests are still answered; then the connection closes without an answer, as in Kafka."""
-        self._shared.tell("connections_malformed", self._peer.host, error)
+        if not self._fault_told and self.state is not Work.FAILING:
+            self._fault_told = True
+            self._shared.tell("connections_malformed", self._peer.host, self._stream.fault)
 
     def _settle(self) -> None:
         """After any change: updates the held bytes, and pauses or resumes reading."""
-        transport = self._transport
-        unread = self._unsent_bytes
-        if self._full and transport is not None:
-            unread += transport.get_write_buffer_size()
-        self._shared.unread(self, unread)
-        held = self._stream.held_bytes + unread
-        if held != self._charged and self._charge(held) and held and not self._busy:
-            self._starved = True
-            self._shared.starving(self)
-        if self._clogged or self._starved or self._sated or self._stream.waiting:
-            self._pause()
-        else:
-            self._resume()
-
-    def _charge(self, held: int) -> bool:
-        """Updates the shared count of held bytes. Returns whether all connections together are over the limit."""
-        difference, self._charged = held - self._charged, held
-        return self._shared.charge(difference)
+        stream, writer = self._stream, self._writer
+        if (self._flow.level and stream.empty and not writer.clogged) or self.state is Work.CLOSING:
+            return
+        resumed = self._flow.settle(
+            self,
+            stream.held_bytes,
+            writer.unread_bytes,
+            clogged=writer.clogged,
+            behind=stream.waiting,
+            idle=self.idle,
+        )
+        if resumed and self.frame_since:
+            self.frame_since = self._loop.time()  # it could not be sent on until now
 
     def _hungry(self) -> None:
         """The next turn of the loop has come. This pause gives a slow client no more time."""
-        self._sated = False
+        self._flow.hungry()
         if self._transport is not None:
             since = self.frame_since
             self._settle()
@@ -233,273 +205,210 @@ class ServerConnection(asyncio.Protocol):
 
     def fed(self) -> None:
         """There is room for request bytes again."""
-        self._starved = False
-        if not self._busy and not self._clogged:
-            self._run()
-
-    def _pause(self) -> None:
-        if not self._paused and self._transport is not None:
-            self._paused = True
-            self._transport.pause_reading()
-
-    def _resume(self) -> None:
-        if self._paused and self._transport is not None and not self._transport.is_closing():
-            self._paused = False
-            if self.frame_since:
-                self.frame_since = self._loop.time()  # it could not be sent on until now
-            self._transport.resume_reading()
+        self._flow.feed()
+        if self.state is Work.READING and not self._writer.clogged:
+            self._run(WorkEvent.FRAMES)
 
     # ------------------------------------------------------------------------------------------------ work
 
-    def _run(self) -> None:
-        """Answers queued frames until a request has to wait or the turn is over."""
-        self._busy = True
-        stream = self._stream
-        out: list[bytes] = []
+    def _run(self, event: WorkEvent) -> None:
+        self._enter(event)
+        self._run_on([])
+
+    def _run_on(self, out: list[bytes]) -> None:
+        """Answers queued frames until a request has to wait or the turn is over. `out`: an answer that goes before."""
+        stream, writer = self._stream, self._writer
         until = 0.0
-        count = 0
-        size = 0
-        while stream.queued and not self._clogged and not self._muted:
-            if not self._shared.may_work(self):
-                break  # `work` is called when there is room
-            frame = stream.next_frame()
-            if not self._take_up(frame, out):
-                break
-            count += 1
-            if out:
-                size += len(out[-1])
-                if size > PIECE_BYTES:
-                    self._write(out)  # may clog
-                    out = []
-                    size = 0
-            if stream.queued and (count % CLOCK_EVERY == 0 or len(frame) > CLOCK_BYTES):
-                now = self._loop.time()
-                if not until:
-                    until = now + self._limits.turn_ms / 1000
-                elif now > until:
-                    self._loop.call_soon(self.work)
-                    break
-        else:
-            self._busy = self._muted
+        count = size = 0
+        while self.state is Work.WORKING:
+            if self._answers.throttle_ms:
+                self._mute()
+            elif not stream.queued or writer.clogged:
+                self._enter(WorkEvent.DONE)
+            elif not self._budgets.has_place:
+                self._enter(WorkEvent.NO_PLACE)
+                self._budgets.wait(self)
+            else:
+                frame = stream.next_frame()
+                self._take_up(frame, out)
+                count += 1
+                if out:
+                    size += len(out[-1])
+                    if size > PIECE_BYTES:
+                        self._write(out)  # may clog
+                        out = []
+                        size = 0
+                if stream.queued and (count % CLOCK_EVERY == 0 or len(frame) > CLOCK_BYTES):
+                    until = self._look_at_clock(until)
         self._write(out)
-        if stream.over:
-            self._close_now()
-        else:
+        if stream.fault is not None:
+            self._tell_fault()
+        if not stream.over or not self._close_when_over():
             self._settle()
 
+    def _look_at_clock(self, until: float) -> float:
+        """Ends the turn after `until`; returns when the turn ends, where it does not end now."""
+        now = self._loop.time()
+        if until and now > until and self.state is Work.WORKING:
+            self._enter(WorkEvent.TURN_OVER)
+            self._loop.call_soon(self._next_turn)
+        return until or now + self._limits.turn_ms / 1000
+
     def work(self) -> None:
-        """Continues: in the next turn of the loop, or when there is room among queued.max.requests."""
-        if self._transport is not None:
-            self._run()
-        self._shared.wake()
+        """There is room among queued.max.requests."""
+        if self.state is Work.QUEUED:
+            self._run(WorkEvent.PLACE)
+        self._budgets.wake()
 
-    def _take_up(self, frame: bytes, out: list[bytes]) -> bool:
-        """Puts the answer to `frame` into `out`. False: the answer has to wait."""
-        guard = self._guard
-        if guard is None or guard.serves(frame):
-            if len(frame) > self._limits.large_frame_bytes:
-                self._shared.aside(self._finish(self._large(frame), lambda: None))
-                return False
-            waits = self._answer(frame, out)
-            if waits is not None:
-                self._shared.work(self._finish(waits, self._shared.worked))
-        else:
-            waits = guard.step(frame, out)
-            if waits is not None:
-                self._step = self._shared.step(self, waits)
-        return waits is None
+    def _next_turn(self) -> None:
+        if self.state is Work.DUE:
+            self._run(WorkEvent.TURN)
 
-    def _answer(self, frame: bytes, out: list[bytes]) -> Coroutine[Any, Any, None] | None:
-        """Puts the answer to `frame` into `out`, or returns a coroutine where the answer has to wait."""
-        begun = time.perf_counter_ns()
-        request = self._stream.parse(frame)
-        if isinstance(request, Refusal):
-            self._refuse(request, out, time.perf_counter_ns() - begun)
-            return None
-        try:
-            result = self._shared.service.handle(request, self._peer)
-            busy_ns = time.perf_counter_ns() - begun
-            if not isinstance(result, _READY) and isawaitable(result):
-                return self._later(request, result, LoopTime(busy_ns))
-            out += self._answered(request, result, busy_ns)
-        except Exception:
-            self._unanswerable(request)
-        return None
-
-    def _answered(self, request: DecodedRequest, body: Reply, busy_ns: int) -> list[bytes]:
-        """The bytes of the answer, in pieces. From now on the connection may be muted."""
-        header, throttle = request.header, self._shared.throttle
-        self._shared.stats.requests[header.api_key] += 1
-        if isinstance(body, NoAnswer):
-            if body.closes:
-                self._stream.close()
-            else:
-                self._stream.answered()
-            self._mute(throttle.spent(header, self._peer, busy_ns, self._now_ms))
-            return []
-        if throttle.unlimited:
-            head = self._stream.answer(request, body)
-        else:
-            begun, now_ms = time.perf_counter_ns(), self._now_ms
-            body, throttle_ms = throttle.answer(header, self._peer, body, busy_ns, now_ms)
-            head = self._stream.answer(request, body)
-            throttle.sent(header, self._peer, time.perf_counter_ns() - begun, now_ms)
-            self._mute(throttle_ms)
-        return [head, *body] if isinstance(body, list) else [head]
-
-    @property
-    def _now_ms(self) -> int:
-        return int(self._loop.time() * 1000)
-
-    def _mute(self, throttle_ms: int) -> None:
-        """Takes up nothing for so long. Longer than an idle connection no muted one stays."""
-        if throttle_ms <= 0 or self._shared.closing:
+    def _mute(self) -> None:
+        """Takes up nothing for as long as the last answer says. Longer than an idle connection no muted one stays."""
+        throttle_ms, self._answers.throttle_ms = self._answers.throttle_ms, 0
+        if self._shared.closing:
             return
-        self._shared.stats.requests_throttled += 1
-        self._muted = self._busy = True
+        self._stats.requests_throttled += 1
+        self._enter(WorkEvent.THROTTLED)
         most_ms = self._limits.connections_max_idle_ms
         if 0 < most_ms < throttle_ms:
-            self._loop.call_later(most_ms / 1000, self._shared.muted_too_long, self)
+            self._throttled = self._loop.call_later(most_ms / 1000, self._shared.muted_too_long, self)
         else:
-            self._loop.call_later(throttle_ms / 1000, self._unmute)
+            self._throttled = self._loop.call_later(throttle_ms / 1000, self._unmute)
 
     def _unmute(self) -> None:
-        if self._muted and self._transport is not None:
-            self._muted = False
-            self._run()
+        if self._throttled is not None:
+            self._throttled.cancel()
+            self._throttled = None
+        if self.state is Work.MUTED:
+            self._run(WorkEvent.UNMUTED)
 
-    def _refuse(self, refusal: Refusal, out: list[bytes], busy_ns: int) -> None:
-        first = self._stream.fault is None
-        body = self._shared.service.refusal(refusal.header, refusal.error)
-        throttle_ms = self._shared.throttle.spent(refusal.header, self._peer, busy_ns, self._now_ms, body)
-        answer = self._stream.refuse(refusal, body)
-        if answer:
-            out.append(answer)
-            self._mute(throttle_ms)
-        elif first:
-            self._malformed(refusal.error)
-
-    def _unanswerable(self, request: DecodedRequest) -> None:
-        """An answer cannot be encoded: a defect, since a service answers its own errors."""
-        log.exception("cannot answer API %s version %s", request.header.api_key, request.header.api_version)
-        self._shared.stats.handler_failures += 1
-        self._stream.abandon()
-        self.abort()
-
-    async def _large(self, frame: bytes) -> None:
-        async with self._shared.large_place(len(frame), self._peer.host):
-            if self._transport is None:
-                return
-            taken = LoopTime()
-            request = await taken.of(in_turns(self._stream.parse_in_slices(frame)))
-            if isinstance(request, Refusal):
-                out: list[bytes] = []
-                self._refuse(request, out, taken.ns)
-                self._write(out)
-                return
+    def _take_up(self, frame: bytes, out: list[bytes]) -> None:
+        """Puts the answer to `frame` into `out`, or leaves the state in which it waits."""
+        guard = self._guard
+        if guard is not None and not guard.serves(frame):
+            step = guard.step(frame)
+            if isawaitable(step):
+                self._enter(WorkEvent.TAKES_TIME)
+                self._step = self._shared.step(self, self._authenticate(guard, step))
+            else:
+                self._stepped(guard, step, out)
+        elif len(frame) > self._limits.large_frame_bytes:
+            self._enter(WorkEvent.TAKES_TIME)
+            place = self._budgets.large_place(len(frame), self._peer.host)
+            answer = self._answers.answer_large(frame, self._peer, place, self._is_open, self._write)
+            self._budgets.aside(self._finish(answer, lambda: None))
+        else:
             try:
-                await self._later(request, self._handle(request), taken)
-            finally:
-                await in_turns(take_apart(request.body))
+                waits = self._answers.answer(frame, self._peer, out, self._write)
+            except UnanswerableError:
+                self.abort()
+                return
+            if waits is not None:
+                self._enter(WorkEvent.TAKES_TIME)
+                self._budgets.work(self._finish(waits, self._budgets.worked))
 
-    async def _later(self, request: DecodedRequest, result: Awaitable[Reply], taken: LoopTime) -> None:
-        """Waits for the answer and sends it. `taken`: the time that the request has taken so far."""
-        try:
-            body = await taken.of(result)
-            out = self._answered(request, body, taken.ns)
-        except Exception:
-            self._unanswerable(request)
-            return
-        self._write(out)
+    def _is_open(self) -> bool:
+        return self._transport is not None
 
-    async def _handle(self, request: DecodedRequest) -> Reply:
-        result = self._shared.service.handle(request, self._peer)
-        return result if isinstance(result, _READY) else await result
-
-    async def _finish(self, waits: Coroutine[Any, Any, None], worked: Callable[[], None]) -> None:
+    async def _finish(self, answer: Coroutine[Any, Any, None], worked: Callable[[], None]) -> None:
         """Finishes a request that has to wait, calls `worked`, then continues with the next one, if any."""
         try:
-            await waits
+            await answer
+        except UnanswerableError:
+            self.abort()
         except asyncio.CancelledError:
             self._stream.abandon()  # it gets no answer, so no later request may get one
             raise
         finally:
             self.last_active = self._loop.time()
             worked()
-            if self._transport is not None:
-                self._run()
+            if self.state is Work.WAITING:
+                self._run(WorkEvent.ANSWERED)
+
+    # ------------------------------------------------------------------------------------------------ authentication
+
+    async def _authenticate(self, guard: ConnectionGuard, waits: Awaitable[Step]) -> None:
+        """Waits for a step, and goes on."""
+        try:
+            step = await waits
+        except Exception:
+            log.exception("the authenticator of listener %s failed", self._peer.listener)
+            self._stats.handler_failures += 1
+            step = Step(end=End.CLOSE_NOW)
+        except asyncio.CancelledError:
+            self.abort()
+            raise
+        if self.state is Work.WAITING:
+            out: list[bytes] = []
+            self._enter(WorkEvent.ANSWERED)
+            self._stepped(guard, step, out)
+            self._run_on(out)
+
+    def _stepped(self, guard: ConnectionGuard, step: Step, out: list[bytes]) -> None:
+        """A step is done."""
+        if step.end is not End.OPEN:
+            self._fail(step, "connections_expired" if guard.expired else "connections_unauthenticated")
+            return
+        guard.done()
+        if step.answer:
+            out.append(step.answer)
+        if guard.authenticated:
+            self._peer = guard.identified(self._peer)
+            if self.silent_since:
+                self._heard()
+        self._cut(b"", self._loop.time())
+
+    def _fail(self, step: Step, kind: str = "connections_unauthenticated") -> None:
+        """Closes the connection. A failed authentication is answered after a delay, in which nothing is read."""
+        self._enter(WorkEvent.FAILED)
+        if step.reason:
+            self._shared.tell(kind, self._peer.host, step.reason)
+        self._step = self._shared.step(self, self._close_after(step))
+
+    async def _close_after(self, step: Step) -> None:
+        delay = self._limits.connection_failed_authentication_delay_ms / 1000
+        later = step.end is End.CLOSE_LATER
+        try:
+            if later and delay > 0:
+                await asyncio.sleep(delay)
+        finally:
+            self._stream.abandon()
+            if self.state is Work.FAILING:
+                if later and step.answer:
+                    self._write([step.answer])
+                self._close()
 
     # ------------------------------------------------------------------------------------------------ out
 
     def _write(self, out: list[bytes]) -> None:
-        """Sends answers, or pieces of one: at once what the peer takes, the rest as it reads."""
-        if not out or self._transport is None:
-            return
-        data = out[0] if len(out) == 1 else b"".join(out) if sum(map(len, out)) <= PIECE_BYTES else b""
-        if 0 < len(data) <= PIECE_BYTES and not self._clogged:
-            self._shared.stats.bytes_sent += len(data)
-            self._transport.write(data)
-            return
-        for piece in out:
-            self._unsent_bytes += len(piece)
-            if len(piece) <= 2 * PIECE_BYTES:
-                self._unsent.append(piece)
-            else:
-                view = memoryview(piece)
-                self._unsent.extend(view[at : at + PIECE_BYTES] for at in range(0, len(piece), PIECE_BYTES))
-        self._send_unsent()
-
-    def _send_unsent(self) -> None:
-        """Gives pieces to the transport until it is full, or the turn is over."""
-        burst = 0
-        while self._unsent and not self._full and self._transport is not None:
-            if burst > BURST_BYTES:
-                self._loop.call_soon(self._write_on)
-                return
-            piece = self._unsent.popleft()
-            burst += len(piece)
-            self._unsent_bytes -= len(piece)
-            self._shared.stats.bytes_sent += len(piece)
-            self._transport.write(piece)
+        if out and self._writer.write(out):
+            self._loop.call_soon(self._write_on)
 
     def _write_on(self) -> None:
-        """The transport has written what it had."""
+        """The transport has written what it had, or the next turn has come."""
         if self._transport is None:
             return
         self.last_active = now = self._loop.time()
-        self._send_unsent()
-        self.unread_since = now if self._clogged else 0.0
-        if self._clogged:
+        if self._writer.write_on():
+            self._loop.call_soon(self._write_on)
+        self.unread_since = now if self._writer.clogged else 0.0
+        if self._writer.clogged:
             self._settle()
-        elif not self._busy:
-            self._run()
+        elif self.state is Work.READING:
+            self._run(WorkEvent.FRAMES)
 
-    def _close_now(self) -> None:
-        if self._transport is not None and not self._unsent:
-            self._transport.close()
+    def _close_when_over(self) -> bool:
+        """Closes if everything that has arrived is answered, and the transport has the answers."""
+        closes = self.state in (Work.READING, Work.MUTED) and self._writer.empty
+        if closes:
+            self._close()
+        return closes
 
-    # -------------------------------------------------------------------------------------- called by ConnectionGuard
-
-    def become(self, peer: Peer) -> None:
-        """From now on requests come from `peer`."""
-        self._peer = peer
-
-    def cut_on(self) -> None:
-        """The bytes that have arrived may be cut into frames on."""
-        self._cut(b"", self._loop.time())
-
-    def go_on(self, out: list[bytes]) -> None:
-        """A step that has waited is done: sends its answer, and takes the next frame."""
-        self._write(out)
+    def _close(self) -> None:
+        self._enter(WorkEvent.OVER)
         if self._transport is not None:
-            self._run()
-
-    def close_with(self, answer: bytes) -> None:
-        """Sends a last answer, if any, and closes."""
-        self._stream.abandon()
-        if self._transport is not None:
-            if answer:
-                self._write([answer])
             self._transport.close()
 
     # -------------------------------------------------------------------------------------- called by OpenConnections
@@ -507,12 +416,12 @@ class ServerConnection(asyncio.Protocol):
     @property
     def idle(self) -> bool:
         """Whether nothing is in work. Half a frame does not count, nor do answers that the peer has yet to read."""
-        return not self._busy
+        return self.state in (Work.READING, Work.CLOSING)
 
     @property
     def unwatched(self) -> int | None:
         """The descriptor of a client that has not authenticated and of whom nothing is read meanwhile; None else."""
-        if self._transport is None or not self._paused or self._guard is None or self._guard.authenticated:
+        if self._transport is None or not self._flow.paused or self._guard is None or self._guard.authenticated:
             return None
         return int(self._transport.get_extra_info("socket").fileno())
 
@@ -524,4 +433,5 @@ class ServerConnection(asyncio.Protocol):
     def abort(self) -> None:
         """Closes at once, whatever is under way."""
         if self._transport is not None:
+            self._enter(WorkEvent.ABORTED)
             self._transport.abort()

@@ -32,12 +32,6 @@ class Handshake:
     def idle(self) -> bool:
         return True
 
-    def work(self) -> None:
-        """It has no requests."""
-
-    def fed(self) -> None:
-        """It has no requests."""
-
     @property
     def unwatched(self) -> int | None:
         return None

@@ -1,6 +1,6 @@
 """A client of one broker or server: one connection, one request at a time.
 
-`protocol.connection_state.ClientConnection` keeps correlation ids and order, and checks answers.
+`protocol.client_connection.ClientConnection` keeps correlation ids and order, and checks answers.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, Self, TypeVar, overload
 
-from kafka_reassign_rpc.protocol.connection_state import ClientConnection
+from kafka_reassign_rpc.protocol.client_connection import ClientConnection
 from kafka_reassign_rpc.protocol.messages import (
     ApiMessage,
     ApiVersionsRequest,

@@ -10,6 +10,8 @@ from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.protocol.connection_state import Stream
+from kafka_reassign_rpc.server.connection_states import Pause, Work
 from kafka_reassign_rpc.status_page.requests import PARAMETERS
 from tests.docs.pages import DOCS, text_of
 
@@ -38,6 +40,8 @@ def names_in_catalogue(page: str) -> list[str]:
     if page == "status-api.md":
         fields = [name for schema in generate.status_schemas().values() for name in schema["properties"]]
         return [*fields, *(name for parameters in PARAMETERS.values() for name in parameters)]
+    if page == "connections.md":
+        return [state.name for states in (Work, Stream, Pause) for state in states]
     if page == "status-api.schema.json":
         return []
     return [*catalogue.EVENTS, *catalogue.EVERY_EVENT, *catalogue.EVENT_FIELDS]

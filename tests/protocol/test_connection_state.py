@@ -7,13 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_reassign_rpc.protocol.client_connection import ClientConnection
 from kafka_reassign_rpc.protocol.connection_state import (
     MAX_REQUEST_BYTES,
-    ClientConnection,
+    STREAM,
     Connection,
-    FrameBuffer,
     Refusal,
+    Stream,
+    StreamEvent,
 )
+from kafka_reassign_rpc.protocol.frame_buffer import FrameBuffer
 from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
     decode_response,
@@ -370,3 +373,48 @@ def test_sv_2_a_client_gives_up_a_connection_whose_answers_make_no_sense(data: b
 def test_sv_2_an_answer_that_nobody_waits_for_is_refused() -> None:
     with pytest.raises(UnexpectedAnswer):
         ClientConnection("test").receive(reply(0))
+
+
+# -------------------------------------------------------------------------------------------------- the table of states
+
+
+def in_state(state: Stream) -> tuple[Connection, DecodedRequest | None]:
+    """A connection in that state, with one more frame in its queue, and the request in work."""
+    connection = Connection(SUPPORTED)
+    connection.receive(list_request(1) + list_request(2))
+    request = take_request(connection) if state in (Stream.OPEN_IN_WORK, Stream.ENDED_IN_WORK) else None
+    if state in (Stream.ENDED, Stream.ENDED_IN_WORK):
+        connection.end()
+    assert connection.state is state
+    return connection, request
+
+
+@pytest.mark.parametrize("state", Stream)
+@pytest.mark.parametrize("event", StreamEvent)
+def test_sv_6_each_event_of_a_stream_does_what_its_row_says_and_without_a_row_nothing(
+    state: Stream, event: StreamEvent
+) -> None:
+    connection, request = in_state(state)
+    rows = [row for row in STREAM if state in row.states and row.event is event]
+    queued = connection.queued
+    happens = {
+        StreamEvent.NEXT_FRAME: connection.next_frame,
+        StreamEvent.ANSWER: connection.answered if request is None else lambda: connection.answer(request, answer()),
+        StreamEvent.END: connection.end,
+        StreamEvent.BAD_SIZE: lambda: connection.receive(raw(size=-1)),
+        StreamEvent.CLOSE: connection.close,
+        StreamEvent.ABANDON: connection.abandon,
+    }[event]
+    if rows:
+        happens()
+        assert [row.after for row in rows] == [connection.state]
+    elif event is StreamEvent.BAD_SIZE:
+        assert happens() == 0, "nothing is taken in"
+        assert (connection.state, connection.fault) == (state, None)
+    else:
+        with pytest.raises(LocalProtocolError):
+            happens()
+        assert (connection.state, connection.queued) == (state, queued)
+    drops = rows and event in (StreamEvent.CLOSE, StreamEvent.ABANDON)
+    assert connection.queued == (0 if drops else queued - 1 if rows and event is StreamEvent.NEXT_FRAME else queued)
+    assert connection.over == (connection.state is Stream.ENDED and not connection.queued)

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.security.sasl.checks_in_turns import ChecksInTurns, TooB
 from kafka_reassign_rpc.security.sasl.hashed_users import UNAVAILABLE, HashedUsers, hashed_line, parse_users
 from kafka_reassign_rpc.security.sasl.plain import PlainSaslServer
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
-from kafka_reassign_rpc.server import open_connections
+from kafka_reassign_rpc.server import connection_times
 from kafka_reassign_rpc.server.server import Server
 from tests.raw_client import connected
 from tests.security.sasl_steps import plain
@@ -148,7 +148,7 @@ async def test_hm_5_wrong_passwords_of_clients_that_hung_up_keep_nobody_out(
     server: Server, monkeypatch: pytest.MonkeyPatch, end: str, behind: int
 ) -> None:
     """`behind`: bytes behind the token, which nobody reads meanwhile."""
-    monkeypatch.setattr(open_connections, "TICK_SECONDS", 0.05)
+    monkeypatch.setattr(connection_times, "TICK_SECONDS", 0.05)
     hashed: list[bytes] = []
     really = hashlib.pbkdf2_hmac
 

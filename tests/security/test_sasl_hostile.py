@@ -15,7 +15,7 @@ from kafka_reassign_rpc.security.authenticator import Admission, End
 from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
 from kafka_reassign_rpc.security.sasl.oauthbearer import OAuthBearerSaslServer, TokenKeys, TokenRules
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
-from kafka_reassign_rpc.server import open_connections
+from kafka_reassign_rpc.server import connection_times
 from tests.raw_client import connected
 from tests.security.sasl_steps import USERS, Exchange, api_versions, mechanisms, plain, request
 from tests.security.test_oauthbearer import JWKS
@@ -88,7 +88,7 @@ def authenticator(**changes: Any) -> Any:
 async def test_sv_5_strangers_hold_little_memory_and_leave_in_time(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_connections, "TICK_SECONDS", 0.05)
+    monkeypatch.setattr(connection_times, "TICK_SECONDS", 0.05)
     server = await start_server(None, authenticator(max_receive_size=1000), slow_client_timeout_ms=1500)
     handshake = request(SaslHandshakeRequest(mechanism="PLAIN", version=1), 1)
     async with connected(address(server)) as guest:

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.security.authenticator import (
     SettledAuthenticator,
     Step,
 )
-from kafka_reassign_rpc.server import open_connections
+from kafka_reassign_rpc.server import connection_times
 from kafka_reassign_rpc.server.server import Server
 from tests.api.model_node import ModelNode
 from tests.raw_client import Client, connected
@@ -208,7 +208,7 @@ async def test_sv_5_the_end_of_a_session_closes_without_an_answer(start_server: 
 async def test_sv_5_strangers_have_a_limited_time_whatever_they_send(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_connections, "TICK_SECONDS", 0.05)
+    monkeypatch.setattr(connection_times, "TICK_SECONDS", 0.05)
     server = await start_server(None, Porter, slow_client_timeout_ms=300)
     async with connected(address(server)) as guest:
         assert await say(guest, b"name alice") == b"come in"

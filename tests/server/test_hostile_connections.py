@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.server import file_descriptors, open_connections
+from kafka_reassign_rpc.server import connection_times, file_descriptors, open_connections
 from kafka_reassign_rpc.server.open_connections import CLOSED_IN_A_ROW
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_connection import MUCH_BYTES
@@ -30,7 +30,7 @@ HALF = struct.pack(">i", 1000) + bytes(500)
 
 @pytest.fixture
 def quick_ticks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_connections, "TICK_SECONDS", 0.05)
+    monkeypatch.setattr(connection_times, "TICK_SECONDS", 0.05)
 
 
 async def accepted(server: Server, count: int) -> None:

@@ -15,6 +15,9 @@ from kafka_reassign_rpc.core.quotas.client_quotas import (
     quotas_of,
 )
 
+MOST_FOUND = 1_000
+"""Clients whose quota is remembered."""
+
 Sharers = tuple[str | None, str | None]
 """(user, client id): who shares what a quota allows. None: all."""
 
@@ -47,9 +50,12 @@ class QuotaTable:
         self._quotas: dict[QuotaEntity, Mapping[str, float]] = {}
         self._setting: Counter[str] = Counter()
         """How many entities set each quota."""
+        self._found: dict[tuple[str, str, str], tuple[float, Sharers] | None] = {}
+        """What `limit` has found since the last change: most requests come from few clients."""
 
     def put(self, entity: QuotaEntity, configs: Mapping[str, str]) -> None:
         """The configs that an entity has from now on."""
+        self._found.clear()
         self._setting.subtract(self._quotas.pop(entity, {}).keys())
         found = quotas_of(entity, configs)
         if found:
@@ -76,6 +82,17 @@ class QuotaTable:
 
     def limit(self, quota: str, user: str, client_id: str) -> tuple[float, Sharers] | None:
         """The quota that holds for a client, and who shares it; None where there is none."""
+        client = quota, user, client_id
+        if client in self._found:
+            return self._found[client]
+        found = self._look_up(quota, user, client_id)
+        if len(user) <= LONGEST_NAME and len(client_id) <= LONGEST_NAME:
+            if len(self._found) >= MOST_FOUND:
+                self._found.clear()
+            self._found[client] = found
+        return found
+
+    def _look_up(self, quota: str, user: str, client_id: str) -> tuple[float, Sharers] | None:
         for entity, sharers in entities(user, client_id):
             found = self.quota(quota, entity)
             if found is not None:

@@ -1,0 +1,135 @@
+"""The states of a connection as data. `server_connection` follows these tables, a test walks them over real objects,
+and `docs/connections.md` prints them."""
+
+from collections.abc import Mapping
+from enum import Enum, IntEnum, auto
+from typing import NamedTuple
+
+
+class Work(IntEnum):
+    """What becomes of the requests of a connection. (An IntEnum is looked up faster than an Enum.)"""
+
+    NEW = auto()
+    READING = auto()
+    WORKING = auto()
+    DUE = auto()
+    QUEUED = auto()
+    WAITING = auto()
+    MUTED = auto()
+    FAILING = auto()
+    CLOSING = auto()
+    CLOSED = auto()
+
+
+MEANINGS: Mapping[Work, str] = {
+    Work.NEW: "The server has not admitted the connection yet",
+    Work.READING: "Nothing is in work",
+    Work.WORKING: "Queued frames are answered one after the other. It lasts for a part of one turn of the event loop",
+    Work.DUE: "The turn was over before the frames were; the next turn goes on with them",
+    Work.QUEUED: "A frame waits for its place among `queued.max.requests`",
+    Work.WAITING: "The answer to a request, or a step of the authentication, takes time",
+    Work.MUTED: "A quota of the client is used up",
+    Work.FAILING: "Authentication has failed: the end, and the answer if there is one, wait for"
+    " `connection.failed.authentication.delay.ms`",
+    Work.CLOSING: "The transport sends what it has, and closes",
+    Work.CLOSED: "The transport is gone. What is in work is finished, and its answer goes nowhere",
+}
+
+
+class WorkEvent(IntEnum):
+    """What changes the state of the work."""
+
+    ADMITTED = auto()
+    FRAMES = auto()
+    TURN = auto()
+    PLACE = auto()
+    ANSWERED = auto()
+    UNMUTED = auto()
+    DONE = auto()
+    TURN_OVER = auto()
+    NO_PLACE = auto()
+    TAKES_TIME = auto()
+    THROTTLED = auto()
+    FAILED = auto()
+    OVER = auto()
+    ABORTED = auto()
+    LOST = auto()
+
+
+class WorkRow(NamedTuple):
+    """In each of these states, the event leads to the state `after`."""
+
+    states: tuple[Work, ...]
+    event: WorkEvent
+    after: Work
+    meaning: str
+
+
+AT_REST = (Work.READING, Work.DUE, Work.QUEUED, Work.WAITING, Work.MUTED, Work.FAILING)
+"""The states in which the event loop may find an open connection."""
+
+WORK: tuple[WorkRow, ...] = (
+    WorkRow(
+        (Work.NEW,), WorkEvent.ADMITTED, Work.READING, "It has a place, and its listener knows how to authenticate it"
+    ),
+    WorkRow((Work.READING,), WorkEvent.FRAMES, Work.WORKING, "Frames have arrived, and the peer has taken its answers"),
+    WorkRow((Work.DUE,), WorkEvent.TURN, Work.WORKING, "The next turn of the event loop"),
+    WorkRow((Work.QUEUED,), WorkEvent.PLACE, Work.WORKING, "There is a place among `queued.max.requests`"),
+    WorkRow((Work.WAITING,), WorkEvent.ANSWERED, Work.WORKING, "The answer is made, or the step is done"),
+    WorkRow((Work.MUTED,), WorkEvent.UNMUTED, Work.WORKING, "The throttle time is over, or the server drains"),
+    WorkRow((Work.WORKING,), WorkEvent.DONE, Work.READING, "No frame is left, or the peer has answers to take"),
+    WorkRow((Work.WORKING,), WorkEvent.TURN_OVER, Work.DUE, "Frames are left after `turn_ms`"),
+    WorkRow((Work.WORKING,), WorkEvent.NO_PLACE, Work.QUEUED, "`queued.max.requests` are in work"),
+    WorkRow((Work.WORKING,), WorkEvent.TAKES_TIME, Work.WAITING, "The answer, or the step, needs a task"),
+    WorkRow((Work.WORKING,), WorkEvent.THROTTLED, Work.MUTED, "The answer before tells its client to wait"),
+    WorkRow(
+        (Work.READING, Work.WORKING),
+        WorkEvent.FAILED,
+        Work.FAILING,
+        "A step, or the size of a frame, ends authentication",
+    ),
+    WorkRow(
+        (Work.READING, Work.MUTED, Work.FAILING),
+        WorkEvent.OVER,
+        Work.CLOSING,
+        "The stream has ended and all answers are with the transport, or the delay of a failure is over",
+    ),
+    WorkRow(
+        (Work.NEW, Work.WORKING, *AT_REST, Work.CLOSING),
+        WorkEvent.ABORTED,
+        Work.CLOSING,
+        "A limit, the end of a drain, or a defect: what is not sent is lost",
+    ),
+    WorkRow((*AT_REST, Work.CLOSING), WorkEvent.LOST, Work.CLOSED, "The peer has closed, or the transport has"),
+)
+
+AFTER: Mapping[Work, Mapping[WorkEvent, Work]] = {
+    state: {row.event: row.after for row in WORK if state in row.states} for state in Work
+}
+"""By state and event: the next state. An event that a state lacks is a defect."""
+
+
+class Pause(Enum):
+    """Why a connection is not read. It is read while there is no reason."""
+
+    UNREAD = auto()
+    BEHIND = auto()
+    STARVED = auto()
+    SATED = auto()
+
+
+class PauseRow(NamedTuple):
+    begins: str
+    ends: str
+
+
+PAUSES: Mapping[Pause, PauseRow] = {
+    Pause.UNREAD: PauseRow("The peer leaves answers unread", "It has taken all of them"),
+    Pause.BEHIND: PauseRow("Bytes arrive behind a frame that is not answered yet", "No frame is left behind another"),
+    Pause.STARVED: PauseRow(
+        "All connections together hold more than `queued.max.request.bytes`, and this one holds some, with nothing in"
+        " work",
+        "There is room again, and its turn has come",
+    ),
+    Pause.SATED: PauseRow("A large piece of input was read in this turn of the event loop", "The next turn"),
+}

@@ -1,0 +1,148 @@
+"""Which connections are out of time: idle, silent, slow, or gone without a word. It finds them; others close them."""
+
+import asyncio
+import select
+from collections import deque
+from collections.abc import Container, Hashable, Iterable, Iterator
+from itertools import islice
+from typing import Generic, Protocol, TypeVar
+
+from kafka_reassign_rpc.server.server_limits import IdleWheel, ServerLimits
+
+TICK_SECONDS = 1.0
+MAX_CHECK_SECONDS = 600.0
+CHECKS_PER_LIMIT = 4
+"""How often a connection is checked within the shortest time that a limit gives it."""
+LOOKED_AT = 1000
+"""Connections that wait for their authentication and at which the server looks in a second."""
+HUNG_UP = getattr(select, "POLLRDHUP", 0)
+"""Linux tells the end of a stream behind unread bytes; others tell a reset alone."""
+
+
+class Timed(Hashable, Protocol):
+    """A connection, as its times are looked at: seconds by the loop's clock.
+
+    last_active    when it last sent or took anything
+    silent_since   when it was accepted; 0 once it has sent a whole request, or has authenticated where it must
+    frame_since    when the incomplete frame began; 0 where there is none
+    unread_since   since when it has not taken all its answers; 0 where it has
+    """
+
+    last_active: float
+    silent_since: float
+    frame_since: float
+    unread_since: float
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request of it is in work."""
+
+
+C = TypeVar("C", bound=Timed)
+
+
+class ConnectionTimes(Generic[C]):
+    """Looks at each connection in time, and at none in each tick."""
+
+    def __init__(self, limits: ServerLimits) -> None:
+        self._limits = limits
+        self._check_seconds = _check_seconds(limits)
+        self._wheel: IdleWheel[C] = IdleWheel(_ticks(self._check_seconds))
+        self._due: deque[C] = deque()
+        """To be checked in this tick."""
+
+    def add(self, connection: C) -> None:
+        self._wheel.put(connection, _ticks(self._check_seconds))
+
+    def discard(self, connection: C) -> None:
+        self._wheel.discard(connection)
+
+    def tick(self) -> bool:
+        """A tick has passed. Returns whether there was nothing left to check of the one before."""
+        checked = not self._due
+        self._due += self._wheel.tick()
+        return checked
+
+    def overdue(self, now: float, kept: Container[C]) -> Iterator[tuple[C, str]]:
+        """The next connections whose time is up, among those that are `kept`, each with the counter of its end."""
+        while self._due:
+            connection = self._due.popleft()
+            if connection not in kept:
+                continue
+            left, kind = self._left(connection, now)
+            if left > 0:
+                self._wheel.put(connection, _ticks(min(left, self._check_seconds)))
+            else:
+                yield connection, kind
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether some are still to be checked in this tick."""
+        return bool(self._due)
+
+    def _left(self, connection: C, now: float) -> tuple[float, str]:
+        """Seconds that a connection may stay as it is, and the counter where there are none."""
+        found = self._check_seconds, ""
+        if not connection.idle:
+            return found
+        idle, slow = self._limits.connections_max_idle_ms / 1000, self._limits.slow_client_timeout_ms / 1000
+        for allowed, since, kind in (
+            (slow, connection.silent_since, "connections_silent_closed"),
+            (slow, connection.frame_since, "connections_partial_closed"),
+            (slow, connection.unread_since, "connections_unread_closed"),
+            (idle, connection.last_active, "connections_idle_closed"),
+        ):
+            if allowed > 0 and since:
+                found = min(found, (since + allowed - now, kind))
+        return found
+
+
+def slowest(connections: Iterable[C], latest: float) -> list[C]:
+    """Those whose frame, or whose reading of an answer, began before `latest`: the slower half, the slowest first."""
+    since = ((min(filter(None, (c.frame_since, c.unread_since)), default=latest), c) for c in connections)
+    slow = sorted((found for found in since if found[0] < latest), key=lambda found: found[0])
+    return [connection for _, connection in slow[: (len(slow) + 1) // 2]]
+
+
+class Watched(Hashable, Protocol):
+    """A connection whose authentication takes time."""
+
+    @property
+    def unwatched(self) -> int | None:
+        """The descriptor of a client that has not authenticated and of whom nothing is read meanwhile; None else."""
+
+
+W = TypeVar("W", bound=Watched)
+
+
+class StepsUnderWay(Generic[W]):
+    """The connections with a step of their authentication under way."""
+
+    def __init__(self) -> None:
+        self._connections: dict[W, None] = {}
+
+    def add(self, connection: W, step: "asyncio.Task[None]") -> None:
+        self._connections[connection] = None
+        step.add_done_callback(lambda _: self._connections.pop(connection, None))
+
+    def departed(self) -> list[W]:
+        """Those whose clients have hung up. The loop does not notice it where bytes that nobody reads lie before the
+        end of the stream."""
+        poll = select.poll()
+        found: dict[int, W] = {}
+        for connection in islice(self._connections, LOOKED_AT):
+            descriptor = connection.unwatched
+            if descriptor is not None:
+                found[descriptor] = connection
+                poll.register(descriptor, HUNG_UP)
+        return [found[descriptor] for descriptor, _ in poll.poll(0)]
+
+
+def _ticks(seconds: float) -> int:
+    return int(seconds / TICK_SECONDS) + 1
+
+
+def _check_seconds(limits: ServerLimits) -> float:
+    """How long a connection may go unchecked."""
+    allowed = [ms / 1000 for ms in (limits.slow_client_timeout_ms, limits.connections_max_idle_ms) if ms > 0]
+    return min([MAX_CHECK_SECONDS, *(seconds / CHECKS_PER_LIMIT for seconds in allowed)])

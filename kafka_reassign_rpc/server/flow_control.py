@@ -1,0 +1,114 @@
+"""Whether a connection is read, and what it holds of the bytes that all connections share.
+
+A connection is not paused before bytes arrive that it does not want yet: most clients wait for their answers. Holds no
+connection: whoever settles passes itself.
+"""
+
+import asyncio
+from typing import Protocol
+
+from kafka_reassign_rpc.server.connection_states import Pause
+
+
+class Budgets(Protocol):
+    """The bytes that all connections share (`request_budgets.RequestBudgets`)."""
+
+    def charge(self, difference: int) -> bool: ...
+
+    def starve(self, reader: "Reader") -> None: ...
+
+    def unread(self, owner: "Reader", size: int) -> None: ...
+
+
+class Reader(Protocol):
+    """A connection that may have to stop reading."""
+
+    def fed(self) -> None:
+        """Read on: there is room for request bytes again."""
+
+
+class FlowControl:
+    """Pauses and resumes one connection.
+
+    reasons   why it is not read
+    paused    whether the transport has been told so
+    level     whether nothing is held and nothing paused: there is nothing to settle while that stays so
+    """
+
+    def __init__(self, budgets: Budgets) -> None:
+        self._budgets = budgets
+        self._transport: asyncio.Transport | None = None
+        self._held = 0
+        self._unread = 0
+        self.reasons: set[Pause] = set()
+        self.paused = False
+        self.level = True
+
+    def begin(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+
+    def end(self, owner: Reader) -> None:
+        """The transport is gone: nothing is held for it any more."""
+        self._transport = None
+        self._hold(0)
+        self._keep_unread(owner, 0)
+
+    def sate(self) -> bool:
+        """Much was read in this turn. Returns whether that is new: then call `hungry` in the next turn."""
+        new = Pause.SATED not in self.reasons
+        self.reasons.add(Pause.SATED)
+        self.level = False
+        return new
+
+    def hungry(self) -> None:
+        self.reasons.discard(Pause.SATED)
+
+    def feed(self) -> None:
+        self.reasons.discard(Pause.STARVED)
+
+    def settle(self, owner: Reader, requests: int, unread: int, *, clogged: bool, behind: bool, idle: bool) -> bool:
+        """After any change: updates what is held, and pauses or resumes. Returns whether reading was resumed.
+
+        requests   bytes of requests without an answer
+        unread     bytes of answers that the peer has yet to take; `clogged`: there are such answers
+        behind     whether bytes wait for the request in work
+        idle       whether nothing is in work: what is in work is not starved
+        """
+        self._keep_unread(owner, unread)
+        held = requests + unread
+        if held != self._held and self._hold(held) and held and idle:
+            self.reasons.add(Pause.STARVED)
+            self._budgets.starve(owner)
+        self._mark(Pause.UNREAD, on=clogged)
+        self._mark(Pause.BEHIND, on=behind)
+        resumed = self._apply()
+        self.level = not (held or self.paused or self.reasons)
+        return resumed
+
+    def _mark(self, reason: Pause, *, on: bool) -> None:
+        if on:
+            self.reasons.add(reason)
+        else:
+            self.reasons.discard(reason)
+
+    def _apply(self) -> bool:
+        """Makes the transport do what the reasons say. Returns whether reading was resumed."""
+        transport, wanted = self._transport, bool(self.reasons)
+        if transport is None or wanted == self.paused or (self.paused and transport.is_closing()):
+            return False
+        self.paused = wanted
+        if wanted:
+            transport.pause_reading()
+        else:
+            transport.resume_reading()
+        return not wanted
+
+    def _hold(self, held: int) -> bool:
+        """Updates the shared count. Returns whether all connections together hold too much."""
+        difference, self._held = held - self._held, held
+        return self._budgets.charge(difference)
+
+    def _keep_unread(self, owner: Reader, size: int) -> None:
+        if size != self._unread:
+            self._unread = size
+            self._budgets.unread(owner, size)
