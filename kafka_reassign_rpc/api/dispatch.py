@@ -98,7 +98,9 @@ class Dispatcher:
         """The body of the answer, its bytes, or an awaitable of either."""
         if self._door is not None and self._apis[request.header.api_key].acl and not self._door.is_open:
             return self._once_the_door_is_known(self._door, request, peer)
-        return self._handle(request, peer, self._access(peer))
+        authorizer = self._authorizer
+        access = EVERYTHING if authorizer is None else Access(authorizer, peer.principal, java_host(peer.host))
+        return self._handle(request, peer, access)
 
     async def _once_the_door_is_known(self, door: Door, request: DecodedRequest, peer: Peer) -> Reply:
         await door.known()
@@ -142,11 +144,6 @@ class Dispatcher:
         finally:
             self._tell_denied(ctx)
         return _reply(await awaited(failed))
-
-    def _access(self, peer: Peer) -> Access:
-        if self._authorizer is None:
-            return EVERYTHING
-        return Access(self._authorizer, peer.principal, java_host(peer.host))
 
     def _tell_denied(self, ctx: RequestContext) -> None:
         if ctx.access.refusals:

@@ -335,9 +335,10 @@ class ControllerService:
         return found
 
     def _active(self) -> TermServices:
-        if self._term is None or not self.is_active():
+        term = self._term
+        if term is None or not term.loop.is_open or self._lease_left() <= 0:  # as `is_active`: each request asks often
             raise NotController
-        return self._term
+        return term
 
     async def _submit(self, command: Callable[[], Command[T]]) -> T:
         return await self._active().loop.submit(command())
