@@ -112,7 +112,7 @@ class Pipe(asyncio.Transport):
         self.inbox.append(data)
         self.deliver()
 
-    def write(self, data: bytes | bytearray | memoryview) -> None:  # type: ignore[override]
+    def write(self, data: bytes | bytearray | memoryview) -> None:
         self.taken += data
         if not self.reads and not self.closing:
             full, self.kept = self.kept > 0, self.kept + len(data)
@@ -166,7 +166,7 @@ class Checks:
             return step
         loop = asyncio.get_running_loop()
         later: asyncio.Future[Step] = loop.create_future()
-        loop.call_later(0.05, lambda: later.done() or later.set_result(step))
+        loop.call_later(0.05, lambda: None if later.done() else later.set_result(step))
         return later
 
     def invalid_size(self, text: str) -> Step:
@@ -197,7 +197,15 @@ class Answers:
 
 
 def request(name: str, number: int, size: int = 0) -> bytes:
-    topics = [ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics("t" * size, [])] if size else []
+    topics = (
+        [
+            ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics(
+                version=0, name="t" * size, partition_indexes=[]
+            )
+        ]
+        if size
+        else []
+    )
     body = ListPartitionReassignmentsRequest(version=0, timeout_ms=1, topics=topics)
     return encode_request(body, version=0, correlation_id=number, client_id=name)
 
@@ -214,7 +222,7 @@ class SeenConnection(ServerConnection):
     _event: WorkEvent | None = None
 
     @property
-    def state(self) -> Work:  # type: ignore[override]
+    def state(self) -> Work:
         assert self._now is not None
         return self._now
 
@@ -237,7 +245,7 @@ class SeenStream(Connection):
     _now: Stream | None = None
 
     @property
-    def state(self) -> Stream:  # type: ignore[override]
+    def state(self) -> Stream:
         assert self._now is not None
         return self._now
 
