@@ -1,8 +1,8 @@
-"""The controller's loop: decide, commit, replay, propagate, answer. One task, one queue, the only writer.
+"""The controller's loop: learn, decide, commit, replay, propagate, answer. One task, one queue, the only writer.
 
-A round takes all queued commands and lets each decide on one shared view. It makes the changes durable in as few
-writes as possible, replays them into the cluster, propagates them to the brokers, and answers last. On an idle server a
-command costs one write; under load it shares one.
+A round takes all queued commands. First it applies their facts, once. Then it lets each decide on one shared view. It
+makes the changes durable in as few writes as possible, replays them into the cluster, propagates them to the brokers,
+and answers last. On an idle server a command costs one write; under load it shares one.
 
 How a commit can fail (`controller.store`), and what the loop does then:
 
@@ -39,6 +39,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.facts import Fact, all_of
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.support.backoff import Backoff
@@ -93,7 +94,7 @@ class ControllerLoop:
         self.settings = settings
         self._record = record
         self._observe_duration = observe_duration
-        self.throttle_configs = ThrottleConfigs(cluster, store.configs, record)
+        self.throttle_configs = ThrottleConfigs(cluster, store.configs, record, self.learn)
         self._noted: list[decided_events.RoundNote] = []
         self._cluster_news = decided_events.ClusterNews()
         self._was_reloaded = False
@@ -106,6 +107,9 @@ class ControllerLoop:
         """The brokers of the last durable round."""
         self._queue: list[Command[Any]] = []
         self._working: Sequence[Command[Any]] = ()
+        self._reported: list[Fact[object]] = []
+        """Facts that came in during the round under way."""
+        self._is_in_round = False
         self._queued = asyncio.Event()
         self._closed: BaseException | None = None
 
@@ -122,6 +126,17 @@ class ControllerLoop:
             self._queue.append(command)
             self._queued.set()
         return command.future
+
+    def learn(self, fact: Fact[object]) -> None:
+        """Apply a short fact about which nothing has to be decided: now, or at the end of the round under way."""
+        self._reported.append(fact)
+        if not self._is_in_round:
+            self._apply_reported()
+
+    def _apply_reported(self) -> None:
+        reported, self._reported = self._reported, []
+        for _ in all_of(reported, self.cluster):
+            pass
 
     async def settle(self, seconds: float) -> None:
         """Wait until the commands that were submitted so far are answered, but no longer than that."""
@@ -148,8 +163,11 @@ class ControllerLoop:
                 self._queued.clear()
                 self._working, self._queue = self._queue, []
                 begun = time.perf_counter()
-                await self._round(self._working)
+                self._is_in_round = True
+                await self._round(await self._learn(self._working))
+                self._is_in_round = False
                 self._working = ()
+                self._apply_reported()
                 self._observe_duration(ROUND, time.perf_counter() - begun)
         except (ControllerMoved, ReloadNeeded) as reason:
             log.warning("the loop ends: %s", reason)
@@ -238,6 +256,20 @@ class ControllerLoop:
         """Names of topics whose znodes cannot be decoded, with the error for commands about them."""
         known = self.cluster.topics
         return {name: UnknownServerError(why) for name, why in self.cluster.unreadable.items() if name not in known}
+
+    async def _learn(self, commands: Sequence[Command[Any]]) -> list[Command[Any]]:
+        """Apply the facts of these commands. Returns those that may decide; the others have got their error."""
+        pace = SliceTimer()
+        learnt = []
+        for command in commands:
+            try:
+                await pace.through(command.learn(self.cluster))
+            except Exception:
+                log.exception("%s: what was read or reported is left out", type(command).__name__)
+                command.failed(UnknownServerError())
+            else:
+                learnt.append(command)
+        return learnt
 
     @staticmethod
     async def _decide(commands: Sequence[Command[Any]], work: Round) -> list[Command[Any]]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.reload import Reloaded
+from kafka_reassign_rpc.core.round.reload import Reloaded
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -71,6 +71,7 @@ class StoredConfigs(NamedTuple):
     memory    what leased throttles have replaced in them (`core.throttling.leased_configs`); None: nothing
     problem   why the configs cannot be read, and so not be changed either
     version   the store's own: a write depends on it
+    order     where they stand among all versions (see `Cluster.config_versions`); each write adds one to the second
     """
 
     entity: Entity
@@ -78,6 +79,7 @@ class StoredConfigs(NamedTuple):
     memory: TopicMemory | BrokerMemory | None
     problem: str | None = None
     version: object = None
+    order: tuple[int, int] | None = None
 
 
 class ConfigWrite(NamedTuple):

@@ -19,7 +19,7 @@ long), each is written by itself: the others do not wait for it, and it is tried
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
@@ -39,6 +39,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.facts import CREATED_HERE, ConfigsWritten
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
@@ -83,8 +84,11 @@ class ConfigChange(NamedTuple):
 class ThrottleConfigs:
     """The loop calls `before`, then `after` or `given_up`, around each commit; `run` is a task beside the loop."""
 
-    def __init__(self, cluster: Cluster, configs: LeasedConfigStore, record: Record) -> None:
+    def __init__(
+        self, cluster: Cluster, configs: LeasedConfigStore, record: Record, learn: Callable[[ConfigsWritten], None]
+    ) -> None:
         self._cluster = cluster
+        self._learn = learn
         self._configs = configs
         self._record = record
         self._coming = Leases()
@@ -134,7 +138,7 @@ class ThrottleConfigs:
     def after(self, applied: replay.ReplayedChanges) -> None:
         """Call after the commit and the replay of a round."""
         self._coming = Leases()
-        topics, brokers = self._cluster.leases.drain()
+        topics, brokers = applied.ended_leases
         self._waiting.update((Entity(TOPICS, topic), None) for topic in topics)
         self._waiting.update((Entity(BROKERS, str(broker)), None) for broker in brokers)
         if self._kept and (
@@ -228,11 +232,7 @@ class ThrottleConfigs:
 
     async def _write_beside_rounds(self, entities: Mapping[Entity, None], races: int) -> int:
         async with self._writing:
-            self._cluster.leases.being_written = True
-            try:
-                return await self._write_configs(entities, races=races)
-            finally:
-                self._cluster.leases.being_written = False
+            return await self._write_configs(entities, races=races)
 
     @staticmethod
     def _entities(leases: Leases) -> dict[Entity, None]:
@@ -307,11 +307,12 @@ class ThrottleConfigs:
         return written
 
     def _adopt(self, change: ConfigChange) -> None:
-        """Put the written configs into the cluster."""
-        entity, configs = change.write.stored.entity, dict(change.write.configs)
-        known = self._cluster.topic_configs if entity.kind == TOPICS else self._cluster.broker_configs
-        if configs or entity.name in known:
-            known[entity.name] = configs
+        """Let the loop know the configs as they are now."""
+        stored, configs = change.write.stored, change.write.configs
+        entity, order = stored.entity, stored.order
+        if configs != (stored.configs or {}):
+            order = CREATED_HERE if order is None else (order[0], order[1] + 1)
+        self._learn(ConfigsWritten(*entity, configs, order))
         if change.kept:
             self._kept.add(entity)
         else:

@@ -94,9 +94,9 @@ def may_be_replaced(
     value = _hosted(replica, cluster)
     if topic is None or value is None or broker not in value.replicas:
         return False
-    if cluster.broker_settings.delete_topic_enable is False:
+    if cluster.soft.broker_settings.delete_topic_enable is False:
         return False
-    if _has_its_first_id(topic, value, elected) and not cluster.former.has_other(topic):
+    if _has_its_first_id(topic, value, elected) and not cluster.soft.former.has_other(topic):
         return True
     return broker not in (*value.isr, value.leader) and has_proof()
 

@@ -94,7 +94,7 @@ def update_metadata(
     version: int,
 ) -> Packing[bytes]:
     """UpdateMetadata for `broker`. It lists all live brokers: the broker replaces its set with them."""
-    live = cluster.brokers.keys() - cluster.shutting_down
+    live = cluster.brokers.keys() - cluster.soft.shutting_down
     states: dict[str, list[bytes]] = {}
     counts: dict[str, int] = {}
     ids = {name: topic.id for name in deleted if (topic := cluster.topics.get(name)) is not None}

@@ -14,7 +14,6 @@ round                     the result of decisions (`round_view`), and how it ent
 events                    the events of decisions
 state                     the values that all others use: cluster, partition, move, queue, leases
 controller_failover.py    what a new controller decides about each partition that it has loaded
-reload.py                 the cluster as read again takes the place of the one in memory
 reassignment_settings.py  the settings that hold for every new move, among them the caps in force
 server_settings.py        the settings that all servers share: the catalogue
 settings_in_force.py      where such a setting may stand, and which value counts

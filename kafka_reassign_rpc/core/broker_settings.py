@@ -7,7 +7,7 @@ counts here; a dynamic config takes precedence over it where Kafka has one.
 
 `delete.topic.enable` has no value until it is known: as long as the brokers may forbid it, nothing is deleted.
 
-The learnt settings are soft state: `state.cluster.Cluster.broker_settings`.
+The learnt settings are soft state: `state.soft_state.SoftState.broker_settings`.
 """
 
 from collections import Counter

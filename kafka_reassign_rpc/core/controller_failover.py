@@ -76,11 +76,11 @@ def fail_over(
     if partition is None:
         return []
     found = view.cluster.topics[topic]
-    former = view.cluster.former.of(found).get(index)
+    former = view.cluster.soft.former.of(found).get(index)
     known = partition
     if former is not None:
         known = with_former_state(partition, former)
-    elif view.cluster.former.is_put_back(found, index):
+    elif view.cluster.soft.former.is_put_back(found, index):
         known = put_back(partition)
     value, missing = place_missing(view, topic, index, known, own_id)
     placed = value is not known

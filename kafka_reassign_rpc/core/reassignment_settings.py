@@ -53,13 +53,16 @@ def cap_settings(caps: InFlightCaps) -> dict[str, int]:
     }
 
 
-def caps_in_force(cluster: Cluster, settings: ReassignmentSettings) -> InFlightCaps:
-    """The caps in force: those of all servers, else the server's own."""
+def caps_in_force(cluster: Cluster, settings: ReassignmentSettings, gone: frozenset[int] | None = None) -> InFlightCaps:
+    """The caps in force: those of all servers, else the server's own.
+
+    gone   absent brokers with replicas, as counted just now; None: as last counted
+    """
     per_broker, per_cluster, in_flight = (
         in_force(cluster, name, _cap, value) for name, value in cap_settings(settings.caps).items()
     )
     healing, _ = settings_of(cluster, settings.healing)
-    held_back = brake(cluster.gone - cluster.brokers.keys(), cluster.brokers, healing)
+    held_back = brake((cluster.soft.gone if gone is None else gone) - cluster.brokers.keys(), cluster.brokers, healing)
     return InFlightCaps(per_broker, per_cluster, in_flight, healing.chunk if held_back is None else 0)
 
 

@@ -3,6 +3,8 @@
 from contextlib import suppress
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.controller import controller_election, odd_znodes
 from kafka_reassign_rpc.controller.commands.cluster_commands import ControllerFailover
 from kafka_reassign_rpc.controller.commands.command import Round
@@ -114,7 +116,7 @@ async def read(zk: ZooKeeper) -> FoundState:
 
 async def first_decisions(cluster: Cluster, own_id: int, settings: ReassignmentSettings) -> FirstDecisions:
     """Decide as a new controller does, and commit nothing."""
-    cluster.servers |= {own_id}
+    cluster = replace(cluster, servers=cluster.servers | {own_id})
     work = Round(RoundView(cluster), {}, settings)
     await SliceTimer().through(ControllerFailover(own_id, lambda: None).decide(work))
     found = FirstDecisions([], [], [])

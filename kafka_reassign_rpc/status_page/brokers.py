@@ -61,7 +61,7 @@ def brokers_of(
             BrokerStatus(
                 id=broker,
                 alive=registered is not None,
-                shutting_down=broker in cluster.shutting_down,
+                shutting_down=broker in cluster.soft.shutting_down,
                 rack=None if registered is None else registered.rack,
                 rate_in=rate_in,
                 rate_out=rate_out,

@@ -227,7 +227,7 @@ def page_of(
             progress = term.progress.figures(topic, index) or NO_PROGRESS
             found.append(_moving_document(topic, index, partition, progress, who.of(topic, index)))
         elif move is not None:
-            size = term.cluster.sizes.get(TopicPartition(topic, index))
+            size = term.cluster.soft.sizes.get(TopicPartition(topic, index))
             by = who.of_waiting(topic, index) if move.by is None else move.by.who
             found.append(_waiting_document(topic, index, partition, move, size, by))
     return Moves(at, listed_at, offset, limit, selection.size, selection.sums, found)

@@ -226,7 +226,7 @@ class BareController:
         """Start queued moves until no more can start now."""
         while True:
             await self.loop.submit(StartQueuedMoves())
-            if not self.cluster.queue.more:
+            if not self.cluster.queue.waiting.more:
                 break
 
     async def start_requests(self) -> None:

@@ -1,12 +1,41 @@
-"""Every event that a test of the controller records is held against the catalogue of events."""
+"""Every event that a test of the controller records is held against the catalogue of events, and every decision against
+the rule that decisions write nothing."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.controller.commands.command import Command, Round
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
 from kafka_reassign_rpc.core.events.decided_events import Event
+from tests.core.frozen import picture
+
+PICTURED = 100
+"""Topics, or waiting moves, up to which a cluster is compared."""
+
+
+@pytest.fixture(autouse=True)
+def decisions_write_nothing_into_the_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    decide = ControllerLoop._decide
+    found: list[str] = []
+
+    async def checked(commands: Sequence[Command[Any]], work: Round) -> list[Command[Any]]:
+        cluster = work.view.cluster
+        if len(cluster.topics) > PICTURED or len(cluster.queue) > PICTURED:
+            return await decide(commands, work)
+        before = dict(picture(cluster))
+        decided = await decide(commands, work)
+        after = dict(picture(cluster))
+        names = [type(command).__name__ for command in commands]
+        found.extend(f"{names} changed {field}" for field in before if before[field] != after[field])
+        return decided
+
+    monkeypatch.setattr(ControllerLoop, "_decide", staticmethod(checked))
+    yield
+    assert found == []
 
 
 def unknown(event: Event) -> Iterator[str]:

@@ -28,7 +28,7 @@ def update_metadata(
     deleted: Mapping[str, Iterable[int]],
     version: int,
 ) -> UpdateMetadataRequest:
-    live = cluster.brokers.keys() - cluster.shutting_down
+    live = cluster.brokers.keys() - cluster.soft.shutting_down
     topics: dict[str, list[_Metadata]] = {}
     for topic, slices in visible_partitions(cluster, partitions.items()):
         found = chain.from_iterable(slices)

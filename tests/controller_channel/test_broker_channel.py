@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller_channel import broker_channel as channel_module
 from kafka_reassign_rpc.controller_channel import pending_requests, request_builders
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, LeaderAndIsr, StopReplicaState
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round import topic_writes
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint, TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,
@@ -202,8 +202,8 @@ async def test_sv_4_the_first_leader_and_isr_after_a_registration_has_every_repl
     monkeypatch.setattr(request_builders, "SLICE", 7)
     async with connected(up_to_date=False) as (broker, channel, _, found):
         found.topics["t"].partitions.update({index: not_moving(1, 2, 3) for index in range(95)})
-        replay.put_topic(found, "elsewhere", UUID(int=8), {0: not_moving(1, 2)}, version=1)
-        replay.put_topic(found, "here", UUID(int=9), dict.fromkeys(range(20), not_moving(3, 1)), version=1)
+        topic_writes.put_topic(found, "elsewhere", UUID(int=8), {0: not_moving(1, 2)}, version=1)
+        topic_writes.put_topic(found, "here", UUID(int=9), dict.fromkeys(range(20), not_moving(3, 1)), version=1)
         channel.pending.leader_and_isr("here", 19, is_new=True)
         channel.wake()
 

@@ -151,7 +151,7 @@ def test_hm_2_where_another_topic_of_the_name_has_vanished_without_a_mark_a_log_
     """Nobody has said that the logs of that one may go, and this may be one of them."""
     cluster = hosted((1,), created=5)
     gone = Topic("one", vanished, {0: cluster.topics["one"].partitions[0]}, created=3)
-    cluster.former.keep(gone, gone.partitions)
+    cluster.soft.former.keep(gone, gone.partitions)
     replica = HostedReplica(TopicPartition("one", 0), UUID(int=1))
     may = may_be_replaced(replica, 3, cluster, elected=4, has_proof=lambda: proof)
     assert may is (proof or vanished == UUID(int=1))

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     StopReplica,
     StopReplicaState,
 )
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round import topic_writes
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Endpoint, Partition, TopicPartition
 from kafka_reassign_rpc.protocol.messages import RESPONSES, LeaderAndIsrRequest
 from tests.controller_channel.scripted_broker import NEWEST, ChannelReports, ScriptedBroker
@@ -48,7 +48,7 @@ class Brokers:
     def changed(self, after: Partition, index: int = 0) -> None:
         topic = self.cluster.topics["t"]
         before = topic.partitions[index]
-        replay.put_partition(self.cluster, topic, index, after)
+        topic_writes.put_partition(self.cluster, topic, index, after)
         self.channels.partition_changed("t", index, before, after)
 
     def take(self, broker_id: int) -> Request | None:
@@ -227,7 +227,7 @@ async def test_455_4_a_follower_gets_its_leader_and_isr_when_the_leader_has_answ
         follower.received.clear()
         leader.answer = no_answer_at_first
         before, after = not_moving(1, 2), not_moving(1, 2, epoch=6)
-        replay.put_partition(found, found.topics["t"], 0, after)
+        topic_writes.put_partition(found, found.topics["t"], 0, after)
         channels.partition_changed("t", 0, before, after)
         channels.metadata("t", [0])
         channels.flush()

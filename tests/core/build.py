@@ -1,12 +1,15 @@
 """Short builders of partitions and clusters, for tests of decisions."""
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar, cast
 from uuid import UUID
 
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
-from kafka_reassign_rpc.core.round.replay import put_topic
+from kafka_reassign_rpc.core.round.facts import Fact
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView
+from kafka_reassign_rpc.core.round.topic_writes import put_topic
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.soft_state import SoftState
 
 TOPIC = "t"
 TOPIC_ID = UUID(int=7)
@@ -24,7 +27,7 @@ def cluster(
     topic: str = TOPIC,
 ) -> Cluster:
     """A cluster of one topic. `live`: the brokers that are registered."""
-    made = Cluster(brokers={id_: broker(id_) for id_ in live}, broker_settings=KAFKA_DEFAULTS)
+    made = Cluster(brokers={id_: broker(id_) for id_ in live}, soft=SoftState(broker_settings=KAFKA_DEFAULTS))
     put_topic(made, topic, TOPIC_ID, dict(enumerate(partitions)), version=3)
     if configs is not None:
         made.topic_configs[topic] = dict(configs)
@@ -86,3 +89,16 @@ def made(changes: Iterable[Change]) -> Partition:
 def sets(partition: Partition) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Replicas, adding, removing: as List shows them."""
     return partition.replicas, partition.adding, partition.removing
+
+
+T = TypeVar("T")
+
+
+def learn(cluster: Cluster, fact: Fact[T]) -> T:
+    """Apply a fact. Returns what decisions have to know of it."""
+    steps = fact.apply(cluster)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast(T, end.value)

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.controller_failover import fail_over, reassigned_by_others
 from kafka_reassign_rpc.core.leadership.broker_changes import settle
-from kafka_reassign_rpc.core.round.replay import LoadedAssignment, LoadedState, partition_of
+from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, MoveRecord, Partition
 from kafka_reassign_rpc.core.topics.missing_replicas import settle_missing

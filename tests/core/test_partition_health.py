@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.partition_health import PartitionHealth, UnhealthyPartitions
-from kafka_reassign_rpc.core.round.replay import begin_deletion, put_partition, remove_topic
+from kafka_reassign_rpc.core.round.topic_writes import begin_deletion, put_partition, remove_topic
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster
 from tests.core.build import TOPIC, cluster, moving, not_moving
 

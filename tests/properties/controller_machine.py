@@ -13,10 +13,13 @@ from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.round.replay import LoadedState
+from kafka_reassign_rpc.core.round.facts import BrokersRegistered
+from kafka_reassign_rpc.core.round.read_partition import LoadedState
+from kafka_reassign_rpc.core.round.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.round.round_view import Change, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition, TopicPartition
-from tests.core.build import broker
+from tests.core.build import broker, learn
+from tests.core.frozen import picture
 from tests.properties.image import Crashed, Image
 
 BROKERS = (1, 2, 3, 4)
@@ -38,6 +41,12 @@ class ControllerMachine(RuleBasedStateMachine):
         self.joining: set[int] = set()
         self.unclean_asked = False
         self.cluster = Cluster()
+        self.pictured: object = None
+        """The cluster when the round under way began."""
+        self.changed: set[TopicPartition] = set()
+        """What reloads have found changed since the last durable round."""
+        self.is_reload_next = False
+        """Whether the controller outlives the next loss of a commit, and reads again."""
         self.logs: dict[TopicPartition, set[int]] = {name: set() for name in NAMES}
         self.known_to_brokers: dict[tuple[TopicPartition, int], tuple[object, ...]] = {}
         self.loop = asyncio.new_event_loop()
@@ -45,6 +54,11 @@ class ControllerMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.loop.close()
+
+    def view(self) -> RoundView:
+        """A new round."""
+        self.pictured = picture(self.cluster)
+        return RoundView(self.cluster)
 
     def partition(self, name: TopicPartition) -> Partition:
         found = self.cluster.get(*name)
@@ -56,7 +70,7 @@ class ControllerMachine(RuleBasedStateMachine):
         self.registered[broker_id] = broker(broker_id, epoch=self.image.zxid)
 
     def alter(self, name: TopicPartition, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
-        view, before = RoundView(self.cluster), self.partition(name)
+        view, before = self.view(), self.partition(name)
         error, changes = alter(view, *name, target, allow_replication_factor_change=True)
         assert error is None or not changes
         self.add(view, changes)
@@ -70,7 +84,7 @@ class ControllerMachine(RuleBasedStateMachine):
 
     def ask_for_isr(self, name: TopicPartition, isr: tuple[int, ...], crash: int | None) -> Partition | KafkaError:
         partition = self.partition(name)
-        view = RoundView(self.cluster)
+        view = self.view()
         request = IsrChange(name[0], None, name[1], partition.leader_epoch, partition.partition_epoch, isr)
         answer, changes = alter_partition(view, partition.leader, request, 3)
         self.add(view, changes)
@@ -81,8 +95,8 @@ class ControllerMachine(RuleBasedStateMachine):
         return answer
 
     def brokers_changed(self, crash: int | None) -> None:
-        changed = replay.put_brokers(self.cluster, self.registered)
-        view = RoundView(self.cluster)
+        changed = learn(self.cluster, BrokersRegistered(self.registered))
+        view = self.view()
         for down in [changed.bounced, ()] if changed.bounced else [()]:
             for name in NAMES:
                 self.add(view, broker_changes.settle(view, *name, down=down))
@@ -90,15 +104,29 @@ class ControllerMachine(RuleBasedStateMachine):
 
     def fail_over(self, crash: int | None) -> None:
         self.epoch += 1
-        self.joining, self.unclean_asked = set(), False
+        self.joining, self.unclean_asked, self.changed = set(), False, set()
         self.commit(self.read_again(), crash)
 
     def read_again(self) -> RoundView:
-        """Read everything. Returns what has to be written first."""
+        """A new controller reads everything. Returns what has to be written first."""
         self.cluster = self.image.load(self.registered, CONFIGS)
-        view = RoundView(self.cluster)
+        view = self.view()
         for name in NAMES:
             self.add(view, fail_over(view, *name))
+        return view
+
+    def reload(self) -> RoundView:
+        """The same controller reads everything again. Returns what has to be written first."""
+        before, found, soft = self.cluster.brokers, Reloaded([], set()), picture(self.cluster.soft)
+        for _ in take_over(self.cluster, self.image.load(self.registered, CONFIGS), found):
+            pass
+        assert picture(self.cluster.soft) == soft, "no broker has registered anew, and no topic is gone"
+        assert self.cluster.brokers == before
+        self.changed |= found.changed
+        view = self.view()
+        for name in NAMES:
+            changed = name in self.changed
+            self.add(view, fail_over(view, *name, is_as_known=not changed, is_reassigned=changed))
         return view
 
     def submit(self, make: Callable[[], Command[T]], lost: Sequence[int]) -> T:
@@ -108,14 +136,14 @@ class ControllerMachine(RuleBasedStateMachine):
             return make()
 
         command = self.loop.run_until_complete(made())
-        view = RoundView(self.cluster)
+        view = self.view()
         for stop_after in (*lost, None):
             for _ in command.decide(Round(view, {})):
                 pass
             try:
                 self.write(view, stop_after)
             except Crashed:
-                view = self.read_again()
+                view = self.reload()
             else:
                 break
         command.durable()
@@ -126,21 +154,27 @@ class ControllerMachine(RuleBasedStateMachine):
             view.add(change)
 
     def commit(self, view: RoundView, crash: int | None) -> bool:
-        """Returns whether the round became durable. If the controller died, another one has been elected since."""
+        """Returns whether the round became durable. If not, another controller has been elected since, or this one has
+        read again."""
         try:
             self.write(view, crash)
         except Crashed:
-            self.fail_over(None)
+            if self.is_reload_next:
+                self.is_reload_next = False
+                self.commit(self.reload(), None)
+            else:
+                self.fail_over(None)
             return False
         return True
 
     def write(self, view: RoundView, stop_after: int | None) -> None:
         """Raises Crashed where writing ends after so many writes."""
+        assert picture(self.cluster) == self.pictured, "decisions write nothing into the cluster"
         durable = self.image.commit(self.cluster, view, self.epoch, stop_after)
         applied = replay.ReplayedChanges()
         for _ in replay.replay(self.cluster, view, durable, self.epoch, applied):
             pass
-        self.joining, self.unclean_asked = set(), False
+        self.joining, self.unclean_asked, self.changed = set(), False, set()
         for name, logs in self.logs.items():
             self.propagate(name, self.partition(name))
             logs.update(replica for replica in self.partition(name).replicas if replica in self.registered)

@@ -11,14 +11,10 @@ from functools import partial
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
-from kafka_reassign_rpc.core.round.replay import (
-    Durable,
-    LoadedAssignment,
-    LoadedState,
-    partition_of,
-    put_topic,
-)
+from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
+from kafka_reassign_rpc.core.round.replay import Durable
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
+from kafka_reassign_rpc.core.round.topic_writes import put_topic
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, MoveRecord, Partition, TopicPartition
 
 

@@ -19,11 +19,13 @@ from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
+from kafka_reassign_rpc.core.round.facts import AdminZnodesFound
 from kafka_reassign_rpc.core.round.replay import Durable
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+from tests.core.build import learn
 from tests.effort import examples
 from tests.properties.controller_machine import NAMES, SAFE
 from tests.properties.image import Image
@@ -63,6 +65,11 @@ class BatchImage(Image):
         self.zxid += 1
         self.version = 0 if self.batch is None else self.version + 1
         self.batch, self.changed = entries, self.zxid
+
+    def commit(self, cluster: Cluster, view: RoundView, controller_epoch: int, stop_after: int | None) -> Durable:
+        durable = super().commit(cluster, view, controller_epoch, stop_after)
+        durable.batch = reassign_partitions.BatchWritten(self.version, self.changed)
+        return durable
 
     def _writes(self, cluster: Cluster, view: RoundView, epoch: int, durable: Durable) -> list[Callable[[], None]]:
         writes = super()._writes(cluster, view, epoch, durable)
@@ -152,7 +159,7 @@ class BatchController(Controller):
 
     @rule(wanted=st.lists(st.tuples(names, replica_lists), max_size=3), crash=crashes)
     def give_many_targets(self, wanted: list[tuple[TopicPartition, tuple[int, ...]]], crash: int | None) -> None:
-        view = RoundView(self.cluster)
+        view = self.view()
         for name, target in wanted:
             self.ask(view, name, target)
         self.commit(view, crash)
@@ -180,7 +187,7 @@ class BatchController(Controller):
         return reassign_partitions.withdraw_for_client(view, name, error)
 
     def alter(self, name: TopicPartition, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
-        view = RoundView(self.cluster)
+        view = self.view()
         error = self.ask(view, name, target)
         if self.commit(view, crash) and error is None:
             assert name not in (self.image.batch or {}), "what a client wants stands above the batch"
@@ -190,10 +197,9 @@ class BatchController(Controller):
 
     def decide_batch(self, crash: int | None) -> None:
         """What the controller does when a watch of the znodes fires."""
-        view = RoundView(self.cluster)
-        self.cluster.disabled_by_znode = self.image.disabled_by_znode
-        self.cluster.cancel_all = None if self.image.cancel is None else CancelAll(self.image.cancel)
-        reassign_partitions.put_read(view, self.image.read())
+        cancel = None if self.image.cancel is None else CancelAll(self.image.cancel)
+        learn(self.cluster, AdminZnodesFound(self.image.disabled_by_znode, cancel, self.image.read(), batch_read=True))
+        view = self.view()
         self.settle(view)
         self.commit(view, crash)
 
@@ -211,6 +217,11 @@ class BatchController(Controller):
         self.settle(view)
         return view
 
+    def reload(self) -> RoundView:
+        view = super().reload()
+        self.settle(view)
+        return view
+
     def write(self, view: RoundView, stop_after: int | None) -> None:
         if self.image.disabled_by_znode:
             for (topic, index), change in view.partitions.items():
@@ -219,9 +230,6 @@ class BatchController(Controller):
                     assert before.is_moving, "nothing starts while reassignments are disabled"
                     assert before.target == change.value.target, "and nothing goes elsewhere"
         super().write(view, stop_after)
-        reassign_partitions.put_durable(
-            self.cluster, view, reassign_partitions.BatchWritten(self.image.version, self.image.changed)
-        )
 
     # ------------------------------------------------------------------------------------------ what holds
 

@@ -1,8 +1,9 @@
 """Invariants of the controller, whatever clients, brokers and crashes do, in whatever order.
 
-A random run of all decisions of the core, over an image of ZooKeeper that is written one znode at a time. A crash and a
-controller failover are possible between any two writes. So is a lost commit: the same controller reads again, decides
-the same command again, and its answer has to fit what is durable.
+A random run of all decisions of the core, over an image of ZooKeeper that is written one znode at a time. Between any
+two writes a crash and a controller failover are possible, or a reload: the same controller reads again and keeps what
+no znode tells. It decides a command whose commit was lost again, and the answer has to fit what is durable. After each
+step memory is compared with ZooKeeper, and after each decision the cluster with what it was before.
 """
 
 from collections.abc import Iterable
@@ -22,10 +23,10 @@ from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
-from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.round.replay import LoadedAssignment
-from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.round.facts import ShutdownAsked
+from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition, TopicPartition
+from tests.core.build import learn
 from tests.effort import examples
 from tests.properties.controller_machine import BROKERS, CONFIGS, NAMES, ControllerMachine
 
@@ -62,7 +63,7 @@ class Controller(ControllerMachine):
 
     @rule(wanted=st.lists(st.tuples(names, replica_lists), max_size=3), crash=crashes)
     def give_many_targets(self, wanted: list[tuple[TopicPartition, tuple[int, ...]]], crash: int | None) -> None:
-        view = RoundView(self.cluster)
+        view = self.view()
         for name, target in wanted:
             _, changes = alter(view, *name, target, allow_replication_factor_change=True)
             self.add(view, changes)
@@ -177,8 +178,8 @@ class Controller(ControllerMachine):
     def a_broker_shuts_down(self, broker_id: int, crash: int | None) -> None:
         if broker_id not in self.registered:
             return
-        replay.set_shutting_down(self.cluster, broker_id)
-        view = RoundView(self.cluster)
+        learn(self.cluster, ShutdownAsked(broker_id, -1))
+        view = self.view()
         left = set()
         for name in NAMES:
             still_leads, changes = broker_changes.controlled_shutdown(view, *name, broker_id)
@@ -198,7 +199,7 @@ class Controller(ControllerMachine):
     @rule(name=names, election=st.sampled_from(ElectionType), crash=crashes)
     def an_operator_requests_an_election(self, name: TopicPartition, election: ElectionType, crash: int | None) -> None:
         self.unclean_asked = election is ElectionType.UNCLEAN
-        view = RoundView(self.cluster)
+        view = self.view()
         error, changes = elect(view, *name, election)
         assert bool(changes) == (error is None)
         self.add(view, changes)
@@ -206,7 +207,7 @@ class Controller(ControllerMachine):
 
     @rule(name=names, crash=crashes)
     def a_broker_confirms_a_deletion(self, name: TopicPartition, crash: int | None) -> None:
-        view = RoundView(self.cluster)
+        view = self.view()
         stopped = [r for r in self.partition(name).pending_deletion if r in self.registered][:1]
         self.logs[name].difference_update(stopped)
         self.add(view, confirm_stopped(view, *name, stopped, leader_epoch=self.partition(name).leader_epoch))
@@ -281,6 +282,14 @@ class Controller(ControllerMachine):
             else:  # reading again has raised the leader epoch of a move, or the change has completed it
                 assert isinstance(answer, FencedLeaderEpoch), "a leader that is up to date is not refused"
                 assert now.leader_epoch > then.leader_epoch
+
+    @rule()
+    def the_next_commit_that_ends_half_way_ends_no_controller(self) -> None:
+        self.is_reload_next = True
+
+    @rule(crash=crashes)
+    def the_cluster_is_read_again(self, crash: int | None) -> None:
+        self.commit(self.reload(), crash)
 
     @rule(crash=crashes)
     def another_controller_is_elected(self, crash: int | None) -> None:

@@ -34,8 +34,9 @@ from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
-from kafka_reassign_rpc.core.reload import Reloaded
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round import replay, topic_writes
+from kafka_reassign_rpc.core.round.facts import BrokersRegistered
+from kafka_reassign_rpc.core.round.reload import Reloaded
 from kafka_reassign_rpc.core.round.round_view import (
     PartitionsAdded,
     RoundView,
@@ -43,9 +44,11 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeletionStarted,
 )
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.support import slice_timer
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
+from tests.core.build import learn
 from tests.effort import examples
 from tests.properties.model_brokers import Fault, ModelBroker, VirtualLoop, connect
 
@@ -98,7 +101,7 @@ class Image:
         await asyncio.sleep(COMMIT_S)
         unknown, self.unknown = self.unknown, lambda _: None
         unknown(cluster)
-        replay.put_brokers(cluster, cast(Any, dict(self.registered)))
+        learn(cluster, BrokersRegistered(cast(Any, dict(self.registered))))
         for topic in list(cluster.topics.values()):
             reread(cluster, topic)
         return Reloaded([], set())
@@ -126,7 +129,7 @@ class Image:
 
 
 def reread(cluster: Cluster, topic: Topic) -> None:
-    replay.put_topic(
+    topic_writes.put_topic(
         cluster, topic.name, topic.id, topic.partitions, version=topic.version, created=topic.created,
         deleting=topic.deleting,
     )  # fmt: skip
@@ -152,7 +155,7 @@ class Deletions(RuleBasedStateMachine):
         self.loop = VirtualLoop()
         asyncio.set_event_loop(None)
         self.number = 100
-        self.cluster = Cluster(broker_settings=KAFKA_DEFAULTS)
+        self.cluster = Cluster(soft=SoftState(broker_settings=KAFKA_DEFAULTS))
         self.models = {id_: ModelBroker(id_) for id_ in BROKERS}
         self.image = Image(self.next_id)
         self.patches: list[Any] = [
@@ -165,7 +168,7 @@ class Deletions(RuleBasedStateMachine):
         self.terms = 0
         for model in self.models.values():
             model.start(self.next_id())
-        replay.put_brokers(self.cluster, self.registered())
+        learn(self.cluster, BrokersRegistered(self.registered()))
         self.do(self.begin_term())
 
     def do(self, work: Awaitable[Any]) -> Any:
@@ -191,7 +194,7 @@ class Deletions(RuleBasedStateMachine):
             await self.end_term()
         self.terms += 1
         self.image.epoch = self.terms
-        cluster = Cluster(brokers=self.registered(), broker_settings=KAFKA_DEFAULTS)
+        cluster = Cluster(brokers=self.registered(), soft=SoftState(broker_settings=KAFKA_DEFAULTS))
         self.image.unknown(self.cluster)
         self.image.unknown, self.image.lost = lambda _: None, None
         for topic in self.cluster.topics.values():
@@ -281,7 +284,9 @@ class Deletions(RuleBasedStateMachine):
 
     def notice(self, noticed: bool, wait: float) -> None:
         if noticed:
-            self.submit(lambda: cluster_commands.BrokersRead(self.registered(), OWN_ID, lambda: None))
+            self.submit(
+                lambda: cluster_commands.BrokersRead(BrokersRegistered(self.registered()), OWN_ID, lambda: None)
+            )
         self.passes(wait)
 
     @rule(broker=brokers, wait=waits)
@@ -328,7 +333,7 @@ class Deletions(RuleBasedStateMachine):
         for model in self.models.values():
             model.broken = False
             model.faults.clear()
-            if not model.is_up or model.id in self.cluster.shutting_down:
+            if not model.is_up or model.id in self.cluster.soft.shutting_down:
                 model.start(self.next_id())
         self.notice(noticed=True, wait=AT_REST_S)
         for _ in range(3):

@@ -1,7 +1,7 @@
 """Commands about the state of the cluster: controller failover, registered brokers, states, configs, sizes,
 confirmed stops."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.controller.commands.command import (
     SLICE,
@@ -22,10 +22,11 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default_allows_unclean
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
-from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.round.replay import LoadedState
+from kafka_reassign_rpc.core.round import facts
+from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.round.round_view import Change
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.round.topic_facts import StatesFound
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.support.slices import in_slices
 
@@ -38,12 +39,14 @@ class Barrier(Command[None]):
         yield
 
 
-def _forget_failures_of_registered(work: Round) -> None:
-    """A broker that is back has not failed. If it is lost again, however soon, that is a new failure with its own time.
+def _forget_failures_of_registered(work: Round, joined: Collection[int] = ()) -> None:
+    """A broker that is back has not failed, nor has one of `joined`, which may be lost again by now.
+
+    If it is lost again, however soon, that is a new failure with its own time.
 
     The healer's next diagnosis may be too late to see that it was back: it makes none while it plans.
     """
-    for broker in sorted(work.view.failures().keys() & work.view.cluster.brokers.keys()):
+    for broker in sorted(work.view.failures().keys() & (work.view.cluster.brokers.keys() | joined)):
         work.view.forget_failure(broker)
         work.view.report(Event(catalogue.HEAL_OVER, broker=broker, reason="it is back"))
 
@@ -80,7 +83,7 @@ class ControllerFailover(Command[None]):
         if self._bounced:
             yield from _settle_all(work, self._bounced)
         yield from change_each(work, every_partition(work.view.cluster), lambda name: self._fail_over(work, name))
-        for gone, count in work.view.cluster.former.unreported(work.view.cluster.topics):
+        for gone, count in work.view.cluster.soft.former.unreported(work.view.cluster.topics):
             work.view.report(vanished(gone, count))
         yield from brake_waiting_repairs(work)
         yield from process_batch_and_queue(work)
@@ -104,22 +107,22 @@ class BrokersRead(Command[None]):
     changed   called once the decisions are durable, if any broker has changed
     """
 
-    def __init__(self, registered: Mapping[int, Broker], own_id: int, changed: Callable[[], None]) -> None:
+    def __init__(self, found: facts.BrokersRegistered, own_id: int, changed: Callable[[], None]) -> None:
         super().__init__()
-        self._registered = registered
+        self._found = found
         self._own_id = own_id
         self._notify = changed
-        self._changed = False
-        self._bounced: set[int] = set()
+        self._changed = facts.BrokersChanged()
+
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        self._changed = yield from self._found.apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
-        changed = replay.put_brokers(work.view.cluster, self._registered)
-        self._changed |= bool(changed)
-        self._bounced.update(changed.bounced)
-        _forget_failures_of_registered(work)
+        _forget_failures_of_registered(work, self._changed.joined)
         if self._changed:
-            if self._bounced:
-                yield from _settle_all(work, self._bounced)
+            back = [broker for broker in self._changed.gone if broker in work.view.cluster.brokers]
+            if bounced := [*self._changed.bounced, *back]:
+                yield from _settle_all(work, bounced)
             yield from _settle_all(work, ())
             yield from change_each(
                 work,
@@ -135,15 +138,17 @@ class BrokersRead(Command[None]):
         super().durable()
 
 
-class ServersRead(Command[None]):
-    """The ids that servers of this product have taken, as just read."""
+class Reported(Command[None]):
+    """Something was read or reported about which nothing has to be decided at once."""
 
-    def __init__(self, ids: frozenset[int]) -> None:
+    def __init__(self, *found: facts.Fact[object]) -> None:
         super().__init__()
-        self._ids = ids
+        self._found = found
 
-    def decide(self, work: Round) -> Iterator[None]:
-        replay.put_servers(work.view.cluster, self._ids)
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        return facts.all_of(self._found, cluster)
+
+    def decide(self, _work: Round) -> Iterator[None]:
         self.answer(None)
         yield
 
@@ -157,8 +162,6 @@ def _settle_all(work: Round, down: Collection[int]) -> Iterator[None]:
 class StatesRead(Command[None]):
     """States of partitions that brokers have written by themselves, as just read (inter.broker.protocol.version < 2.7).
 
-    A state of another topic of the same name, or of a partition that was made again, is left to those who read topics.
-
     changed   called with the partitions that have changed, once the decisions about them are durable
     """
 
@@ -166,116 +169,72 @@ class StatesRead(Command[None]):
         self, states: Mapping[TopicPartition, LoadedState], changed: Callable[[Sequence[TopicPartition]], None]
     ) -> None:
         super().__init__()
-        self._states = states
+        self._found = StatesFound(states)
         self._notify = changed
-        self._changed: dict[TopicPartition, None] = {}
-        """Those that one of the decisions has put in."""
+        self._changed: list[TopicPartition] = []
+
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        self._changed = yield from self._found.apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
-        for (name, state), pause in in_slices(self._states.items(), SLICE):
-            partition = work.view.cluster.get(*name)
-            if partition is not None and _is_newer(partition, state) and not work.view.outdate(name):
-                replay.put_state(work.view.cluster, name, state)
-                self._changed[name] = None
-            if name in self._changed:
-                for change in broker_changes.settle(work.view, *name):
-                    work.view.add(change)
-            if pause:
-                yield
+        yield from change_each(work, self._changed, lambda name: broker_changes.settle(work.view, *name))
         self.answer(None)
 
     def durable(self) -> None:
         if self._changed:
-            self._notify(list(self._changed))
+            self._notify(self._changed)
         super().durable()
 
 
-def _is_newer(known: Partition, read: LoadedState) -> bool:
-    is_same = known.partition_epoch < 0 or known.created == read.created
-    return is_same and known.partition_epoch < read.version
+class _MayAllowUncleanElection(Command[None]):
+    """Settings or configs. Where they allow unclean election, partitions without a leader get one at once.
 
-
-class ConfigsRead(Command[None]):
-    """Dynamic configs of these topics or brokers, as just read (empty: none).
-
-    Where they allow unclean election, partitions without a leader get one at once. Source: KafkaController,
-    processTopicUncleanLeaderElectionEnable and processUncleanLeaderElectionEnable.
+    Source: KafkaController, processTopicUncleanLeaderElectionEnable and processUncleanLeaderElectionEnable.
     """
 
-    def __init__(self, kind: str, configs: Mapping[str, Mapping[str, str]]) -> None:
+    def __init__(self, found: facts.Fact[None], topics: Collection[str] = ()) -> None:
         super().__init__()
-        self._kind = kind
-        self._configs = configs
+        self._found = found
+        self._topics = topics
         self._unclean_by_default = False
+
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        before = default_allows_unclean(cluster)
+        yield from self._found.apply(cluster)
+        self._unclean_by_default = default_allows_unclean(cluster) and not before
 
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
-        before = default_allows_unclean(cluster)
-        replay.put_configs(cluster, self._kind, self._configs)
-        self._unclean_by_default |= default_allows_unclean(cluster) and not before
-        if self._unclean_by_default:
-            yield from elect_missing_leaders(work, every_partition(cluster))
-        elif self._kind == replay.TOPICS:
-            yield from elect_missing_leaders(work, self._unclean_partitions(cluster))
+        names = every_partition(cluster) if self._unclean_by_default else self._unclean_partitions(cluster)
+        yield from change_each(work, names, lambda name: broker_changes.elect_missing_leader(work.view, *name))
         self.answer(None)
-        yield
 
     def _unclean_partitions(self, cluster: Cluster) -> Iterator[TopicPartition]:
-        for name in self._configs:
+        for name in self._topics:
             topic = cluster.topics.get(name)
             if topic is not None and allows_unclean(cluster, name):
                 for index in list(topic.partitions):
                     yield TopicPartition(name, index)
 
 
-class SettingsRead(Command[None]):
-    """The settings of all servers, as just read, or why they cannot be read. Waiting moves are decided after it."""
+class ConfigsRead(_MayAllowUncleanElection):
+    """Dynamic configs of some topics or brokers, as just read."""
 
-    def __init__(self, settings: Mapping[str, str], problem: str) -> None:
-        super().__init__()
-        self._settings = settings
-        self._problem = problem
+    def __init__(
+        self,
+        kind: str,
+        configs: Mapping[str, Mapping[str, str]],
+        versions: Mapping[str, tuple[int, int]] | None = None,
+    ) -> None:
+        """See `facts.ConfigsFound`."""
+        super().__init__(facts.ConfigsFound(kind, configs, versions or {}), configs if kind == facts.TOPICS else ())
 
-    def decide(self, work: Round) -> Iterator[None]:
-        replay.put_settings(work.view.cluster, self._settings, self._problem)
-        self.answer(None)
-        yield
 
-
-class BrokerSettingsLearnt(Command[None]):
-    """What the brokers were started with. Where that allows unclean election, leaders are elected at once."""
+class BrokerSettingsLearnt(_MayAllowUncleanElection):
+    """What the brokers were started with."""
 
     def __init__(self, settings: BrokerSettings) -> None:
-        super().__init__()
-        self._settings = settings
-        self._unclean_by_default = False
-
-    def decide(self, work: Round) -> Iterator[None]:
-        cluster = work.view.cluster
-        before = default_allows_unclean(cluster)
-        replay.put_broker_settings(cluster, self._settings)
-        self._unclean_by_default |= default_allows_unclean(cluster) and not before
-        if self._unclean_by_default:
-            yield from elect_missing_leaders(work, every_partition(cluster))
-        self.answer(None)
-        yield
-
-
-def elect_missing_leaders(work: Round, names: Iterable[TopicPartition]) -> Iterator[None]:
-    """Elect leaders for those of these partitions that have none."""
-    return change_each(work, names, lambda name: broker_changes.elect_missing_leader(work.view, *name))
-
-
-class SizesSampled(Command[None]):
-    """Bytes of partitions' leader replicas, as brokers have reported them; None: nobody needs the size any more."""
-
-    def __init__(self, sizes: Mapping[TopicPartition, int | None]) -> None:
-        super().__init__()
-        self._sizes = sizes
-
-    def decide(self, work: Round) -> Iterator[None]:
-        yield from replay.put_sizes(work.view.cluster, self._sizes)
-        self.answer(None)
+        super().__init__(facts.BrokersStartedWith(settings))
 
 
 class StopsConfirmed(Command[None]):

@@ -1,4 +1,8 @@
-"""Commands and rounds: a command decides on the round's view, and gets its answer once the round is durable."""
+"""Commands and rounds: a command decides on the round's view, and gets its answer once the round is durable.
+
+A command that has read something, or to which something was reported, hands it over first, as facts
+(`core.round.facts`). Its decision, as every decision, only looks at the cluster.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -49,7 +53,7 @@ def give_topic_id(work: "Round", name: str) -> None:
     """
     topic = work.view.topic(name)
     if topic is not None and topic.id is None and name not in work.refused:
-        former = work.view.cluster.former.id_of(name)
+        former = work.view.cluster.soft.former.id_of(name)
         keeps = former is not None and former not in work.view.cluster.topic_names
         work.view.topic_ids[name] = former if keeps and former is not None else uuid4()
 
@@ -85,7 +89,7 @@ class Round:
     def count_moves_in_flight(self) -> Iterator[None]:
         """Count what is in flight, once in each round. The caps are those of now: a command of this round may have read
         other configs, or that brokers are gone."""
-        caps = reassignment_settings.caps_in_force(self.view.cluster, self.settings)
+        caps = reassignment_settings.caps_in_force(self.view.cluster, self.settings, self.view.gone)
         if self._in_flight is not None:
             self._in_flight.caps = caps
             return
@@ -104,7 +108,7 @@ class Round:
         """Whether this change has to wait in the queue: other moves wait already, or the caps do not allow it."""
         if self.in_flight.caps.unlimited or not after.adding:
             return False
-        return queue_admission.is_room_claimed(self.view.cluster) or not self.starts(name, before, after)
+        return queue_admission.is_room_claimed(self.view) or not self.starts(name, before, after)
 
     def start_queued_moves(self) -> Iterator[None]:
         """Start the queued moves that may start now."""
@@ -117,6 +121,8 @@ class Round:
 class Command(Generic[Answer]):
     """Subclasses decide. After a lost commit `decide` runs again for the same command, on the state as read again.
 
+    `learn` does not: what was read again is newer than its facts, and what was reported outlives a reload.
+
     by   who asked for it
     """
 
@@ -125,6 +131,10 @@ class Command(Generic[Answer]):
     def __init__(self) -> None:
         self.future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._answer: Answer
+
+    def learn(self, _cluster: Cluster) -> Iterator[None]:
+        """Apply the command's facts. The loop calls it once, before any command of the round decides."""
+        return iter(())
 
     def decide(self, work: Round) -> Iterator[None]:
         """Add changes to `work.view`, yielding at least every `SLICE` partitions; then call `answer`."""

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender, higher_epochs
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round import facts
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.support.bounded_text import word
@@ -137,12 +137,14 @@ class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
 
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        return facts.ShutdownAsked(self._broker_id, self._broker_epoch).apply(cluster)
+
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
         error = broker_changes.controlled_shutdown_refusal(cluster, self._broker_id, self._broker_epoch)
         if error is not None:
             raise error
-        replay.set_shutting_down(cluster, self._broker_id)
         left = []
         stopped = work.view.leaving.setdefault(self._broker_id, [])
         for name, pause in in_slices(every_partition(cluster), SLICE):

@@ -9,7 +9,8 @@ from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.round.facts import QueueRootFound
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.znode_routes import queue_admission
@@ -34,38 +35,25 @@ class QueueZnodesRead(Command[None]):
 
     def __init__(self, roots: Sequence[QueueRootRead]) -> None:
         super().__init__()
-        self._roots: Sequence[QueueRootRead] = roots
+        self._roots = roots
         self._problems: list[ZnodeProblem] = []
+        self._missing: list[str] = []
+
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        for root in self._roots:
+            if root.part is None:
+                self._missing.append(root.root)
+            elif (yield from QueueRootFound(root.root, root.part, root.occupied).apply(cluster)):
+                self._problems += root.problems
 
     def decide(self, work: Round) -> Iterator[None]:
-        roots, self._roots = self._roots, ()  # only once: after a lost commit the cluster is newer than this
-        for root in roots:
-            yield from self._put(work, root)
+        for root in self._missing:
+            if root in work.view.cluster.queue.parts:
+                work.view.queue.verify[root] = None
         for problem in self._problems:
             work.view.report(Event(catalogue.ENTRY_REFUSED, who=f"znode {problem.root}", reason=problem.text))
         yield from process_batch_and_queue(work)
         self.answer(None)
-
-    def _put(self, work: Round, root: QueueRootRead) -> Iterator[None]:
-        queue = work.view.cluster.queue
-        known = queue.parts.get(root.root)
-        if root.part is None:
-            if known is not None:
-                work.view.queue.verify[root.root] = None
-            return
-        if known is not None and root.part.changed <= known.changed:
-            return
-        if known is not None and root.part.created > known.created:
-            for part in queue.of(root.root):
-                queue_admission.discard_changes(work.view, part.path)
-                yield from queue.remove(part.path)
-        yield from queue.put(root.part)
-        queue.more = True
-        if root.occupied:
-            queue.occupied.add(root.root)
-        else:
-            queue.occupied.discard(root.root)
-        self._problems += root.problems
 
 
 class WithdrawQueuedMoves(Command[int]):

@@ -5,13 +5,14 @@ within the room that the znode has left: original replicas make it longer, so en
 until others have left.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.state.cluster import BATCH, TopicPartition
+from kafka_reassign_rpc.core.round.facts import AdminZnodesFound
+from kafka_reassign_rpc.core.state.cluster import BATCH, LAST_ZXID, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.requesters import BY_BATCH, BY_CANCEL
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
@@ -199,7 +200,7 @@ class ProcessBatchAndQueue(Command[None]):
 
     def decide(self, work: Round) -> Iterator[None]:
         for topic in self._topics:
-            work.view.cluster.queue.renew(topic)
+            queue_admission.renew(work.view, topic)
         yield from process_batch_and_queue(work)
         self.answer(None)
 
@@ -210,25 +211,18 @@ class AdminZnodesRead(Command[None]):
     batch_read  whether `read` includes the batch; otherwise the known batch stays
     """
 
-    def __init__(self, read: AdminZnodes, *, batch_read: bool) -> None:
+    def __init__(self, read: AdminZnodes, *, batch_read: bool, read_at: int = LAST_ZXID) -> None:
         super().__init__()
-        self._read: AdminZnodes | None = read
-        self._batch_read = batch_read
-        self._problems: list[ZnodeProblem] = []
+        self._found = AdminZnodesFound(read.disabled_by_znode, read.cancel_all, read.batch, batch_read, read_at)
+        self._read_problems = read.problems
+        self._problems: Sequence[ZnodeProblem] = ()
+
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        if (yield from self._found.apply(cluster)):
+            self._problems = self._read_problems
 
     def decide(self, work: Round) -> Iterator[None]:
-        if self._read is not None:  # only once: after a lost commit the cluster is newer than this
-            self._problems = self._put(work, self._read)
-            self._read = None
         for problem in self._problems:
             work.view.report(Event(catalogue.ENTRY_REFUSED, who=BY_BATCH.who, reason=problem.text))
         yield from process_batch_and_queue(work)
         self.answer(None)
-
-    def _put(self, work: Round, read: AdminZnodes) -> list[ZnodeProblem]:
-        """Put them into the cluster. Returns the problems of the batch, if the batch is another one."""
-        cluster = work.view.cluster
-        cluster.disabled_by_znode = read.disabled_by_znode
-        cancel = read.cancel_all
-        cluster.cancel_all = None if cancel is None or cancel.id == cluster.cancelled else cancel
-        return read.problems if self._batch_read and reassign_partitions.put_read(work.view, read.batch) else []

@@ -19,14 +19,11 @@ from kafka_reassign_rpc.controller.commands.command import (
     vanished,
 )
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.controller_failover import fail_over, reassigned_by_others
+from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED, MutationQuota
-from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
-from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
 from kafka_reassign_rpc.core.round.round_view import (
     Change,
     PartitionsAdded,
@@ -35,10 +32,10 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeleted,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.round.topic_facts import MarksChanged, MarksFound, TopicsChanged, TopicsFound
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, by_deletion_mark
 from kafka_reassign_rpc.core.topics import lost_commits, topic_changes
-from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.support.slices import in_slices
 
 NO_ID = UUID(int=0)
@@ -73,7 +70,7 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
 
     def decide(self, work: Round) -> Iterator[None]:
         results: dict[str, CreatedTopic | KafkaError] = {}
-        defaults = work.view.cluster.broker_settings
+        defaults = work.view.cluster.soft.broker_settings
         room = MAX_NEW_PARTITIONS
         for topic in self._wanted:
             found = (
@@ -229,54 +226,34 @@ class TopicDeletionsRead(Command[None]):
 
     A topic whose mark has waited and goes stays. Its partitions without a state get their first one.
 
-    marks     by name; those of topics in deletion may be left out
     marked    called with the topics whose replicas have to stop now
-    stale     called where there are such marks: those in `Cluster.stale_marks` have to go
+    stale     called where there are marks: those in `Cluster.stale_marks` have to go
     """
 
     def __init__(
         self,
-        marks: Mapping[str, DeletionMark],
+        found: MarksFound,
         own_id: int,
         *,
         marked: Callable[[Sequence[str]], None],
         stale: Callable[[], None],
     ) -> None:
         super().__init__()
-        self._marks = marks
+        self._found = found
         self._own_id = own_id
         self._marked = marked
         self._stale = stale
-        self._new: list[str] = []
-        self._unmarked: dict[str, None] = {}
-        """Topics whose marks waited before this command."""
+        self._changed = MarksChanged()
+
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        self._changed = yield from self._found.apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
-        cluster = work.view.cluster
-        enabled = cluster.broker_settings.delete_topic_enable
-        stale, waiting = [], []
-        for (name, mark), pause in in_slices(self._marks.items(), SLICE):
-            topic = cluster.topics.get(name)
-            means = meaning(topic, mark, enabled)
-            if means is Meaning.STALE:
-                stale.append(name)
-            elif means is Meaning.WAITS:
-                waiting.append(name)
-            elif topic is None or topic.deleting:
-                pass
-            elif not isinstance(work.view.topics.get(name), TopicDeletionStarted):
-                replay.begin_deletion(cluster, name)
-                work.view.report(Event(catalogue.TOPIC_DELETED, name, who=by_deletion_mark(name).who))
-                self._new.append(name)
-            if pause:
-                yield
-        self._unmarked.update(dict.fromkeys(sorted(cluster.waiting_marks.difference(waiting))))
-        replay.put_marks(cluster, stale=(name for name in stale if name not in cluster.unreadable), waiting=waiting)
-        yield from change_each(
-            work, _partitions(cluster, self._unmarked), lambda name: self._first_state(work.view, name)
-        )
+        for name in self._changed.begun:
+            work.view.report(Event(catalogue.TOPIC_DELETED, name, who=by_deletion_mark(name).who))
+        unmarked = _partitions(work.view.cluster, self._changed.unmarked)
+        yield from change_each(work, unmarked, lambda name: self._first_state(work.view, name))
         self.answer(None)
-        yield
 
     def _first_state(self, view: RoundView, name: TopicPartition) -> list[Change]:
         partition = view.get(*name)
@@ -285,9 +262,9 @@ class TopicDeletionsRead(Command[None]):
         return fail_over(view, *name, own_id=self._own_id)
 
     def durable(self) -> None:
-        if self._new:
-            self._marked(self._new)
-        if self._marks:
+        if self._changed.begun:
+            self._marked(self._changed.begun)
+        if self._found.marks:
             self._stale()
         super().durable()
 
@@ -295,49 +272,30 @@ class TopicDeletionsRead(Command[None]):
 class TopicsRead(Command[None]):
     """Topics that others have created or changed, as just read from ZooKeeper.
 
-    unreadable  topics whose znodes cannot be decoded, with the reason
-    configs     the configs of `found`, where they have some. Those of new topics count: changes are announced, but not
-                the first config (Kafka: AdminZkClient.createTopicWithAssignment)
     appeared    called with the names once the topics are usable
 
-    Where the cluster has another topic of the same name, nothing is done: that one is newer. New partitions that come
-    with a state were there before: their epochs rise, so that leaders ask again for an ISR that was refused since.
+    New partitions that come with a state were there before: their epochs rise, so that leaders ask again for an ISR
+    that was refused since.
     """
 
-    def __init__(
-        self,
-        found: Mapping[str, Topic],
-        unreadable: Mapping[str, str],
-        own_id: int,
-        *,
-        configs: Mapping[str, Mapping[str, str]],
-        appeared: Callable[[Sequence[str]], None],
-    ) -> None:
+    def __init__(self, found: TopicsFound, own_id: int, *, appeared: Callable[[Sequence[str]], None]) -> None:
         super().__init__()
         self._found = found
-        self._unreadable = unreadable
         self._own_id = own_id
-        self._configs = configs
         self._appeared = appeared
-        self._put: dict[str, None] = {}
-        self._changed: set[TopicPartition] = set()
-        self._reassigned: set[TopicPartition] = set()
+        self._changed = TopicsChanged([], set(), set())
+
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        self._changed = yield from self._found.apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
-        for name, found in self._found.items():
-            if _is_newer(cluster, found):
-                self._put_in(work.view, found)
-                self._put[name] = None
-        for name, reason in self._unreadable.items():
-            replay.topic_unreadable(cluster, name, reason)
-        yield
-        for name in self._put:
+        for name in self._changed.topics:
             yield from change_each(
                 work, _partitions(cluster, [name]), lambda partition: self._fail_over(work, partition)
             )
             give_topic_id(work, name)
-        for name, count in cluster.former.unreported(cluster.topics):
+        for name, count in cluster.soft.former.unreported(cluster.topics):
             work.view.report(vanished(name, count))
         self.answer(None)
 
@@ -346,49 +304,13 @@ class TopicsRead(Command[None]):
             work.view,
             *name,
             own_id=self._own_id,
-            is_as_known=name not in self._changed,
-            is_reassigned=name in self._reassigned,
-        )
-
-    def _put_in(self, view: RoundView, topic: Topic) -> None:
-        cluster = view.cluster
-        known = cluster.topics.get(topic.name)
-        if known is None:
-            replay.put_configs(cluster, replay.TOPICS, {topic.name: self._configs.get(topic.name, {})})
-        partitions = {index: _newer(view, known, index, value) for index, value in topic.partitions.items()}
-        before = {} if known is None else known.partitions
-        if known is not None and not known.deleting:
-            changed = changed_by_others(known, replace(topic, partitions=partitions))
-            if changed:
-                cluster.former.keep(known, changed)
-        with_states = [index for index, value in partitions.items() if value.partition_epoch >= 0]
-        cluster.former.appeared(topic, [index for index in with_states if index not in before])
-        self._changed.update(
-            TopicPartition(topic.name, index) for index, value in partitions.items() if before.get(index) != value
-        )
-        self._reassigned.update(
-            TopicPartition(topic.name, index)
-            for index, value in partitions.items()
-            if (known is None and value.partition_epoch >= 0) or reassigned_by_others(before.get(index), value)
-        )
-        replay.put_topic(
-            cluster,
-            topic.name,
-            topic.id,
-            partitions,
-            version=topic.version,
-            extra=topic.extra,
-            missing=topic.missing,
-            unreadable=topic.unreadable,
-            created=topic.created,
-            # One that is put back with its states may have had another id before.
-            id_since=LAST_ZXID if known is None and with_states else topic.id_since,
-            deleting=known is not None and known.deleting,
+            is_as_known=name not in self._changed.partitions,
+            is_reassigned=name in self._changed.reassigned,
         )
 
     def durable(self) -> None:
-        if self._put:
-            self._appeared(list(self._put))
+        if self._changed.topics:
+            self._appeared(self._changed.topics)
         super().durable()
 
 
@@ -398,36 +320,6 @@ def _partitions(cluster: Cluster, names: Iterable[str]) -> Iterator[TopicPartiti
         topic = cluster.topics.get(name)
         for index in topic.partitions if topic else ():
             yield TopicPartition(name, index)
-
-
-def _is_newer(cluster: Cluster, topic: Topic) -> bool:
-    known = cluster.topics.get(topic.name)
-    return known is None or (known.created == topic.created and known.version < topic.version)
-
-
-def _newer(view: RoundView, known: Topic | None, index: int, read: Partition) -> Partition:
-    """The partition as read, with what is known besides: its offline replicas, that its move is complete already, and
-    the state that this controller has written since.
-
-    A state that this round has decided on stays too: brokers (inter.broker.protocol.version < 2.7) write states.
-    """
-    ours = None if known is None else known.partitions.get(index)
-    if known is None or ours is None:
-        return read
-    if ours.offline:
-        read = replace(read, offline=ours.offline)
-    is_newer = ours.partition_epoch < read.partition_epoch and not view.outdate(TopicPartition(known.name, index))
-    if not is_newer and ours.partition_epoch != read.partition_epoch:
-        read = replace(
-            read,
-            leader=ours.leader,
-            isr=ours.isr,
-            leader_epoch=ours.leader_epoch,
-            partition_epoch=ours.partition_epoch,
-            controller_epoch=ours.controller_epoch,
-            leader_recovery_state=ours.leader_recovery_state,
-        )
-    return with_known_completion(ours, read)
 
 
 class TopicsVanished(Command[None]):

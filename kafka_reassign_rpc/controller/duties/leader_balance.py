@@ -30,7 +30,7 @@ onControllerFailover)."""
 
 class LeaderBalance:
     """Elects preferred leaders: Kafka's auto.leader.rebalance.enable, leader.imbalance.check.interval.seconds and
-    leader.imbalance.per.broker.percentage, as `Cluster.broker_settings` has them.
+    leader.imbalance.per.broker.percentage, as `SoftState.broker_settings` has them.
 
     knows_settings   whether the brokers have told theirs, or have had the time to
     """
@@ -49,7 +49,7 @@ class LeaderBalance:
         """Until cancelled, or until this is no longer the controller."""
         while True:
             self._changed.clear()
-            settings = self._loop.cluster.broker_settings
+            settings = self._loop.cluster.soft.broker_settings
             interval_s: float = settings.leader_imbalance_check_interval_seconds
             if not self._has_checked:
                 interval_s = min(interval_s, FIRST_CHECK_S)
@@ -65,7 +65,7 @@ class LeaderBalance:
 
     async def _rebalance(self) -> bool:
         """Elect preferred leaders once. Returns whether this is still the controller."""
-        percentage = self._loop.cluster.broker_settings.leader_imbalance_per_broker_percentage
+        percentage = self._loop.cluster.soft.broker_settings.leader_imbalance_per_broker_percentage
         try:
             elected = await self._loop.submit(RebalanceLeaders(percentage))
         except NotController:

@@ -50,7 +50,7 @@ class LearntSettings:
             news = self._survey.news()
             if news:
                 self._record([Event(catalogue.BROKER_SETTINGS_DIFFER, reason=text) for text in news])
-            before = self._loop.cluster.broker_settings
+            before = self._loop.cluster.soft.broker_settings
             if self._survey.settings != before:
                 with suppress(KafkaError):  # of one that fails the loop tells
                     await self._loop.submit(BrokerSettingsLearnt(self._survey.settings))
@@ -62,5 +62,5 @@ class LearntSettings:
         self.deletion_known.set()
 
     def _note_deletion(self) -> None:
-        if self._loop.cluster.broker_settings.delete_topic_enable is not None:
+        if self._loop.cluster.soft.broker_settings.delete_topic_enable is not None:
             self.deletion_known.set()

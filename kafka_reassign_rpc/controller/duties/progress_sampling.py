@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.controller.commands.cluster_commands import SizesSampled
+from kafka_reassign_rpc.controller.commands.cluster_commands import Reported
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker, SampledLogDir
+from kafka_reassign_rpc.core.round.facts import SizesReported
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.planner.brokers.log_dir_volumes import LogDirSpace, volumes
 from kafka_reassign_rpc.planner.planner_cluster import Volume
@@ -110,7 +111,7 @@ class ProgressSampler:
                 began = self._clock()
                 cluster = self._loop.cluster
                 waiting = in_flight_caps.partitions_to_measure(cluster)
-                if cluster.moving or self.tracker.totals.moves or cluster.sizes or waiting:
+                if cluster.moving or self.tracker.totals.moves or cluster.soft.sizes or waiting:
                     await self._sample(cluster, waiting)
                 if not cluster.moving and not waiting:
                     await self._disconnect(self._brokers)
@@ -160,7 +161,7 @@ class ProgressSampler:
         if events:
             self._record(events)
         if sizes:
-            await self._loop.submit(SizesSampled(sizes))
+            await self._loop.submit(Reported(SizesReported(sizes)))
 
     async def _disconnect(self, brokers: Iterable[int]) -> None:
         for broker in list(brokers):

@@ -57,7 +57,7 @@ class TopicDeletions:
     @property
     def is_enabled(self) -> bool:
         """Whether the brokers are known to allow deletions."""
-        return self._cluster.broker_settings.delete_topic_enable is True
+        return self._cluster.soft.broker_settings.delete_topic_enable is True
 
     def is_waiting(self, topic: Topic) -> bool:
         """Whether the topic's replicas are to be deleted now: it is in deletion, and not in removal yet."""

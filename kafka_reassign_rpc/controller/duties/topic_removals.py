@@ -13,7 +13,7 @@ from kafka_reassign_rpc.controller.duties.term_tasks import TermTasks
 from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store import topic_removal, znode_writes
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.topic_facts import StaleMarksRemoved
 from kafka_reassign_rpc.core.state.cluster import Topic, TopicPartition
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -67,13 +67,13 @@ class TopicRemovals:
             await self._store.write(znode_writes.record_removal(cluster, name) for name in orphans)
         except ReloadNeeded as reason:
             log.warning("move records of partitions that do not exist could not be removed: %s", reason)
-        if cluster.stale_marks:
+        if stale := cluster.stale_marks:
             try:
                 await self._remove_marks()
             except ReloadNeeded as reason:  # the watch of the marks comes back to it
                 log.warning("deletion marks without a topic could not be removed: %s", reason)
             else:
-                replay.put_marks(cluster, stale=(), waiting=cluster.waiting_marks)
+                self._loop.learn(StaleMarksRemoved(stale))
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -93,7 +93,7 @@ class TopicRemovals:
 
     async def _remove_marks(self) -> None:
         cluster = self._loop.cluster
-        enabled = cluster.broker_settings.delete_topic_enable
+        enabled = cluster.soft.broker_settings.delete_topic_enable
         await topic_removal.remove_marks(self._zk, self._store, cluster.stale_marks, enabled=enabled)
 
     async def _remove(self, topic: Topic) -> None:

@@ -32,7 +32,7 @@ class WaitingMoves:
         if batch is not None and batch.crowded and len(batch.entries) < self._batch_length:
             self._loop.submit(ProcessBatchAndQueue())  # the znode has room for original replicas of other entries again
         self._batch_length = 0 if batch is None else len(batch.entries)
-        if cluster.queue.more:
+        if cluster.queue.waiting.more:
             self.may_start()
         elif cluster.queue or (batch is not None and batch.waiting):
             for (_, _, before, after), pause in in_slices(applied.partitions, SLICE):
@@ -55,5 +55,5 @@ class WaitingMoves:
                 return
             except KafkaError:  # the loop has logged it; the next round that makes room tries again
                 continue
-            if self._loop.cluster.queue.more:
+            if self._loop.cluster.queue.waiting.more:
                 self._due.set()

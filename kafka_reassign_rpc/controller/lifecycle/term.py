@@ -21,7 +21,7 @@ from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.reload import note_put_back
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
@@ -91,7 +91,7 @@ class Term:
             await ensure_feature_znode(self._store)
             interpreter_tuning.leave_loaded_objects_alone()
             if not self._store.is_in_a_copy:
-                await SliceTimer().through(replay.note_put_back(loaded.cluster))
+                await SliceTimer().through(note_put_back(loaded.cluster))
             self._cluster = loaded.cluster
             duties = self._duties = TermDuties(self._around, self._store, self._sender, loaded, self._tasks)
             self._tasks.start(duties.loop.run(), duties.all)

@@ -155,7 +155,7 @@ class TermDuties:
         """
         cluster = self.loop.cluster
         self._balance.settings_changed()
-        enabled = cluster.broker_settings.delete_topic_enable
+        enabled = cluster.soft.broker_settings.delete_topic_enable
         if enabled is not deletes_before:
             deleting = [topic.name for topic in cluster.topics.values() if topic.deleting]
             if enabled:

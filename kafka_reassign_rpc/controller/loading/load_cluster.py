@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.controller.loading.load_queue import read_queue
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS, BrokerSettings
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
+from kafka_reassign_rpc.core.round.topic_writes import put_topic
 from kafka_reassign_rpc.core.state.cluster import (
     NO_LEADER,
     Broker,
@@ -25,6 +26,7 @@ from kafka_reassign_rpc.core.state.cluster import (
     TopicPartition,
 )
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeProblem
@@ -87,34 +89,45 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
     marks = await read_deletion_marks(zk, await _children(zk, znode_paths.DELETE_TOPICS))
     moves, parents, occupied = await read_moves(zk)
     topics, unreadable = await read_topics(zk, names, moves)
-    cluster = Cluster(
-        brokers=dict(await read_brokers(zk)),
-        servers=await read_servers(zk),
-        topic_configs=await _read_configs(zk, "topics"),
-        broker_configs=await _read_configs(zk, "brokers"),
-        unreadable=unreadable,
-        occupied_records=occupied,
-    )
-    replay.put_settings(cluster, *await read_settings(zk))
-    admin = await read_admin(zk)
-    cluster.disabled_by_znode, cluster.cancel_all, cluster.batch = (
-        admin.disabled_by_znode,
-        admin.cancel_all,
-        admin.batch,
-    )
-    cluster.requests = frozenset(
-        name
-        for name in await _children(zk, znode_paths.REASSIGNMENT_REQUESTS)
-        if znode_paths.sequence_number(name) is not None
-    )
-    cluster.queue, problems = await read_queue(zk)
-    cluster.failed, cluster.occupied_failures = await read_failures(zk)
-    cluster.broker_settings = settings()
-    enabled = cluster.broker_settings.delete_topic_enable
+    brokers, servers = dict(await read_brokers(zk)), await read_servers(zk)
+    of_topics, of_brokers = await _read_configs(zk, "topics"), await _read_configs(zk, "brokers")
+    common, admin = await read_settings(zk), await read_admin(zk)
+    requests = await _children(zk, znode_paths.REASSIGNMENT_REQUESTS)
+    queue, problems = await read_queue(zk)
+    failed, occupied_failures = await read_failures(zk)
+    started_with = settings()
+    enabled = started_with.delete_topic_enable
     meanings = {name: meaning(topics.get(name), mark, enabled) for name, mark in marks.items()}
+    stale = (name for name, means in meanings.items() if means is Meaning.STALE)
+    cluster = Cluster(
+        brokers=brokers,
+        servers=servers,
+        unreadable=unreadable,
+        stale_marks=frozenset(name for name in stale if name not in unreadable),
+        waiting_marks=frozenset(name for name, means in meanings.items() if means is Meaning.WAITS),
+        topic_configs=of_topics.configs,
+        broker_configs=of_brokers.configs,
+        config_versions={
+            (kind, name): version
+            for kind, found in (("topics", of_topics), ("brokers", of_brokers))
+            for name, version in found.versions.items()
+        },
+        settings=common.values,
+        settings_problem=common.problem,
+        failed=failed,
+        occupied_records=occupied,
+        occupied_failures=occupied_failures,
+        disabled_by_znode=admin.disabled_by_znode,
+        batch=admin.batch,
+        requests=frozenset(name for name in requests if znode_paths.sequence_number(name) is not None),
+        cancel_all=admin.cancel_all,
+        queue=queue,
+        since=since,
+        soft=SoftState(broker_settings=started_with),
+    )
     pace = SliceTimer()
     for topic in topics.values():
-        replay.put_topic(
+        put_topic(
             cluster,
             topic.name,
             topic.id,
@@ -128,11 +141,6 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
             id_since=topic.id_since,
         )
         await pace.rest()
-    replay.put_marks(
-        cluster,
-        stale=(name for name, means in meanings.items() if means is Meaning.STALE and name not in unreadable),
-        waiting=(name for name, means in meanings.items() if means is Meaning.WAITS),
-    )
     orphans = []
     for name in moves:
         known = topics.get(name.topic)
@@ -320,7 +328,7 @@ async def _read_partitions(
     async for chunk in _read_states(zk, names):
         for name, path, read in chunk:
             znode, stat = topics[name.topic]
-            assigned = replay.LoadedAssignment(*znode.partitions[name.partition])
+            assigned = LoadedAssignment(*znode.partitions[name.partition])
             state = None
             try:
                 state = _state(read, path)
@@ -329,15 +337,15 @@ async def _read_partitions(
                 bad.setdefault(name.topic, set()).add(name.partition)
             record = moves.get(name)
             partitions[name.topic][name.partition] = (
-                replay.partition_of(assigned, state, None)
+                partition_of(assigned, state, None)
                 if record is None
-                else replay.partition_of(assigned, state, record.move, is_latest=record.changed > stat.mzxid)
+                else partition_of(assigned, state, record.move, is_latest=record.changed > stat.mzxid)
             )
             await pace.rest()
     return partitions, bad
 
 
-async def read_states(zk: ZooKeeper, names: Sequence[TopicPartition]) -> dict[TopicPartition, replay.LoadedState]:
+async def read_states(zk: ZooKeeper, names: Sequence[TopicPartition]) -> dict[TopicPartition, LoadedState]:
     """The states of these partitions, without those that do not exist or cannot be decoded."""
     places = [znode_paths.partition_state(*name) for name in names]
     states = {}
@@ -379,12 +387,12 @@ def _ask_for_states(zk: ZooKeeper, names: Iterator[TopicPartition]) -> _Chunk | 
     return _Chunk(chunk, places, asyncio.create_task(zk.multi_get(places))) if chunk else None
 
 
-def _state(read: tuple[bytes, Stat] | None, path: str) -> replay.LoadedState | None:
+def _state(read: tuple[bytes, Stat] | None, path: str) -> LoadedState | None:
     if read is None:
         return None
     data, stat = read
     state = znode_contents.decode_state(data, path)
-    return replay.LoadedState(
+    return LoadedState(
         leader=state.leader,
         leader_epoch=state.leader_epoch,
         isr=state.isr,
@@ -455,27 +463,35 @@ async def read_stateless(zk: ZooKeeper, topics: Iterable[Topic]) -> set[str]:
     return found
 
 
-async def _read_configs(zk: ZooKeeper, kind: str) -> dict[str, Mapping[str, str]]:
+class ReadConfigs(NamedTuple):
+    """Configs by the names of their owners, without owners that have none; and czxid and zkVersion of all znodes."""
+
+    configs: dict[str, Mapping[str, str]]
+    versions: dict[str, tuple[int, int]]
+
+
+async def _read_configs(zk: ZooKeeper, kind: str) -> ReadConfigs:
     parent = znode_paths.config_type(kind)
     names = await _children(zk, parent)
     return await read_named_configs(zk, kind, names)
 
 
-async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> dict[str, Mapping[str, str]]:
-    """The configs of these entities, without entities that have none."""
+async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> ReadConfigs:
+    """The configs of these entities."""
     places = [f"{znode_paths.config_type(kind)}/{name}" for name in names]
-    configs: dict[str, Mapping[str, str]] = {}
+    configs_found = ReadConfigs({}, {})
     found = await zk.multi_get(places)
     pace = SliceTimer()
     for name, path, read in zip(names, places, found, strict=True):
         if read is None:
             continue
         try:
-            configs[name] = znode_contents.decode_config(read[0], path)
+            configs_found.versions[name] = read[1].czxid, read[1].version
+            configs_found.configs[name] = znode_contents.decode_config(read[0], path)
         except BadZnode as error:
             log.error("left out: %s", error)
         await pace.rest()
-    return configs
+    return configs_found
 
 
 class ReadSettings(NamedTuple):

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
+from kafka_reassign_rpc.controller.commands.cluster_commands import Reported
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
@@ -29,6 +30,7 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import BY_REQUEST, Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut, UnknownServerError
+from kafka_reassign_rpc.core.round.facts import RequestsFound
 from kafka_reassign_rpc.core.round.round_view import RequestEnded
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -74,21 +76,6 @@ class RequestsOutcome(Enum):
     STARTED = auto()
     WAIT_UNTIL_ENABLED = auto()
     READ_AGAIN = auto()
-
-
-class RequestNamesRead(Command[None]):
-    """The names of the requests that wait."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        super().__init__()
-        self._names: frozenset[str] | None = frozenset(names)
-
-    def decide(self, work: Round) -> Iterator[None]:
-        if self._names is not None:  # only once: after a lost commit the cluster is newer than this
-            work.view.cluster.requests = self._names
-            self._names = None
-        self.answer(None)
-        yield
 
 
 class StartRequests(Command[RequestsOutcome]):
@@ -180,7 +167,7 @@ class RequestZnodes:
         had = bool(self._loop.cluster.requests)
         while True:
             names = await self._names()
-            await self._loop.submit(RequestNamesRead(names))
+            await self._loop.submit(Reported(RequestsFound(frozenset(names), self._zk.last_zxid)))
             if not names or self._must_wait(len(names)):
                 break
             had = True

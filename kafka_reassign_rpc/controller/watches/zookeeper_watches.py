@@ -35,7 +35,8 @@ from kafka_reassign_rpc.controller.loading import load_cluster, load_queue
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.core.kafka_errors import NotController
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round import facts
+from kafka_reassign_rpc.core.round.topic_facts import MarksFound, TopicsFound
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import CancelAll
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -286,14 +287,15 @@ class ZooKeeperWatches:
         if self._term.own_id in registered:
             self._term.broker_has_id()
         else:
-            self._loop.submit(cluster_commands.BrokersRead(registered, self._term.own_id, self._term.brokers_changed))
+            brokers = facts.BrokersRegistered(registered, self._zk.last_zxid)
+            self._loop.submit(cluster_commands.BrokersRead(brokers, self._term.own_id, self._term.brokers_changed))
             await give_to_brokers(self._zk, sorted(self._loop.cluster.servers & registered.keys()))
 
     async def servers(self) -> None:
         """Another server may stand by: nothing waits for a broker with its id any more."""
         ids = await load_cluster.read_servers(self._zk, watch=True)
         if ids != self._loop.cluster.servers:
-            self._loop.submit(cluster_commands.ServersRead(ids))
+            self._loop.submit(cluster_commands.Reported(facts.ServersRegistered(ids, self._zk.last_zxid)))
             self._process_batch_and_queue()
 
     async def topics(self) -> None:
@@ -323,7 +325,7 @@ class ZooKeeperWatches:
         moves = await load_cluster.read_moves(self._zk, names)
         read = await load_cluster.read_topics(self._zk, names, moves.found)
         # Nobody announces the config of a new topic. It is written before the topic: so it is read after it.
-        configs = await load_cluster.read_named_configs(self._zk, replay.TOPICS, list(read.found))
+        configs = await load_cluster.read_named_configs(self._zk, facts.TOPICS, list(read.found))
         await self._zk.place_watches(data=[znode_paths.topic(name) for name in names], since_zxid=since)
         self._watched.update(names)
         known = self._loop.cluster.topics
@@ -337,7 +339,9 @@ class ZooKeeperWatches:
                 await self._loop.submit(topic_commands.TopicsVanished(replaced))
         self._loop.submit(
             topic_commands.TopicsRead(
-                read.found, read.unreadable, self._term.own_id, configs=configs, appeared=self._term.topics_appeared
+                TopicsFound(read.found, read.unreadable, configs.configs),
+                self._term.own_id,
+                appeared=self._term.topics_appeared,
             )
         )
         await self.deletions()  # a mark may have been there before its topic was known
@@ -371,9 +375,10 @@ class ZooKeeperWatches:
         names = await load_cluster.watched_children(self._zk, znode_paths.DELETE_TOPICS, many=True)
         known = self._loop.cluster.topics
         new = [name for name in names if name not in known or not known[name].deleting]
+        marks = await load_cluster.read_deletion_marks(self._zk, new)
         self._loop.submit(
             topic_commands.TopicDeletionsRead(
-                await load_cluster.read_deletion_marks(self._zk, new),
+                MarksFound(marks, self._zk.last_zxid),
                 self._term.own_id,
                 marked=self._term.deletions_begun,
                 stale=self._term.stale_marks_found,
@@ -391,13 +396,14 @@ class ZooKeeperWatches:
             names = [name for entity in changes.entities for found, _, name in [entity.partition("/")] if found == kind]
             if names:
                 read = await load_cluster.read_named_configs(self._zk, kind, names)
-                self._loop.submit(cluster_commands.ConfigsRead(kind, {name: read.get(name, {}) for name in names}))
+                configs = {name: read.configs.get(name, {}) for name in names}
+                self._loop.submit(cluster_commands.ConfigsRead(kind, configs, read.versions))
                 if kind == "brokers":
                     self._settings_changed()
 
     async def settings(self) -> None:
         found = await load_cluster.read_settings(self._zk, watch=True)
-        self._loop.submit(cluster_commands.SettingsRead(*found))
+        self._loop.submit(cluster_commands.Reported(facts.SettingsFound(*found, self._zk.last_zxid)))
         self._settings_changed()
 
     def _settings_changed(self) -> None:
@@ -419,7 +425,7 @@ class ZooKeeperWatches:
             or self._is_new(found.cancel_all)
             or found.disabled_by_znode != self._loop.cluster.disabled_by_znode
         ):
-            self._loop.submit(AdminZnodesRead(found, batch_read=batch_read))
+            self._loop.submit(AdminZnodesRead(found, batch_read=batch_read, read_at=self._zk.last_zxid))
             self._requests.changed()
 
     async def _admin_znodes(self) -> tuple[AdminZnodes, bool]:
@@ -433,7 +439,7 @@ class ZooKeeperWatches:
         return await load_cluster.read_admin(self._zk, batch=changed, watch=True), changed
 
     def _is_new(self, cancel: CancelAll | None) -> bool:
-        return cancel is not None and cancel.id != self._loop.cluster.cancelled
+        return cancel is not None and cancel.id != self._loop.cluster.soft.cancelled
 
     async def queues(self) -> None:
         """Read queues that others have changed. The controller's own writes fire the watches too."""

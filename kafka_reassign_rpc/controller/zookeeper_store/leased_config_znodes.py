@@ -94,11 +94,12 @@ def _path(entity: Entity) -> str:
 
 def _stored(entity: Entity, config: ZnodeRead, memory: ZnodeRead) -> StoredConfigs:
     version = (None if config is None else config[1], None if memory is None else memory[1])
+    order = None if config is None else (config[1].czxid, config[1].version)
     try:
         configs = None if config is None else znode_contents.decode_config(config[0], _path(entity))
     except BadZnode as error:
-        return StoredConfigs(entity, None, None, str(error), version)
-    return StoredConfigs(entity, configs, None if memory is None else _memory(entity, memory[0]), None, version)
+        return StoredConfigs(entity, None, None, str(error), version, order)
+    return StoredConfigs(entity, configs, None if memory is None else _memory(entity, memory[0]), None, version, order)
 
 
 def _memory(entity: Entity, data: bytes) -> TopicMemory | BrokerMemory:
@@ -119,7 +120,7 @@ def _nothing(entity: Entity) -> TopicMemory | BrokerMemory:
 
 def _steps(write: ConfigWrite) -> list[list[Op]]:
     """The transactions of a write, mostly one; none where it changes nothing."""
-    entity, configs, memory, _, version = write.stored
+    entity, configs, memory, _, version, _ = write.stored
     assert isinstance(version, tuple)
     of_config, of_memory = version
     ops: list[Op] = []

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueueChanges, QueuePart, StoredName, WaitingMove
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData, Stat
+from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, QueuePartContent
 
 PART_BYTES = 8 << 10
@@ -59,22 +59,6 @@ def last(cluster: Cluster, view: RoundView) -> Iterator[Op]:
             part = changes.made.get(root) or queue.parts[root]
             changes.made[root] = None
             yield Delete(root, part.version)
-
-
-def put_durable(cluster: Cluster, view: RoundView, written: Mapping[str, Stat]) -> Iterator[None]:
-    """Put the queue of a committed round into the cluster. `written`: the Stats of the written znodes, by path."""
-    queue, changes = cluster.queue, view.queue
-    if changes.reported is not None:
-        queue.reported = changes.reported
-    for path, part in changes.made.items():
-        if part is None:
-            yield from queue.remove(path)
-            continue
-        stat = written[path]
-        known = queue.parts.get(path)
-        created = stat.czxid if known is None else known.created
-        yield from queue.put(replace(part, version=stat.version, changed=stat.mzxid, created=created))
-        yield  # many parts are too short to yield themselves
 
 
 def _left(part: QueuePart, leaving: Mapping[str, Mapping[StoredName, None]]) -> Mapping[StoredName, WaitingMove]:

@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterator
 from kafka_reassign_rpc.controller.controller_election import Leadership
 from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster, read_cluster
 from kafka_reassign_rpc.controller.store import TopicTooLarge
-from kafka_reassign_rpc.controller.zookeeper_store import queue_writes, znode_writes
+from kafka_reassign_rpc.controller.zookeeper_store import znode_writes
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
 from kafka_reassign_rpc.controller.zookeeper_store.leased_config_znodes import LeasedConfigZnodes
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.reload import Reloaded, reload
 from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import emptied
@@ -57,9 +57,9 @@ class ZooKeeperStore(FencedZooKeeper):
 
         Raises ControllerMoved, ReloadNeeded.
         """
-        fresh = (await self._load(cluster, lambda: cluster.broker_settings)).cluster
+        fresh = (await self._load(cluster, lambda: cluster.soft.broker_settings)).cluster
         found = Reloaded([], set())
-        await SliceTimer().through(reload(cluster, fresh, found))
+        await SliceTimer().through(take_over(cluster, fresh, found))
         return found
 
     async def commit(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
@@ -72,9 +72,7 @@ class ZooKeeperStore(FencedZooKeeper):
             await self._batches(phase, pace)
             for phase in znode_writes.phases(cluster, view, self._leadership.epoch, self._parents)
         ]
-        durable = replay.Durable({}, {}, {}, {})
-        batch = reassign_partitions.BatchWritten()
-        parts: dict[str, Stat] = {}
+        durable = replay.Durable()
         for batches in self._joined(phases):
             answers = await self._write([[step.op for step in steps] for steps in batches])
             for steps, results in zip(batches, answers, strict=True):
@@ -85,9 +83,9 @@ class ZooKeeperStore(FencedZooKeeper):
                     if step.name is not None:
                         _note(durable, step.name, stat, is_record=step.is_record)
                     elif step.op.path == znode_paths.REASSIGN_PARTITIONS:
-                        batch = _batch_written(step.op, stat)
+                        durable.batch = _batch_written(step.op, stat)
                     elif step.op.path in view.queue.made:
-                        parts[step.op.path] = stat
+                        durable.parts[step.op.path] = replay.Written(stat.version, stat.mzxid, stat.czxid)
                     elif step.is_parent:
                         self._parents.add(step.op.path)
                 steps.clear()  # all of a round freed at once would hold the loop for long
@@ -97,10 +95,7 @@ class ZooKeeperStore(FencedZooKeeper):
         await pace.through(replay.replay(cluster, view, durable, self._leadership.epoch, applied))
         for topic in applied.deleted:
             self._forget_parents(topic)
-        reassign_partitions.put_durable(cluster, view, batch)
-        reassignment_requests.put_durable(cluster, view)
-        await pace.through(queue_writes.put_durable(cluster, view, parts))
-        await pace.through(emptied(*durable))
+        await pace.through(emptied(durable.topics, durable.states, durable.records, durable.created))
         return applied
 
     def _forget_parents(self, topic: Topic) -> None:

@@ -144,7 +144,7 @@ def stops_following(view: RoundView, topic: str, index: int, broker: int) -> boo
 def controlled_shutdown(view: RoundView, topic: str, index: int, broker: int) -> tuple[bool, list[Change]]:
     """Move leadership and ISR membership of one partition away from a broker that shuts down.
 
-    The broker must be in `Cluster.shutting_down` already. Returns whether it still leads (then it asks again), and the
+    It must be in `SoftState.shutting_down` already. Returns whether it still leads (then it asks again), and the
     changes. Partitions with a single replica are ignored, as in Kafka (KafkaController.doControlledShutdown).
     """
     partition = view.get(topic, index)
@@ -155,7 +155,7 @@ def controlled_shutdown(view: RoundView, topic: str, index: int, broker: int) ->
         leader = first_electable(cluster, partition, partition.replicas, partition.isr)
         if leader is None:
             return True, []
-        isr = without(partition.isr, cluster.shutting_down)
+        isr = without(partition.isr, cluster.soft.shutting_down)
     else:
         leader = partition.leader
         isr = without(partition.isr, (broker,))

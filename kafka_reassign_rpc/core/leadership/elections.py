@@ -87,7 +87,7 @@ def allows_unclean(cluster: Cluster, topic: str) -> bool:
 def default_allows_unclean(cluster: Cluster) -> bool:
     """The same for a topic that does not say it itself."""
     dynamic = flag(cluster.default_configs.get(UNCLEAN_ELECTION, ""))
-    return cluster.broker_settings.unclean_leader_election_enable if dynamic is None else dynamic
+    return cluster.soft.broker_settings.unclean_leader_election_enable if dynamic is None else dynamic
 
 
 def unclean_leader(partition: Partition, leader: int) -> Partition:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import NO_CAP
+from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP
 from kafka_reassign_rpc.support.slices import SliceCounter
 
 CLUSTER = -2
@@ -74,7 +74,7 @@ def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
         brokers, sender = (*brokers, value.leader), value.leader
     if value.move is not None and value.move.route == HEAL:
         brokers = (*brokers, REPAIRS)
-    return Weight(brokers, cluster.sizes.get(name, 0) * len(value.adding), sender)
+    return Weight(brokers, cluster.soft.sizes.get(name, 0) * len(value.adding), sender)
 
 
 def makes_room(before: Partition, after: Partition) -> bool:
@@ -177,7 +177,7 @@ class MovesInFlight:
         others = self._moves - bool(old.brokers)
         if 0 <= self.caps.per_cluster <= others:
             return CLUSTER
-        if others and self._sizes_sampled and TopicPartition(*name) not in self._cluster.sizes:
+        if others and self._sizes_sampled and TopicPartition(*name) not in self._cluster.soft.sizes:
             leader = after.leader
             if self._cluster.is_live(leader):
                 self._silent.add(leader)

@@ -208,7 +208,7 @@ class ProgressTracker:
         """Take a sample, yielding every `SLICE` moves.
 
         events   gets `move.stalled` and `move.resumed`
-        sizes    gets the changes for `Cluster.sizes`
+        sizes    gets the changes for `SoftState.sizes`
         waiting  partitions with waiting moves, whose sizes are needed too
         """
         seen: dict[str, dict[int, _TrackedMove]] = {}
@@ -227,7 +227,7 @@ class ProgressTracker:
                 self._update_move(followed, partition, cluster, throttles, answers, now, events)
                 seen.setdefault(topic, {})[index] = followed
                 total = followed.figures.total
-                if total >= 0 and cluster.sizes.get(name) != total:
+                if total >= 0 and cluster.soft.sizes.get(name) != total:
                     sizes[name] = total
                 left += followed.figures.bytes_left
                 stalled += followed.figures.stalled is not None
@@ -241,10 +241,10 @@ class ProgressTracker:
         for name in waiting:
             partition = cluster.get(*name)
             total = -1 if partition is None else _replica_size(answers.get(partition.leader), name)
-            if total >= 0 and cluster.sizes.get(name) != total:
+            if total >= 0 and cluster.soft.sizes.get(name) != total:
                 sizes[name] = total
         still = set(waiting)
-        for name, pause in in_slices(list(cluster.sizes), 10 * SLICE):
+        for name, pause in in_slices(list(cluster.soft.sizes), 10 * SLICE):
             if name.partition not in seen.get(name.topic, ()) and name not in still:
                 sizes[name] = None
             if pause:

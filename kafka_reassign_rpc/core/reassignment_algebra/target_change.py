@@ -69,4 +69,4 @@ def min_insync_replicas(cluster: Cluster, topic: str) -> int:
     """The topic's config, else the cluster's dynamic default; where that is invalid or missing, what the brokers were
     started with."""
     found = number(cluster.topic_config(topic, MIN_INSYNC_REPLICAS, ""), 0, INT32)
-    return cluster.broker_settings.min_insync_replicas if found is None else found
+    return cluster.soft.broker_settings.min_insync_replicas if found is None else found

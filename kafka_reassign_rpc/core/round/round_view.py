@@ -1,11 +1,11 @@
-"""The input and the output of a decision: the cluster with the changes of the round on top."""
+"""The input and the output of a decision: the cluster with the changes of the round on top.
+
+A decision writes its changes here, and never into the cluster (`replay` does, once they are durable)."""
 
 from collections.abc import Collection
 from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
-
-from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import AssignmentDecision, Event, RoundNote, reassigned
@@ -126,6 +126,7 @@ class RoundView:
     requests      request znodes that are over at the end of the round, by name
     topic_ids     ids for topics that have none, by name
     too_large     topics whose znode would not fit into ZooKeeper: nothing that nobody asked for needs to write it
+    gone          absent brokers with replicas, where this round has counted them (see `SoftState`)
     leaving       the partitions that brokers in controlled shutdown have followed, by broker: their replicas stop
     """
 
@@ -143,6 +144,7 @@ class RoundView:
         self.notes: list[RoundNote] = []
         self.requests: dict[str, RequestEnded] = {}
         self.topic_ids: dict[str, UUID] = {}
+        self.gone: frozenset[int] | None = None
         self.leaving: dict[int, list[TopicPartition]] = {}
 
     def failures(self) -> dict[int, int]:
@@ -182,19 +184,6 @@ class RoundView:
         """The partition epoch that this round's write gives: the write expects the known version of the state znode."""
         known = self.cluster.get(topic, partition)
         return -1 if known is None else known.partition_epoch + 1
-
-    def outdate(self, name: TopicPartition) -> bool:
-        """A newer state of the partition has been read. Returns whether this round has decided on the older one.
-
-        Then that one has to stay, and the round writes the state, whatever it has decided: ZooKeeper has another
-        version, so the commit fails, everything is read anew, and every command decides again.
-        """
-        decided = self.partitions.get(name)
-        if decided is None:
-            return False
-        value = replace(decided.value, partition_epoch=self.next_partition_epoch(*name))
-        self.partitions[name] = decided._replace(value=value)
-        return True
 
     def topic(self, name: str) -> Topic | None:
         """The committed topic; None where it does not exist or is, or will be, in deletion."""
@@ -249,5 +238,5 @@ class RoundView:
         if before is None or not reassigned(before, change.value):
             return
         if before.move is not None or not before.is_moving:  # without a record: a failover repeats a completion
-            size = self.cluster.sizes.get(TopicPartition(change.topic, change.partition))
+            size = self.cluster.soft.sizes.get(TopicPartition(change.topic, change.partition))
             self.notes.append(AssignmentDecision(change.topic, change.partition, before, change.value, self.by, size))

@@ -1,10 +1,12 @@
 """The values that all decisions read.
 
 cluster.py                      `Cluster`, `Topic`, `Partition`, `MoveRecord`, `Broker`
+soft_state.py                   `SoftState`, what no znode tells
 former_partitions.py            partitions that others have taken out of ZooKeeper, as they were last known
 topic_partition.py              `TopicPartition`, the name of a partition
 requesters.py                   who asked for a decision
 queue_entries.py                the queue: waiting moves and the znodes that store them
+waiting_lines.py                what the moves of the queue wait for
 reassign_partitions_entries.py  entries of `/admin/reassign_partitions`
 throttle_leases.py              throttle leases, by topic and broker
 """

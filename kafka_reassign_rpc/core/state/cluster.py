@@ -1,8 +1,9 @@
 """The cluster as the controller sees it: immutable values in a few dictionaries.
 
-Every value here is frozen. A decision never changes a value: it makes the next one, and only `core.round.replay` puts
-that one into the `Cluster`, after ZooKeeper has stored it. So List and Metadata always show durable state alone, even
-while the controller writes a large commit.
+Every value here is frozen. A decision never changes a value: it makes the next one, and `core.round.replay` puts that
+one into the `Cluster`, after ZooKeeper has stored it. What others have written or reported comes in by a fact
+(`core.round.facts`) between two rounds. Nothing else writes here. So List and Metadata always show durable state alone,
+even while the controller writes a large commit.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,10 +12,9 @@ from uuid import UUID
 
 import msgspec
 
-from kafka_reassign_rpc.core.broker_settings import AT_FIRST, BrokerSettings
-from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
 from kafka_reassign_rpc.core.state.queue_entries import Queue
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.throttle_leases import Lease, Leases
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition as TopicPartition  # noqa: PLC0414 - imported from here
 
@@ -236,9 +236,6 @@ class Cluster(msgspec.Struct):
     occupied_records: frozenset[TopicPartition] = frozenset()
     """Partitions whose move record has children of somebody else, also where it is empty: the controller empties it
     where the move ends, and the next move is written into it."""
-    gone: frozenset[int] = frozenset()
-    """Absent brokers with replicas that no move takes away from them, as last counted: some may be back. The brake of
-    self-healing depends on them. Soft state."""
     occupied_failures: frozenset[int] = frozenset()
     """Failed brokers whose znode has children of somebody else: the controller empties it, since ZooKeeper does not
     delete a znode with children."""
@@ -251,18 +248,14 @@ class Cluster(msgspec.Struct):
     `core.znode_routes.reassignment_requests`."""
     cancel_all: CancelAll | None = None
     """`/admin/cancel_reassignment_in_progress`, where it exists and the controller has not carried it out."""
-    cancelled: int = -1
-    """The id of the last `cancel_all` that the controller carried out."""
     queue: Queue = msgspec.field(default_factory=Queue)
     """The waiting moves: see `core.znode_routes.queue_admission`."""
-    sizes: dict[TopicPartition, int] = {}
-    """Bytes of the leader's replica, for partitions that move or wait to move, as far as brokers have answered. Soft
-    state: a failover loses it, and it is as old as the last sample."""
-    former: FormerPartitions = msgspec.field(default_factory=FormerPartitions)
-    """Partitions that others have taken out of ZooKeeper, or have changed there, as they were known. Soft state."""
-    broker_settings: BrokerSettings = AT_FIRST
-    """What the brokers were started with, or the operator gave this server instead. Soft state: see
-    `core.broker_settings`."""
+    config_versions: dict[tuple[str, str], tuple[int, int]] = {}
+    """Czxid and zkVersion of the known dynamic configs, by kind ("topics", "brokers") and name."""
+    since: int = -1
+    """The last transaction of ZooKeeper before all this was read. What was read before that is older."""
+    soft: SoftState = msgspec.field(default_factory=SoftState)
+    """All that is not durable."""
 
     def get(self, topic: str, partition: int) -> Partition | None:
         """The partition; None where it does not exist, its topic is in deletion, or its state cannot be decoded.
@@ -279,7 +272,7 @@ class Cluster(msgspec.Struct):
 
     def is_live(self, broker: int) -> bool:
         """Whether the broker is registered and not in controlled shutdown (Kafka's liveBrokerIds)."""
-        return broker in self.brokers and broker not in self.shutting_down
+        return broker in self.brokers and broker not in self.soft.shutting_down
 
     def is_server(self, broker: int) -> bool:
         """Whether a server of this product has this id, and no broker: nobody will ever hold a replica under it."""

@@ -6,13 +6,12 @@ The moves are stored in znodes, called parts: the znode of the queue itself, whi
 child that the controller creates under it is another. When a move leaves, the controller rewrites its part, so parts
 are small.
 
-`parts` is durable; the other attributes of `Queue` are an index over it. Beside them the queue remembers what each move
-waits for, so that the controller need look only at moves that may start now, however many wait.
+`parts` is durable; the other attributes of `Queue` are an index over it. `Queue.waiting` remembers what each move waits
+for, so that the controller need look only at moves that may start now, however many wait.
 """
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
-from heapq import heappush
+from collections.abc import Iterator, Mapping
 from itertools import count, islice
 
 import msgspec
@@ -20,18 +19,12 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, WaitingLines
 from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 StoredName = tuple[str, int]
 """A `TopicPartition` as the queue stores it: a plain pair. The garbage collector stops tracking plain pairs, but never
 a NamedTuple, and a full pass over a hundred thousand names would hold the event loop for too long."""
-
-NO_CAP = -1
-"""In place of a cap of its own: only the caps of the cluster count."""
-
-WaitingLine = tuple[int, int]
-"""A broker, or what stands in its place (`core.reassignment.in_flight_caps`), and a cap: the moves with this cap of
-their own wait for that broker."""
 
 SLICE = 200
 """Number of moves between two `yield`s."""
@@ -106,15 +99,7 @@ class Queue:
     superseded  by path: entries that another part repeats
     occupied    roots that have children of somebody else: ZooKeeper does not delete them
 
-    What the last admission (`queue_admission.start_waiting_moves`) left:
-
-    fresh       numbers of moves to decide next time: new ones, and those that are decided every time (a heap)
-    blocked     numbers of moves that wait for a broker: by the cap of their own, then by broker (heaps). These and
-                `fresh` hold numbers of moves that have left, too
-    down        brokers that moves wait for and that were not alive
-    more        the next round has something to decide even if nothing happens
-    orphans     numbers of moves whose topic was deleted; may hold numbers of moves that have left, too
-    reported    what events have reported: brokers that moves wait for, and `DISABLED`
+    waiting     what they wait for; not durable
     """
 
     DISABLED = -1
@@ -127,12 +112,7 @@ class Queue:
         self.names: dict[int, StoredName] = {}
         self.superseded: dict[str, dict[StoredName, None]] = {}
         self.occupied: set[str] = set()
-        self.fresh: list[int] = []
-        self.blocked: dict[int, dict[int, list[int]]] = {}
-        self.down: set[int] = set()
-        self.more = False
-        self.orphans: dict[int, None] = {}
-        self.reported: set[int] = set()
+        self.waiting = WaitingLines()
         self._serials = count()
 
     def __len__(self) -> int:
@@ -185,65 +165,13 @@ class Queue:
         """The parts of one queue."""
         return [part for part in self.parts.values() if part.root == root]
 
-    def lines(self) -> list[WaitingLine]:
-        """Where moves wait."""
-        return [(broker, cap) for cap, brokers in self.blocked.items() for broker in brokers]
-
-    def wait(self, serial: int, broker: int) -> None:
-        """The move with this number waits for the broker."""
-        name = self.names.get(serial)
-        cap = NO_CAP if name is None else self.topics[name[0]][name[1]].move.moves_per_broker
-        heappush(self.blocked.setdefault(cap, {}).setdefault(broker, []), serial)
-
-    def end_line(self, line: WaitingLine) -> list[int]:
-        """Nobody waits there any more. Returns the numbers of the moves that did."""
-        broker, cap = line
-        waited = self.blocked[cap].pop(broker)
-        if not self.blocked[cap]:
-            del self.blocked[cap]  # each cap that clients think of has lines of its own
-        return waited
-
-    def forget_moves_that_left(self) -> Generator[None, None, None]:
-        """Take the numbers of moves that have left out of the heaps, once they are the most. Yields as `put` does.
-
-        A client may replace its moves that wait for a broker as often as it likes.
-        """
-        lines = self.lines()
-        held = len(self.fresh) + sum(len(self.blocked[cap][broker]) for broker, cap in lines)
-        if held <= 2 * len(self.names) + SLICE:
-            return
-        yield from self._sift(self.fresh)
-        for broker, cap in lines:
-            yield from self._sift(self.blocked[cap][broker])
-            if not self.blocked[cap][broker]:
-                self.end_line((broker, cap))
-
-    def _sift(self, heap: list[int]) -> Iterator[None]:
-        """Take the numbers of moves that have left out of a heap. Where the caller gives up, the others stay in it."""
-        left = heap[::-1]
-        heap.clear()
-        slices = SliceCounter(SLICE)
-        try:
-            while left:
-                serial = left.pop()
-                if serial in self.names:
-                    heappush(heap, serial)
-                if slices.step():
-                    yield
-        finally:
-            for serial in left:
-                heappush(heap, serial)
-
-    def renew(self, topic: str) -> None:
-        """Decide the waiting moves of this topic again next time."""
-        for place in self.topics.get(topic, {}).values():
-            heappush(self.fresh, place.serial)
+    def serials(self, topic: str) -> list[int]:
+        """The numbers of the waiting moves of a topic."""
+        return [place.serial for place in self.topics.get(topic, {}).values()]
 
     def orphan(self, topic: str) -> None:
-        """The topic is deleted: its waiting moves leave next time, so that none gets to another topic of its name."""
-        for place in self.topics.get(topic, {}).values():
-            self.orphans[place.serial] = None
-            self.more = True
+        """The topic is deleted: see `WaitingLines.orphan`."""
+        self.waiting.orphan(self.serials(topic))
 
     def _enter(self, name: StoredName, path: str, move: WaitingMove, known: QueuePlace | None) -> None:
         if known is not None and known.path != path:
@@ -257,8 +185,8 @@ class Queue:
             self._count(move, 1)
             serial = next(self._serials)
             self.names[serial] = name
-            heappush(self.fresh, serial)
-            self.more = True
+            self.waiting.join(serial)
+            self.waiting.more = True
         self.topics.setdefault(name[0], {})[name[1]] = QueuePlace(serial, path, move)
 
     def _count(self, move: WaitingMove, sign: int) -> None:
@@ -275,8 +203,8 @@ class Queue:
         del of_topic[name[1]]
         if not of_topic:
             del self.topics[name[0]]
-        if not self.names:  # the heaps hold nothing but numbers of moves that left
-            self.fresh, self.blocked, self.orphans, self.reported = [], {}, {}, set()
+        if not self.names:
+            self.waiting.clear()
 
 
 class QueueChanges:
@@ -290,7 +218,8 @@ class QueueChanges:
     ended       last: moves that started, are done or are refused; by path
     rewrite     last: parts with invalid content, roots without content
     made        the parts after the round; None: deleted (see `controller.zookeeper_store.queue_writes`)
-    reported    see `Queue`
+    lines       what moves wait for after the round (see `core.znode_routes.queue_admission`); None: as before
+    reported    see `SoftState`; None: as before
     """
 
     def __init__(self) -> None:
@@ -301,6 +230,7 @@ class QueueChanges:
         self.ended: dict[str, dict[StoredName, None]] = {}
         self.rewrite: dict[str, None] = {}
         self.made: dict[str, QueuePart | None] = {}
+        self.lines: WaitingLines | None = None
         self.reported: set[int] | None = None
 
     def gone(self, name: StoredName, path: str) -> bool:

@@ -63,9 +63,6 @@ class Leases:
         """Broker -> rate -> number of leases with this rate: few rates, as leases come in batches."""
         self._ended_topics: dict[str, None] = {}
         self._ended_brokers: dict[int, None] = {}
-        self.being_written = False
-        """True while configs are written that were computed a moment ago: a config that is read meanwhile counts as
-        changed."""
 
     @property
     def brokers(self) -> Iterable[int]:

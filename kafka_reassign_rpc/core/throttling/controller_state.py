@@ -37,7 +37,7 @@ class ControllerState(NamedTuple):
 
 def broker_states(cluster: Cluster) -> dict[int, BrokerState]:
     """The brokers with a throttle lease or in controlled shutdown, by id: `MOST_BROKERS` at the most."""
-    leases, shutting_down = cluster.leases, cluster.shutting_down
+    leases, shutting_down = cluster.leases, cluster.soft.shutting_down
     return {
         broker: BrokerState(None if (rate := leases.rate(broker)) == NO_RATE else rate, broker in shutting_down)
         for broker in sorted({*leases.brokers, *shutting_down})[:MOST_BROKERS]

@@ -266,7 +266,7 @@ def delete_topic(view: RoundView, name: str) -> TopicDeletionStarted:
 
     Nothing is deleted where the brokers forbid it (TopicDeletionDisabled), or may forbid it (RequestTimedOut).
     """
-    enabled = view.cluster.broker_settings.delete_topic_enable
+    enabled = view.cluster.soft.broker_settings.delete_topic_enable
     if enabled is None:
         raise RequestTimedOut(DELETION_UNKNOWN)
     if not enabled:
@@ -314,7 +314,7 @@ def possible_strays(cluster: Cluster, name: str, confirmed: Collection[tuple[int
     Where an earlier topic of the name has vanished without a mark, such a log may be of that one, and stays.
     """
     topic = cluster.topics.get(name)
-    returned = () if topic is None or cluster.former.has_other(topic) else returned_since(cluster, topic)
+    returned = () if topic is None or cluster.soft.former.has_other(topic) else returned_since(cluster, topic)
     for index, partition in list(topic.partitions.items()) if topic is not None and returned else ():
         for broker in returned:
             if broker not in partition.replicas and (index, broker) not in confirmed:

@@ -42,8 +42,9 @@ from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, Cluster, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import NO_CAP, Queue, QueuePlace, WaitingLine, WaitingMove
+from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePlace, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
+from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, WaitingLine, WaitingLines
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start
 from kafka_reassign_rpc.support.counted import agreeing, counted
@@ -70,7 +71,7 @@ MAX_MOVE_CHARACTERS = 6000
 TOPIC_DELETED = "The topic was deleted."
 
 FRESH = (-4, NO_CAP)
-"""In place of a line: the moves in `Queue.fresh`."""
+"""In place of a line: the moves in `WaitingLines.fresh`."""
 
 
 class QueueOutcome(NamedTuple):
@@ -189,13 +190,6 @@ def withdraw(view: RoundView, name: TopicPartition) -> bool:
     return True
 
 
-def discard_changes(view: RoundView, path: str) -> None:
-    """A part has changed in ZooKeeper: discard what the round was to do to it."""
-    changes = view.queue
-    for of_path in (changes.withdrawn, changes.ended, changes.rewrite, changes.split, changes.verify):
-        of_path.pop(path, None)
-
-
 def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
     """The waiting move of a partition leaves the queue: a client has set or cancelled the target; `error` answers it.
 
@@ -206,10 +200,25 @@ def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError
     return None if withdraw(view, name) else error
 
 
-def is_room_claimed(cluster: Cluster) -> bool:
+def is_room_claimed(view: RoundView) -> bool:
     """Whether a move waits for room under the caps, so that other new moves must queue behind it."""
-    queue = cluster.queue
-    return bool(queue) and (bool(queue.fresh) or any(map(cluster.is_live, queue.blocked.get(NO_CAP, ()))))
+    queue = view.cluster.queue
+    lines = queue.waiting if view.queue.lines is None else view.queue.lines
+    return bool(queue) and (bool(lines.fresh) or any(map(view.cluster.is_live, lines.blocked.get(NO_CAP, ()))))
+
+
+def lines_of(view: RoundView) -> WaitingLines:
+    """What moves wait for, as this round may change it."""
+    if view.queue.lines is None:
+        view.queue.lines = view.cluster.queue.waiting.copy()
+    return view.queue.lines
+
+
+def renew(view: RoundView, topic: str) -> None:
+    """Decide the waiting moves of this topic again."""
+    lines = lines_of(view)
+    for serial in view.cluster.queue.serials(topic):
+        lines.join(serial)
 
 
 # --------------------------------------------------------------------------------------------------------- looking
@@ -227,8 +236,8 @@ def start_waiting_moves(
     refused  topics that no change can be made to, with the reason
     most     so many moves at the most
     """
-    queue, changes = view.cluster.queue, view.queue
-    queue.more = False
+    queue, changes, lines = view.cluster.queue, view.queue, lines_of(view)
+    lines.more = False
     for path, names in queue.superseded.items():
         changes.withdrawn.setdefault(path, {}).update(names)
     for part in queue.parts.values():
@@ -236,11 +245,11 @@ def start_waiting_moves(
             changes.rewrite[part.path] = None
         if part.size > MAX_PART_BYTES and len(part.entries) > 1:
             changes.split[part.path] = None
-            queue.more = True
+            lines.more = True
     if not queue or changes.split:
         return
     yield from _end_orphans(view)
-    reported = set(queue.reported) if changes.reported is None else changes.reported
+    reported = set(view.cluster.soft.reported) if changes.reported is None else changes.reported
     changes.reported = reported
     disabled = restrictions.reassignments_disabled(view.cluster)
     if disabled is not None:
@@ -251,26 +260,26 @@ def start_waiting_moves(
         return
     reported.discard(Queue.DISABLED)
     reported.difference_update([broker for broker in reported if view.cluster.is_live(broker)])
-    yield from queue.forget_moves_that_left()
-    _renew_lines_of_lost_brokers(queue, view.cluster)
-    line = _Line(queue, in_flight)
+    yield from lines.forget_moves_that_left(queue.names, len(queue))
+    _renew_lines_of_lost_brokers(lines, view.cluster)
+    line = _Line(lines, in_flight)
     yield from line.open()
     yield from _start_in_order(view, line, settings, in_flight, refused, most)
 
 
 def _end_orphans(view: RoundView) -> Iterator[None]:
     """Moves whose topic was deleted leave, yielding every `SLICE` moves: no cap and no restriction keeps them."""
-    queue, topics = view.cluster.queue, view.cluster.topics
+    queue, topics, lines = view.cluster.queue, view.cluster.topics, lines_of(view)
     for topic, pause in in_slices(list(queue.topics), LINES_SLICE):
         known = topics.get(topic)
         if known is not None and known.deleting:
-            queue.orphan(topic)
+            lines.orphan(queue.serials(topic))
         if pause:
             yield
-    for serial, pause in in_slices(list(queue.orphans), SLICE):
+    for serial, pause in in_slices(list(lines.orphans), SLICE):
         stored = queue.names.get(serial)
         if stored is None:
-            del queue.orphans[serial]
+            del lines.orphans[serial]
         else:
             name, place = TopicPartition(*stored), queue.topics[stored[0]][stored[1]]
             if not view.queue.gone(name, place.path):
@@ -287,19 +296,19 @@ def _leave(view: RoundView, name: TopicPartition, place: QueuePlace, report: str
         view.report(Event(catalogue.ENTRY_REFUSED, *name, route=route, reason=report, target=target))
 
 
-def _renew_lines_of_lost_brokers(queue: Queue, cluster: Cluster) -> None:
+def _renew_lines_of_lost_brokers(lines: WaitingLines, cluster: Cluster) -> None:
     """Decide the moves again that wait for room on a broker that has died, since their partitions have another leader,
     and those that wait for a broker whose id a server has taken."""
-    lines = queue.lines()
-    brokers = {broker_of(place) for place, _ in lines}
+    waited_for = lines.lines()
+    brokers = {broker_of(place) for place, _ in waited_for}
     down = {broker for broker in brokers if broker >= 0 and not cluster.is_live(broker)}
-    died = down - queue.down | set(filter(cluster.is_server, down))
-    for line in lines if died else ():
+    died = down - lines.down | set(filter(cluster.is_server, down))
+    for line in waited_for if died else ():
         if broker_of(line[0]) in died:
-            queue.fresh += queue.end_line(line)
+            lines.fresh += lines.end_line(line)
     if died:
-        heapify(queue.fresh)
-    queue.down = down
+        heapify(lines.fresh)
+    lines.down = down
 
 
 class _Line:
@@ -309,8 +318,8 @@ class _Line:
     durable.
     """
 
-    def __init__(self, queue: Queue, in_flight: MovesInFlight) -> None:
-        self._queue = queue
+    def __init__(self, lines: WaitingLines, in_flight: MovesInFlight) -> None:
+        self._lines = lines
         self._in_flight = in_flight
         self._heads: list[tuple[int, WaitingLine]] = []
         self._taken: list[int] = []
@@ -318,14 +327,14 @@ class _Line:
     def open(self) -> Iterator[None]:
         """Find the first move of each line, yielding every `LINES_SLICE` lines. To be called once, before `next`."""
         self._show(FRESH)
-        for source, pause in in_slices(self._queue.lines(), LINES_SLICE):
+        for source, pause in in_slices(self._lines.lines(), LINES_SLICE):
             self._show(source)
             if pause:
                 yield
 
     def _of(self, source: WaitingLine) -> list[int]:
         broker, cap = source
-        return self._queue.fresh if source == FRESH else self._queue.blocked[cap][broker]
+        return self._lines.fresh if source == FRESH else self._lines.blocked[cap][broker]
 
     def _show(self, source: WaitingLine) -> None:
         line = self._of(source)
@@ -336,7 +345,7 @@ class _Line:
         return source == FRESH or self._in_flight.has_room(*source)
 
     def next(self) -> int | None:
-        """The number of the next move, for `back` or `Queue.wait`; None: no more."""
+        """The number of the next move, for `back` or `WaitingLines.wait`; None: no more."""
         while self._heads:
             _, source = heappop(self._heads)
             if not self._may_start(source):
@@ -346,7 +355,7 @@ class _Line:
             if line:
                 self._show(source)
             elif source != FRESH:
-                self._queue.end_line(source)
+                self._lines.end_line(source)
             return serial
         return None
 
@@ -356,7 +365,7 @@ class _Line:
 
     def done(self) -> None:
         for serial in self._taken:
-            heappush(self._queue.fresh, serial)
+            heappush(self._lines.fresh, serial)
         self._taken = []
 
 
@@ -368,7 +377,7 @@ def _start_in_order(
     refused: Mapping[str, KafkaError],
     most: int,
 ) -> Iterator[None]:
-    queue = view.cluster.queue
+    queue, lines = view.cluster.queue, lines_of(view)
     by = view.by
     started = 0
     slices = SliceCounter(SLICE)
@@ -393,13 +402,13 @@ def _start_in_order(
                 line.back(serial)
                 started += outcome.leaves
                 if started >= most:
-                    queue.more = True
+                    lines.more = True
                     break
             elif outcome.waits_for == CLUSTER:
                 line.back(serial)
                 break
             else:
-                queue.wait(serial, outcome.waits_for)
+                lines.wait(serial, outcome.waits_for, place.move.moves_per_broker)
     finally:
         line.done()
         view.by = by

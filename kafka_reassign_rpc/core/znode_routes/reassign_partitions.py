@@ -31,7 +31,7 @@ A move that a request znode with `"legacy":true` has started is rolled back as i
 replicas of its record. A move whose entry somebody has taken out goes on by itself.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -42,7 +42,7 @@ from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeleted, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, TopicPartition
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges, BatchEntry, BatchZnode
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, listed, route_conflict, start
 
 
@@ -166,36 +166,6 @@ class BatchWritten(NamedTuple):
     room: int | None = None
 
 
-def put_durable(cluster: Cluster, view: RoundView, written: BatchWritten) -> None:
-    """Put the batch of a committed round into the cluster."""
-    batch, changes = cluster.batch, view.batch
-    if changes.cancelled is not None:
-        cluster.cancel_all = None
-        cluster.cancelled = changes.cancelled.id
-    if batch is None:
-        return
-    made = contents(cluster, view)
-    if made is not None:
-        if not made.last and not batch.occupied:
-            cluster.batch = None
-            return
-        batch = replace(
-            batch,
-            entries=made.last,
-            unreadable=False,
-            flawed=False,
-            stripped=frozenset(name for name in batch.stripped if name in made.last),
-        )
-    cluster.batch = replace(
-        batch,
-        version=written.version if written.version >= 0 else batch.version,
-        changed=max(written.changed, batch.changed),
-        room=batch.room if written.room is None else written.room,
-        waiting=batch.waiting if changes.waiting is None else changes.waiting,
-        crowded=batch.crowded if changes.crowded is None else changes.crowded,
-    )
-
-
 def _completed_entries(batch: BatchZnode, view: RoundView) -> dict[TopicPartition, None]:
     """Entries that this round completes by another decision, or whose topic it deletes."""
     completed: dict[TopicPartition, None] = {}
@@ -223,34 +193,3 @@ def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError
         return error
     view.batch.withdrawn[name] = None
     return None
-
-
-def put_read(view: RoundView, read: BatchZnode | None) -> bool:
-    """Put in the batch as read just now. Returns whether it differs from the known one.
-
-    The round's changes to the known batch are discarded, except those for clients and the cancel.
-    """
-    cluster, known = view.cluster, view.cluster.batch
-    if known is None and read is None:
-        return False
-    if known is not None and read is not None:
-        if read.changed <= known.changed:
-            cluster.batch = replace(known, occupied=read.occupied)
-            return False
-        read = replace(read, stripped=frozenset(_stripped(view, known, read)))
-    cluster.batch = read
-    changes, view.batch = view.batch, BatchChanges()
-    view.batch.withdrawn = changes.withdrawn
-    view.batch.cancelled = changes.cancelled
-    return True
-
-
-def _stripped(view: RoundView, known: BatchZnode, read: BatchZnode) -> Iterator[TopicPartition]:
-    """Entries of moves in flight whose original replicas somebody has taken out."""
-    for name, entry in read.entries.items():
-        before = known.entries.get(name)
-        if before is None or entry.original is not None or before.target != entry.target:
-            continue
-        partition = view.get(*name)
-        if partition is not None and partition.is_moving and (before.original is not None or name in known.stripped):
-            yield name

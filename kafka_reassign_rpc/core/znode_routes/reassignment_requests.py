@@ -19,7 +19,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import BATCH, REQUEST, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import BATCH, REQUEST, TopicPartition
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start
 
@@ -63,9 +63,3 @@ def decide_target(
             view, name, None
         )  # otherwise the batch would start its own target again
     return RequestOutcome(started.changes, started.report)
-
-
-def put_durable(cluster: Cluster, view: RoundView) -> None:
-    """Put the requests of a committed round into the cluster: finished ones no longer wait."""
-    if view.requests:
-        cluster.requests = cluster.requests.difference(view.requests)

@@ -6,6 +6,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.core.round.facts import SizesReported
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
@@ -254,10 +255,10 @@ async def test_236_13_sizes_cause_no_writes_and_survive_a_reload_of_the_cluster(
 
     async with elected_controller(zk_connect) as controller:
         seen = {TopicPartition("t", 0): 10, TopicPartition("gone", 0): 7}
-        await controller.loop.submit(cluster_commands.SizesSampled(seen))
-        assert controller.cluster.sizes == {("t", 0): 10}
+        await controller.loop.submit(cluster_commands.Reported(SizesReported(seen)))
+        assert controller.cluster.soft.sizes == {("t", 0): 10}
         assert controller.zk.transactions == []
 
         await zk.set(znode_paths.topic("t"), (await zk.get(znode_paths.topic("t")))[0])
         assert await controller.alter({("t", 0): (3, 4)}) == {("t", 0): None}
-        assert controller.cluster.sizes == {("t", 0): 10}
+        assert controller.cluster.soft.sizes == {("t", 0): 10}

@@ -167,7 +167,7 @@ async def led(controller: BareController, zk: ZooKeeper, number: int) -> None:
     left = await controller.loop.submit(ControlledShutdownCommand(5, epoch))
     assert list(left) == []
     assert controller.partition("s").leader == 1
-    controller.cluster.shutting_down.clear()
+    controller.cluster.soft.shutting_down.clear()
     assert await controller.isr(("s", 0), (5, 1)) == controller.partition("s")
     answers = await controller.loop.submit(ElectLeadersCommand([TopicPartition("s", 0)], unclean=False))
     assert list(answers) == [("s", 0, None)]

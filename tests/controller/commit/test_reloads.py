@@ -10,10 +10,12 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.controller import controller_loop
 from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
+from kafka_reassign_rpc.controller.commands.cluster_commands import Barrier
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut, UnknownServerError
-from kafka_reassign_rpc.core.reload import Reloaded
+from kafka_reassign_rpc.core.round.facts import ServersRegistered
+from kafka_reassign_rpc.core.round.reload import Reloaded
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -263,3 +265,58 @@ async def test_sv_3_a_broker_whose_bounce_is_seen_by_a_reload_alone_learns_its_r
 
         await eventually(is_back)
         await eventually(lambda: world.has_all(("t", 0), 1, 2))
+
+
+class Noticed(Command[None]):
+    """Counts how often it learns and decides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.learnt = self.decided = 0
+
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        self.learnt += 1
+        return ServersRegistered(frozenset({77})).apply(cluster)
+
+    def decide(self, work: Round) -> Iterator[None]:
+        self.decided += 1
+        self.answer(None)
+        yield
+
+
+async def test_sv_3_a_fact_is_learnt_once_also_where_its_round_decides_twice(zk: ZooKeeper, zk_connect: str) -> None:
+    """What was read again is newer than it."""
+    async with three_brokers(zk_connect):
+        await put_topic(zk, "t", {0: (1, 2)})
+        async with elected_controller(zk_connect) as controller:
+            await write(zk, "t")
+            noticed = Noticed()
+            done = controller.loop.submit(noticed)
+            assert await controller.alter({("t", 0): (2, 1)}) == {("t", 0): None}
+            await done
+            assert (noticed.learnt, noticed.decided) == (1, 2)
+            assert 77 not in controller.cluster.servers
+            await controller.check()
+
+
+async def test_sv_3_a_fact_without_a_command_waits_for_the_end_of_the_round_under_way(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    async with three_brokers(zk_connect):
+        await put_topic(zk, "t", {0: (1, 2)})
+        async with elected_controller(zk_connect) as controller:
+            loop, seen = controller.loop, list[frozenset[int]]()
+
+            class Interrupted(Command[None]):
+                def decide(self, work: Round) -> Iterator[None]:
+                    loop.learn(ServersRegistered(frozenset({78})))
+                    seen.append(work.view.cluster.servers)
+                    self.answer(None)
+                    yield
+
+            await loop.submit(Interrupted())
+            await loop.submit(Barrier())
+            assert seen == [frozenset()]
+            assert loop.cluster.servers == {78}
+            loop.learn(ServersRegistered(frozenset({79})))
+            assert loop.cluster.servers == {79}, "no round is under way"

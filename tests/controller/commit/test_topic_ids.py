@@ -4,6 +4,7 @@ from uuid import UUID
 
 from kafka_reassign_rpc.controller.commands.topic_commands import TopicsRead
 from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.core.round.topic_facts import TopicsFound
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register
@@ -19,7 +20,7 @@ async def read_again(controller: BareController, *names: str) -> list[str]:
     """What the watches do when others have changed topics. Returns the names that appeared."""
     appeared: list[str] = []
     found, unreadable = await load_cluster.read_topics(controller.zk, names)
-    await controller.loop.submit(TopicsRead(found, unreadable, SERVER, configs={}, appeared=appeared.extend))
+    await controller.loop.submit(TopicsRead(TopicsFound(found, unreadable, {}), SERVER, appeared=appeared.extend))
     return appeared
 
 

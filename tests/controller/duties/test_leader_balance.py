@@ -25,7 +25,7 @@ class Elections:
 
     def balances(self, enabled: bool) -> None:
         """From now on preferred leaders are elected all the time, or never."""
-        self.cluster.broker_settings = replace(
+        self.cluster.soft.broker_settings = replace(
             KAFKA_DEFAULTS, auto_leader_rebalance_enable=enabled, leader_imbalance_check_interval_seconds=0
         )
 

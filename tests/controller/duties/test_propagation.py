@@ -21,13 +21,14 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     StopReplicaState,
     UpdateMetadata,
 )
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round import replay, topic_writes
+from kafka_reassign_rpc.core.round.facts import BrokersRegistered
 from kafka_reassign_rpc.core.round.replay import PartitionTransition, ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from tests.controller_channel import request_messages
 from tests.controller_channel.scripted_broker import ChannelReports
-from tests.core.build import broker, cluster, not_moving
+from tests.core.build import broker, cluster, learn, not_moving
 
 EVERYTHING = [AllMetadata(), LeaderAndIsr({}, is_complete=True)]
 
@@ -43,12 +44,12 @@ class Told:
     def round(self, *changes: tuple[int, Partition], brokers: Iterable[int] | None = None) -> None:
         """A round that ends with these partitions of topic t, after which these brokers are registered."""
         if brokers is not None:
-            replay.put_brokers(self.cluster, {id_: broker(id_) for id_ in brokers})
+            learn(self.cluster, BrokersRegistered({id_: broker(id_) for id_ in brokers}))
         applied = ReplayedChanges()
         topic = self.cluster.topics["t"]
         for index, after in changes:
             applied.partitions.append(PartitionTransition("t", index, topic.partitions.get(index), after))
-            replay.put_partition(self.cluster, topic, index, after)
+            topic_writes.put_partition(self.cluster, topic, index, after)
         self.propagate(applied)
 
     def propagate(self, applied: ReplayedChanges) -> None:
@@ -93,7 +94,7 @@ async def test_sv_4_brokers_learn_that_a_broker_is_alive_before_they_follow_it(t
 
 
 async def test_sv_4_a_broker_that_registers_again_learns_everything(told: Told) -> None:
-    replay.put_brokers(told.cluster, told.cluster.brokers | {2: broker(2, epoch=999)})
+    learn(told.cluster, BrokersRegistered(told.cluster.brokers | {2: broker(2, epoch=999)}))
     told.round((0, not_moving(1, 2, 3, isr=(1,), epoch=6)))
 
     metadata, first = told.by(2)
@@ -105,7 +106,7 @@ async def test_sv_4_a_broker_that_registers_again_learns_everything(told: Told) 
 async def test_sv_4_a_reload_connects_to_no_broker_before_the_next_round_is_durable(told: Told) -> None:
     """What was read names the bounced broker as the leader of what it may have lost."""
     bounced = told.channels._channels[1]
-    replay.put_brokers(told.cluster, told.cluster.brokers | {1: broker(1, epoch=999), 4: broker(4)})
+    learn(told.cluster, BrokersRegistered(told.cluster.brokers | {1: broker(1, epoch=999), 4: broker(4)}))
     for _ in told.propagation.topics_vanished([Topic("gone", None, {0: not_moving(1, 2)})]):
         pass
     assert told.channels._channels[1] is bounced
@@ -142,7 +143,7 @@ async def test_hm_2_brokers_are_told_nothing_of_a_topic_that_vanishes_neither_no
     """Not even to forget it: they would drop the offsets of its groups, and create it again for clients."""
     told.round((0, replace(not_moving(1, 2, 3, epoch=6), pending_deletion=(4,))))
     topic = told.cluster.topics["t"]
-    replay.remove_topic(told.cluster, "t")
+    topic_writes.remove_topic(told.cluster, "t")
     applied = ReplayedChanges()
     if found_by == "a watch":
         applied.deleted.append(topic)
@@ -152,9 +153,9 @@ async def test_hm_2_brokers_are_told_nothing_of_a_topic_that_vanishes_neither_no
             pass
     assert [told.by(one) for one in (1, 2, 3)] == [[], [], []]
 
-    replay.put_brokers(told.cluster, {id_: broker(id_) for id_ in (1, 2)})
+    learn(told.cluster, BrokersRegistered({id_: broker(id_) for id_ in (1, 2)}))
     told.propagate(ReplayedChanges())
-    replay.put_brokers(told.cluster, {id_: broker(id_) for id_ in (1, 2, 3)})
+    learn(told.cluster, BrokersRegistered({id_: broker(id_) for id_ in (1, 2, 3)}))
     told.propagate(ReplayedChanges())
     assert [one for one in told.by(3) if isinstance(one, StopReplica) or getattr(one, "deleted", None)] == []
 
@@ -171,7 +172,7 @@ async def test_sv_4_a_stop_without_an_answer_is_repeated_to_a_broker_that_regist
 
 
 async def test_sv_4_after_a_reload_brokers_learn_everything_and_what_they_have_to_delete(told: Told) -> None:
-    replay.put_partition(
+    topic_writes.put_partition(
         told.cluster, told.cluster.topics["t"], 0, replace(not_moving(1, 2, epoch=8), pending_deletion=(3,))
     )
     for _ in told.propagation.everything():
@@ -188,15 +189,15 @@ async def test_sv_4_what_a_round_changes_while_brokers_learn_everything_takes_pr
     """Otherwise the stop of a replica that has left would take the place of its return, or of the topic's deletion."""
     topic, last = told.cluster.topics["t"], SLICE
     for index in range(last + 1):
-        replay.put_partition(told.cluster, topic, index, not_moving(1, 2))
-    replay.put_partition(told.cluster, topic, last, replace(not_moving(1, 2, epoch=8), pending_deletion=(3,)))
+        topic_writes.put_partition(told.cluster, topic, index, not_moving(1, 2))
+    topic_writes.put_partition(told.cluster, topic, last, replace(not_moving(1, 2, epoch=8), pending_deletion=(3,)))
     told.by(3)
     steps = told.propagation.everything()
     next(steps)  # a pause before the last partition
 
     applied = ReplayedChanges()
     if change == "deleted":
-        replay.begin_deletion(told.cluster, "t")
+        topic_writes.begin_deletion(told.cluster, "t")
         applied.deleting.append("t")
         told.propagate(applied)
     else:
@@ -217,7 +218,7 @@ async def test_sv_4_what_a_round_changes_while_brokers_learn_everything_takes_pr
 async def test_sv_4_the_replicas_of_a_topic_that_a_broker_has_created_are_new(told: Told) -> None:
     """Kafka's brokers write the znode of such a topic; the controller gives its partitions their first state."""
     without_state = Partition(replicas=(2, 3))
-    replay.put_partition(told.cluster, told.cluster.topics["t"], 1, without_state)
+    topic_writes.put_partition(told.cluster, told.cluster.topics["t"], 1, without_state)
     first = replace(without_state, leader=2, isr=(2, 3), partition_epoch=0)
     told.round((1, first), (0, not_moving(1, 2, 3, isr=(1, 2, 3), epoch=6)))
     for _ in told.propagation.topics_appeared(["t"]):
@@ -236,7 +237,7 @@ async def test_sv_10_a_follower_that_waits_for_its_leader_is_new_whatever_tells_
 ) -> None:
     """A broker with a failed log dir refuses any other replica that it has no log of, until it is started again."""
     without_state = Partition(replicas=(1, 2, 3))
-    replay.put_partition(told.cluster, told.cluster.topics["t"], 1, without_state)
+    topic_writes.put_partition(told.cluster, told.cluster.topics["t"], 1, without_state)
     on_its_way = None
     if news == "lost":
         for _ in told.propagation.everything():
@@ -264,7 +265,7 @@ async def test_sv_10_a_follower_that_waits_for_its_leader_is_new_whatever_tells_
 
 async def test_sv_10_followers_of_a_topic_that_a_broker_has_created_wait_for_their_leader(told: Told) -> None:
     without_state = Partition(replicas=(1, 2, 3))
-    replay.put_partition(told.cluster, told.cluster.topics["t"], 1, without_state)
+    topic_writes.put_partition(told.cluster, told.cluster.topics["t"], 1, without_state)
     told.round((1, replace(without_state, leader=1, isr=(1, 2, 3), partition_epoch=0)))
     for _ in told.propagation.topics_appeared(["t"]):
         pass
@@ -288,7 +289,7 @@ async def test_sv_4_a_broker_in_controlled_shutdown_stops_its_followers_and_keep
     """KafkaController.doControlledShutdown. The replica that led until now is told to follow instead."""
     topic = told.cluster.topics["t"]
     for index, before in enumerate((not_moving(1, 2), not_moving(2, 1), not_moving(2, 1, isr=(2,)), not_moving(1))):
-        replay.put_partition(told.cluster, topic, index, before)
+        topic_writes.put_partition(told.cluster, topic, index, before)
     view = RoundView(told.cluster)
     work, command = Round(view, {}), ControlledShutdownCommand(1, told.cluster.brokers[1].epoch)
     for _ in command.decide(work):
@@ -318,7 +319,7 @@ async def test_455_4_a_replica_that_leaves_the_assignment_in_a_controlled_shutdo
     after = replace(not_moving(1, 2, epoch=6), pending_deletion=(3,))
     applied.partitions.append(PartitionTransition("t", 0, before, after))
     applied.leaving[3] = [TopicPartition("t", 0)]
-    replay.put_partition(told.cluster, told.cluster.topics["t"], 0, after)
+    topic_writes.put_partition(told.cluster, told.cluster.topics["t"], 0, after)
     told.propagate(applied)
 
     assert told.by(3)[-1] == StopReplica({TopicPartition("t", 0): StopReplicaState(6, delete=True)})

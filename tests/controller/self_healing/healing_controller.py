@@ -10,6 +10,7 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.round.facts import BrokersRegistered
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -57,7 +58,9 @@ class HealingController:
 
     async def read_brokers(self) -> None:
         registered = (await read_cluster(self.controller.zk)).cluster.brokers
-        await self.controller.loop.submit(cluster_commands.BrokersRead(registered, SERVER, lambda: None))
+        await self.controller.loop.submit(
+            cluster_commands.BrokersRead(BrokersRegistered(registered), SERVER, lambda: None)
+        )
 
     def new_events(self) -> list[tuple[str, str | None]]:
         found = [(one.event, one.reason) for one in self.controller.events if one.event.startswith("heal.")]

@@ -122,7 +122,7 @@ async def test_46_6_the_brake_ends_when_a_diagnosis_finds_that_a_lost_broker_has
         assert in_flight(controller) == 0
         assert (await controller.alter({("b", 0): (1, 2)})) == {("b", 0): None}
         await healing.diagnose()
-        assert controller.cluster.queue.more, "the controller looks at the queue again by itself"
+        assert controller.cluster.queue.waiting.more, "the controller looks at the queue again by itself"
         await controller.start_queued_moves()
         assert in_flight(controller) == 1
 

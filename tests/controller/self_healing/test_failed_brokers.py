@@ -11,6 +11,7 @@ from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, Diagnosis
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.round.facts import BrokersRegistered
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register
@@ -118,7 +119,9 @@ async def test_46_1_a_failure_ends_although_its_znode_has_foreign_children(zk: Z
         await zk.create(f"{znode_paths.FAILED_BROKERS}/3/by-hand", b"")
         await register(zk, 3)
         await controller.loop.submit(
-            cluster_commands.BrokersRead((await read_cluster(zk)).cluster.brokers, SERVER, lambda: None)
+            cluster_commands.BrokersRead(
+                BrokersRegistered((await read_cluster(zk)).cluster.brokers), SERVER, lambda: None
+            )
         )
         async with asyncio.timeout(10):
             assert (await look(controller, 2000)).heal_at == {}
@@ -127,7 +130,9 @@ async def test_46_1_a_failure_ends_although_its_znode_has_foreign_children(zk: Z
         assert successor.cluster.failed == {}
         await zk.delete(znode_paths.broker(3))
         await successor.loop.submit(
-            cluster_commands.BrokersRead((await read_cluster(zk)).cluster.brokers, SERVER, lambda: None)
+            cluster_commands.BrokersRead(
+                BrokersRegistered((await read_cluster(zk)).cluster.brokers), SERVER, lambda: None
+            )
         )
         await look(successor, 3000)
         assert await noted(zk) == {"3": {"version": 1, "timestamp": 3000}}
@@ -175,9 +180,9 @@ async def test_46_2_a_bounce_within_one_round_begins_the_interval_anew(zk: ZooKe
         await register(zk, 3)
         there = (await read_cluster(zk)).cluster.brokers
         for brokers in (there, gone):
-            controller.loop.submit(cluster_commands.BrokersRead(brokers, SERVER, lambda: None))
+            controller.loop.submit(cluster_commands.BrokersRead(BrokersRegistered(brokers), SERVER, lambda: None))
         await controller.loop.submit(DiagnoseFailedBrokers(ON, memory, 2000))
         assert await noted(zk) == {"3": {"version": 1, "timestamp": 2000}}
         controller.loop.submit(DiagnoseFailedBrokers(ON, memory, 3000))
-        await controller.loop.submit(cluster_commands.BrokersRead(there, SERVER, lambda: None))
+        await controller.loop.submit(cluster_commands.BrokersRead(BrokersRegistered(there), SERVER, lambda: None))
         assert await noted(zk) == {}

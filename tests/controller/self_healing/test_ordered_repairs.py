@@ -7,7 +7,7 @@ import pytest
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round import topic_writes
 from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -80,7 +80,7 @@ async def test_46_3_and_sv_6_a_dry_run_of_a_large_repair_holds_the_loop_for_no_l
     async with elected_controller(zk_connect) as controller:
         for topic in range(300):
             partitions = {index: Partition((3, 1), leader=1, isr=(1,), partition_epoch=0) for index in range(200)}
-            replay.put_topic(controller.cluster, f"x{topic}", None, partitions, version=0)
+            topic_writes.put_topic(controller.cluster, f"x{topic}", None, partitions, version=0)
         healing = HealingController(controller)
         with longest_turn() as turn:
             repair = await asyncio.create_task(healing.healer.heal(3, ME, dry_run=True))

@@ -116,7 +116,7 @@ async def test_sv_10_what_was_learnt_outlives_a_new_reading_of_the_cluster(zk: Z
     async with elected_controller(zk_connect) as controller:
         await controller.loop.submit(BrokerSettingsLearnt(learnt))
         await controller.store.reload(controller.cluster)
-        assert controller.cluster.broker_settings == learnt
+        assert controller.cluster.soft.broker_settings == learnt
 
 
 async def test_sv_10_topics_show_the_default_that_the_brokers_have(zk_connect: str) -> None:

@@ -17,18 +17,17 @@ from kafka_reassign_rpc.controller.store import (
     StoredConfigs,
     TopicTooLarge,
 )
-from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.reload import Reloaded, reload
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
+from kafka_reassign_rpc.core.round.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated
+from kafka_reassign_rpc.core.round.topic_writes import put_partition, put_topic
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges, QueuePart
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
-from kafka_reassign_rpc.zookeeper.operations import Stat
 
 QUEUE = "/admin/reassign_partitions_queue"
 
@@ -68,7 +67,7 @@ class Log:
         topic = self.cluster.topics[name.topic]
         topic.version += 1
         value = replace(topic.partitions[name.partition], replicas=replicas)
-        replay.put_partition(self.cluster, topic, name.partition, value)
+        put_partition(self.cluster, topic, name.partition, value)
 
     def append(self, epoch: int, number: int, carry_out: Callable[[], None]) -> None:
         """Carry a record out, once."""
@@ -101,13 +100,13 @@ class MemoryStore:
         self._problems += [problem for problem in self.log.problems if problem not in self._known]
         self._known.update(self.log.problems)
         cluster = _copy(self.log.cluster)
-        cluster.broker_settings = settings()
+        cluster.soft.broker_settings = settings()
         return MemoryLoaded(cluster)
 
     async def reload(self, cluster: Cluster) -> Reloaded:
-        fresh = (await self.load(lambda: cluster.broker_settings)).cluster
+        fresh = (await self.load(lambda: cluster.soft.broker_settings)).cluster
         found = Reloaded([], set())
-        _through(reload(cluster, fresh, found))
+        _through(take_over(cluster, fresh, found))
         return found
 
     def problems(self) -> list[ZnodeProblem]:
@@ -119,7 +118,7 @@ class MemoryStore:
 
     async def commit(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
         self._check_size(view)
-        found: list[_Written] = []
+        found: list[replay.Durable] = []
 
         def carry_out() -> None:
             _check_versions(self.log.cluster, cluster, view)
@@ -196,15 +195,7 @@ class MemoryConfigs:
         return sum(sizes)
 
 
-class _Written(NamedTuple):
-    """The numbers that a record has got."""
-
-    durable: replay.Durable
-    parts: dict[str, Stat]
-    batch: reassign_partitions.BatchWritten
-
-
-def _written(log: Log, view: RoundView) -> _Written:
+def _written(log: Log, view: RoundView) -> replay.Durable:
     number = log.next_number()
     durable = replay.Durable({}, {}, {}, {})
     new = {
@@ -224,9 +215,12 @@ def _written(log: Log, view: RoundView) -> _Written:
             durable.records[name] = number, number
         durable.topics[name.topic] = (0, number) if known is None else (known.version + 1, known.created)
     _queue_after(log, view.queue)
-    parts = {path: _stat(number, part.version) for path, part in view.queue.made.items() if part is not None}
+    durable.parts = {
+        path: replay.Written(part.version, number, number) for path, part in view.queue.made.items() if part is not None
+    }
     batch = log.cluster.batch
-    return _Written(durable, parts, reassign_partitions.BatchWritten(0 if batch is None else batch.version + 1, number))
+    durable.batch = reassign_partitions.BatchWritten(0 if batch is None else batch.version + 1, number)
+    return durable
 
 
 def _queue_after(log: Log, changes: QueueChanges) -> None:
@@ -244,12 +238,9 @@ def _queue_after(log: Log, changes: QueueChanges) -> None:
         )
 
 
-def _replay(cluster: Cluster, view: RoundView, written: _Written, epoch: int) -> replay.ReplayedChanges:
+def _replay(cluster: Cluster, view: RoundView, written: replay.Durable, epoch: int) -> replay.ReplayedChanges:
     applied = replay.ReplayedChanges()
-    _through(replay.replay(cluster, view, written.durable, epoch, applied))
-    reassign_partitions.put_durable(cluster, view, written.batch)
-    reassignment_requests.put_durable(cluster, view)
-    _through(queue_writes.put_durable(cluster, view, written.parts))
+    _through(replay.replay(cluster, view, written, epoch, applied))
     return applied
 
 
@@ -282,7 +273,7 @@ def _copy(cluster: Cluster) -> Cluster:
         batch=cluster.batch,
     )
     for topic in cluster.topics.values():
-        replay.put_topic(
+        put_topic(
             fresh,
             topic.name,
             topic.id,
@@ -295,10 +286,6 @@ def _copy(cluster: Cluster) -> Cluster:
     for part in cluster.queue.parts.values():
         _through(fresh.queue.put(part))
     return fresh
-
-
-def _stat(number: int, version: int) -> Stat:
-    return Stat(number, number, 0, 0, version, 0, 0, 0, 0, 0, 0)
 
 
 def _through(steps: Iterable[None]) -> None:

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.store import Entity, Store
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round import topic_writes
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, Partition, TopicPartition
 from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
@@ -116,7 +116,7 @@ class MemoryWorld:
                 index: Partition(of, leader=of[0], isr=of, leader_epoch=3, partition_epoch=0, created=1)
                 for index, of in partitions.items()
             }
-            replay.put_topic(cluster, name, TOPIC_ID if len(topics) == 1 else None, values, version=0, created=1)
+            topic_writes.put_topic(cluster, name, TOPIC_ID if len(topics) == 1 else None, values, version=0, created=1)
 
     async def elect(self) -> Elected:
         store = MemoryStore(self._log)

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.controller.commands.topic_commands import TopicDeletions
 from kafka_reassign_rpc.controller.loading.load_cluster import read_deletion_marks
 from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
+from kafka_reassign_rpc.core.round.topic_facts import MarksFound
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -170,7 +171,9 @@ async def test_236_11_a_rate_that_stays_for_a_move_without_a_lease_goes_with_the
         created = controller.cluster.topics["u"].created
         await zk.create(znode_paths.delete_topic("u"), b"")
         marks = await read_deletion_marks(zk, ["u"])
-        await controller.loop.submit(TopicDeletionsRead(marks, SERVER, marked=lambda _: None, stale=lambda: None))
+        await controller.loop.submit(
+            TopicDeletionsRead(MarksFound(marks), SERVER, marked=lambda _: None, stale=lambda: None)
+        )
         await controller.loop.submit(TopicsVanished({"u": created}))
         await eventually(lambda: rate_gone(zk))
 

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.broker_settings import AT_FIRST, KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.round.topic_facts import MarksFound
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Endpoint, Partition, TopicPartition
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest, DescribeConfigsRequest, MetadataRequest
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
@@ -310,7 +311,7 @@ async def test_sv_4_what_brokers_have_told_while_the_cluster_is_read_says_what_i
     cluster = (await reading).cluster
     assert cluster.topics["u"].deleting
     assert cluster.waiting_marks == set()
-    assert cluster.broker_settings == KAFKA_DEFAULTS
+    assert cluster.soft.broker_settings == KAFKA_DEFAULTS
 
 
 @half_deleted
@@ -340,7 +341,8 @@ async def test_sv_4_a_mark_that_goes_changes_only_partitions_without_a_state_eac
     """A move of the topic goes on: each higher leader epoch would stop its followers for a moment."""
     here = view(Partition((1, 2)), moving((1,), (2,)))
     here.cluster.waiting_marks = frozenset({TOPIC})
-    command = TopicDeletionsRead({}, SERVER, marked=lambda _: None, stale=lambda: None)
+    command = TopicDeletionsRead(MarksFound({}), SERVER, marked=lambda _: None, stale=lambda: None)
+    await SliceTimer().through(command.learn(here.cluster))
     for work in (Round(here, {}), Round(RoundView(here.cluster), {})):
         await SliceTimer().through(command.decide(work))
         assert work.view.partitions.keys() == {TopicPartition(TOPIC, 0)}
@@ -353,7 +355,7 @@ async def test_sv_4_a_mark_that_goes_before_the_controller_has_decided_about_it_
     await register(zk, 1)
     await put_topic(zk, "u", {0: (1,)})
     async with elected_controller(zk_connect) as controller:
-        controller.cluster.broker_settings = AT_FIRST
+        controller.cluster.soft.broker_settings = AT_FIRST
         watches = watches_of(controller)
         read: list[Command[None]] = []
         with monkeypatch.context() as busy:

@@ -23,10 +23,12 @@ from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError, TopicAlreadyExists
-from kafka_reassign_rpc.core.round.replay import put_topic as put_known_topic
-from kafka_reassign_rpc.core.round.replay import remove_topic
+from kafka_reassign_rpc.core.round.topic_facts import TopicsFound
+from kafka_reassign_rpc.core.round.topic_writes import put_topic as put_known_topic
+from kafka_reassign_rpc.core.round.topic_writes import remove_topic
 from kafka_reassign_rpc.core.state.cluster import Broker, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.cluster import Cluster as Known
+from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Delete, Op, Result
@@ -55,7 +57,7 @@ def due() -> list[int]:
 
 @pytest.fixture
 def deletions(due: list[int]) -> tuple[Known, TopicDeletions]:
-    known = Known(broker_settings=KAFKA_DEFAULTS)
+    known = Known(soft=SoftState(broker_settings=KAFKA_DEFAULTS))
     return known, TopicDeletions(known, lambda topic: due.append(topic.created))
 
 
@@ -84,7 +86,7 @@ def test_sv_10_the_logs_that_may_be_left_on_other_brokers_are_bounded_over_all_t
 
 def test_sv_10_each_of_the_topics_that_one_transaction_created_waits_for_its_own_replicas() -> None:
     """They have one czxid: what brokers confirm for one says nothing about the others, nor does its removal."""
-    known, removed = Known(broker_settings=KAFKA_DEFAULTS), list[str]()
+    known, removed = Known(soft=SoftState(broker_settings=KAFKA_DEFAULTS)), list[str]()
     counted = TopicDeletions(known, lambda topic: removed.append(topic.name))
     first, second = (in_deletion(known, 5, 1, 2, name=name) for name in ("first", "second"))
     counted.confirm(1, stop_of(5, "first"))
@@ -162,7 +164,7 @@ def test_sv_10_a_deletion_that_begins_anew_waits_for_new_confirmations(
 
 
 def test_sv_10_the_replicas_of_a_large_topic_are_stopped_in_slices(due: list[int]) -> None:
-    known = Known(broker_settings=KAFKA_DEFAULTS)
+    known = Known(soft=SoftState(broker_settings=KAFKA_DEFAULTS))
     counted = TopicDeletions(known, lambda topic: due.append(topic.created))
     channels = ChannelManager(lambda: known, Sender(1000, 1, ()), ChannelReports())
     propagation = Propagation(known, channels, counted)
@@ -246,7 +248,7 @@ async def test_sv_10_a_late_reading_of_a_topic_does_not_replace_a_newer_one(zk: 
         await zk.delete_tree(znode_paths.topic("t"))
         await controller.loop.submit(TopicsVanished({"t": controller.cluster.topics["t"].created}))
         made = await create(controller, "t")
-        await controller.loop.submit(TopicsRead(late.found, {}, 1000, configs={}, appeared=lambda _: None))
+        await controller.loop.submit(TopicsRead(TopicsFound(late.found, {}, {}), 1000, appeared=lambda _: None))
         assert isinstance(made, CreatedTopic)
         assert controller.cluster.topics["t"].id == made.id
         await controller.check()

@@ -98,7 +98,7 @@ def test_455_4_a_replica_pending_deletion_counts_as_deleted_once_its_broker_is_g
 
 def leaving(*partitions: Partition, broker: int, live: tuple[int, ...] = (1, 2, 3)) -> RoundView:
     here = view(*partitions, live=live)
-    here.cluster.shutting_down.add(broker)
+    here.cluster.soft.shutting_down.add(broker)
     return here
 
 

@@ -10,8 +10,9 @@ from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import NOTHING, makes_room, weight
-from kafka_reassign_rpc.core.round.replay import keep_soft_state, put_topic
+from kafka_reassign_rpc.core.round.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.round.topic_writes import put_topic
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition, TopicPartition
 from tests.core.build import TOPIC, broker, cluster, made, moving, not_moving, view
 
@@ -75,7 +76,7 @@ def test_sv_10_a_replica_on_a_failed_log_dir_is_never_elected() -> None:
     imbalance = LeaderImbalance(here.cluster)
     imbalance.count([TopicPartition(TOPIC, 0)])
     assert list(imbalance.to_elect(0)) == []
-    here.cluster.shutting_down.add(3)
+    here.cluster.soft.shutting_down.add(3)
     assert made(controlled_shutdown(here, TOPIC, 0, 3)[1]).leader == 2
     headless = replace(not_moving(1, 2, isr=(1,), leader=NO_LEADER), offline=(1,))
     error, changes = elect(view(headless), TOPIC, 0, ElectionType.UNCLEAN)
@@ -111,8 +112,9 @@ def test_sv_10_reading_the_cluster_again_keeps_what_the_same_brokers_have_answer
     known = cluster(replace(not_moving(1, 2, 3), offline=(1, 2)))
     fresh = cluster(not_moving(1, 2, 3))
     fresh.brokers[2] = broker(2, epoch=900)
-    list(keep_soft_state(known, fresh))
+    list(take_over(known, fresh, Reloaded([], set())))
     assert fresh.topics[TOPIC].partitions[0].offline == (1,)
+    known = cluster(replace(not_moving(1, 2, 3), offline=(1, 2)))
     put_topic(fresh, TOPIC, UUID(int=8), {0: not_moving(1, 2, 3)}, version=0)
-    list(keep_soft_state(known, fresh))
+    list(take_over(known, fresh, Reloaded([], set())))
     assert fresh.topics[TOPIC].partitions[0].offline == ()

@@ -82,7 +82,7 @@ def test_455_6_a_cancel_of_an_unknown_partition_finds_nothing_in_progress() -> N
 
 def test_455_1_b09_a_broker_in_controlled_shutdown_is_not_alive() -> None:
     here = view(not_moving(1, 2, 3))
-    here.cluster.shutting_down.add(4)
+    here.cluster.soft.shutting_down.add(4)
     assert type(given(here, (1, 2, 4))[0]) is InvalidReplicaAssignment
 
 

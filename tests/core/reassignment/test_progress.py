@@ -249,7 +249,7 @@ def test_240_6_a_broker_without_an_answer_keeps_its_last_sizes() -> None:
 def test_240_6_a_change_of_target_starts_progress_anew_and_a_partition_at_rest_has_none() -> None:
     followed = Followed()
     followed.look(0, says(b1=100, b3=40, b4=40))
-    followed.cluster.sizes[NAME] = 100
+    followed.cluster.soft.sizes[NAME] = 100
     followed.put(moving((1, 2), (4, 5)))
     assert followed.look(50, says(b1=100, b4=40, b5=None)).copied == {4: 40, 5: 0}
     assert followed.look(50 + STALL_S - 1, says(b1=100, b4=40, b5=None)).stalled is None

@@ -6,10 +6,10 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.leadership.broker_changes import settle
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.reassignment_algebra.completion import completed, is_complete
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.facts import ShutdownAsked
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER
-from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view
+from tests.core.build import TOPIC, cluster, learn, made, moving, not_moving, sets, view
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_sv_10_a_leader_in_controlled_shutdown_stays_where_no_other_target_repli
     isr: tuple[int, ...], live: tuple[int, ...], failed: tuple[int, ...], leader: int
 ) -> None:
     here = cluster(moving((1, 2, 3), (1, 2), isr=isr), live=live)
-    replay.set_shutting_down(here, 1)
+    learn(here, ShutdownAsked(1, -1))
     after = completed(here, replace(here.topics[TOPIC].partitions[0], offline=failed))
     assert after is not None
     assert (after.replicas, after.isr, after.leader, after.leader_epoch) == ((1, 2), isr, leader, 7)

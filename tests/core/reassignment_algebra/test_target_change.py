@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.reassignment_algebra.target_change import (
     retained,
 )
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
-from kafka_reassign_rpc.core.round.replay import LoadedAssignment, partition_of
+from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, partition_of
 from kafka_reassign_rpc.core.state.cluster import Partition
 from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view
 

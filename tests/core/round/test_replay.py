@@ -5,9 +5,12 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round import replay, topic_writes
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
-from kafka_reassign_rpc.core.round.replay import Durable, LoadedAssignment, LoadedState, ReplayedChanges, partition_of
+from kafka_reassign_rpc.core.round.facts import BrokersRegistered, ConfigsFound, ShutdownAsked, SizesReported
+from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
+from kafka_reassign_rpc.core.round.reload import Reloaded, take_over
+from kafka_reassign_rpc.core.round.replay import Durable, ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import (
     PartitionChange,
     PartitionsAdded,
@@ -17,7 +20,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeletionStarted,
 )
 from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Cluster, MoveRecord, Partition, TopicPartition
-from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, moving, not_moving
+from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, learn, moving, not_moving
 
 NOTHING = Durable({}, {}, {}, {})
 
@@ -65,7 +68,7 @@ def test_240_6_every_change_of_a_topic_and_its_recreation_give_a_new_revision() 
         view.add(PartitionChange(TOPIC, 0, not_moving(*target)))
         replayed(here, view)
         revisions.append(topic.revision)
-    revisions.append(replay.put_topic(here, TOPIC, None, topic.partitions, version=1).revision)
+    revisions.append(topic_writes.put_topic(here, TOPIC, None, topic.partitions, version=1).revision)
     assert revisions == sorted(set(revisions))
 
 
@@ -79,21 +82,21 @@ def test_sv_10_a_topic_that_was_created_here_has_its_id_since_then_when_it_is_re
     name = TopicPartition("new", 0)
     replayed(here, view, Durable({"new": (0, 30)}, {name: 0}, {}, {name: 30}))
     assert (here.topics["new"].id_since, here.topics["new"].partitions[0].created) == (30, 30)
-    replay.put_topic(here, "new", UUID(int=id_), {0: not_moving(1)}, version=4, created=created, id_since=50)
+    topic_writes.put_topic(here, "new", UUID(int=id_), {0: not_moving(1)}, version=4, created=created, id_since=50)
     assert here.topics["new"].id_since == since
 
 
 def test_sv_10_a_topic_has_its_id_for_as_long_as_before_after_a_reload_of_all() -> None:
     known, fresh = cluster(), cluster()
     for found, since in ((known, 30), (fresh, 50)):
-        replay.put_topic(found, "t", UUID(int=2), {0: not_moving(1)}, version=4, created=20, id_since=since)
-    list(replay.keep_soft_state(known, fresh))
-    assert fresh.topics["t"].id_since == 30
+        topic_writes.put_topic(found, "t", UUID(int=2), {0: not_moving(1)}, version=4, created=20, id_since=since)
+    list(take_over(known, fresh, Reloaded([], set())))
+    assert known.topics["t"].id_since == 30
 
 
 def test_sv_10_since_when_a_topic_has_the_id_that_it_was_given_is_not_known() -> None:
     here = cluster()
-    replay.put_topic(here, "t", None, {0: not_moving(1)}, version=0, created=20, id_since=20)
+    topic_writes.put_topic(here, "t", None, {0: not_moving(1)}, version=0, created=20, id_since=20)
     view = RoundView(here)
     view.topic_ids["t"] = UUID(int=9)
     replayed(here, view)
@@ -171,51 +174,51 @@ def test_455_9_a_change_of_target_that_was_interrupted_after_its_record_keeps_wh
 
 def test_sv_4_a_topic_that_is_read_again_replaces_the_known_one() -> None:
     here = cluster(moving((1,), (2,)))
-    replay.put_topic(here, TOPIC, UUID(int=3), {0: not_moving(2)}, version=9)
+    topic_writes.put_topic(here, TOPIC, UUID(int=3), {0: not_moving(2)}, version=9)
     assert (here.moving, here.topic_names) == ({}, {UUID(int=3): TOPIC})
-    replay.remove_topic(here, TOPIC)
-    replay.remove_topic(here, TOPIC)
+    topic_writes.remove_topic(here, TOPIC)
+    topic_writes.remove_topic(here, TOPIC)
     assert (here.topics, here.topic_names) == ({}, {})
 
 
 def test_sv_4_brokers_that_join_leave_bounce_and_change_address_are_distinguished() -> None:
     here = cluster(live=(1, 2, 3, 4))
-    here.shutting_down.update((1, 2, 3))
+    here.soft.shutting_down.update((1, 2, 3))
     moved = replace(broker(3), rack="r")
-    changed = replay.put_brokers(here, {5: broker(5), 2: broker(2, epoch=999), 3: moved, 4: broker(4)})
+    changed = learn(here, BrokersRegistered({5: broker(5), 2: broker(2, epoch=999), 3: moved, 4: broker(4)}))
     assert changed == ((5,), (1,), (2,), (3,))
     assert changed
     assert list(here.brokers) == [2, 3, 4, 5]
-    assert here.shutting_down == {3}
-    assert not replay.put_brokers(here, dict(here.brokers))
+    assert here.soft.shutting_down == {3}
+    assert not learn(here, BrokersRegistered(dict(here.brokers)))
 
 
 def test_sv_4_only_a_registered_broker_shuts_down() -> None:
     here = cluster(live=(1,))
-    replay.set_shutting_down(here, 1)
-    replay.set_shutting_down(here, 2)
-    assert here.shutting_down == {1}
+    learn(here, ShutdownAsked(1, -1))
+    learn(here, ShutdownAsked(2, -1))
+    assert here.soft.shutting_down == {1}
     assert not here.is_live(1)
 
 
 def test_configs_come_and_go() -> None:
     here = cluster(Partition((1,)))
-    replay.put_configs(here, "topics", {TOPIC: {"a": "1"}})
-    replay.put_configs(here, "brokers", {"<default>": {"a": "2", "b": "3"}, "1": {"x": "y"}})
+    learn(here, ConfigsFound("topics", {TOPIC: {"a": "1"}}))
+    learn(here, ConfigsFound("brokers", {"<default>": {"a": "2", "b": "3"}, "1": {"x": "y"}}))
     assert (here.topic_config(TOPIC, "a", ""), here.topic_config(TOPIC, "b", "")) == ("1", "3")
-    replay.put_configs(here, "topics", {TOPIC: {}})
+    learn(here, ConfigsFound("topics", {TOPIC: {}}))
     assert here.topic_config(TOPIC, "a", "") == "2"
 
 
 def test_236_13_sizes_survive_a_second_reading_of_their_topic_and_go_with_its_deletion() -> None:
     here = cluster(*[not_moving(1, 2)] * 500)
     every = {TopicPartition(TOPIC, index): 10 * index for index in range(500)}
-    assert len(list(replay.put_sizes(here, {**every, TopicPartition("gone", 0): 7}))) == 500 // replay.SLICE
-    assert here.sizes == every
-    list(replay.put_sizes(here, {TopicPartition(TOPIC, 0): None, TopicPartition(TOPIC, 1): 11}))
-    assert here.sizes.pop(TopicPartition(TOPIC, 1)) == 11
-    assert TopicPartition(TOPIC, 0) not in here.sizes
-    replay.put_topic(here, TOPIC, TOPIC_ID, dict(here.topics[TOPIC].partitions), version=4)
-    assert len(here.sizes) == 498
-    replay.remove_topic(here, TOPIC)
-    assert here.sizes == {}
+    assert len(list(SizesReported({**every, TopicPartition("gone", 0): 7}).apply(here))) == 500 // replay.SLICE
+    assert here.soft.sizes == every
+    learn(here, SizesReported({TopicPartition(TOPIC, 0): None, TopicPartition(TOPIC, 1): 11}))
+    assert here.soft.sizes.pop(TopicPartition(TOPIC, 1)) == 11
+    assert TopicPartition(TOPIC, 0) not in here.soft.sizes
+    topic_writes.put_topic(here, TOPIC, TOPIC_ID, dict(here.topics[TOPIC].partitions), version=4)
+    assert len(here.soft.sizes) == 498
+    topic_writes.remove_topic(here, TOPIC)
+    assert here.soft.sizes == {}

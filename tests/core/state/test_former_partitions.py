@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.controller_failover import fail_over
-from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.changed_by_others import UNKNOWN_CHANGES
+from kafka_reassign_rpc.core.round.reload import note_put_back
 from kafka_reassign_rpc.core.state import former_partitions
 from kafka_reassign_rpc.core.state.cluster import Partition, Topic
 from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
@@ -40,7 +40,7 @@ def test_hm_2_of_some_partitions_that_appear_in_a_round_the_epochs_rise_by_much_
 def test_hm_2_a_state_of_which_no_former_one_is_known_keeps_its_leader_and_gets_higher_epochs() -> None:
     here = view(not_moving(1, 2), not_moving(1, 2))
     known = here.cluster.topics[TOPIC]
-    here.cluster.former.appeared(known, [0])
+    here.cluster.soft.former.appeared(known, [0])
     before = known.partitions[0]
     now = made(fail_over(here, TOPIC, 0))
     assert now == replace(
@@ -55,8 +55,8 @@ def test_hm_2_a_former_state_that_is_known_tells_more_than_that_a_topic_has_appe
     here = view(replace(not_moving(1, 2), created=9))
     known = here.cluster.topics[TOPIC]
     before = replace(known.partitions[0], leader=2, isr=(2,), created=5)
-    here.cluster.former.keep(known, {0: before})
-    here.cluster.former.appeared(known, [0])
+    here.cluster.soft.former.keep(known, {0: before})
+    here.cluster.soft.former.appeared(known, [0])
     now = made(fail_over(here, TOPIC, 0))
     assert (now.leader, now.isr) == (2, (2,))
     assert now.partition_epoch == before.partition_epoch + 1
@@ -69,14 +69,14 @@ def test_hm_2_a_new_term_notes_states_that_have_fewer_versions_than_leader_epoch
         replace(not_moving(1, 2), leader_epoch=4, partition_epoch=4),
         Partition((1, 2)),
     ).cluster
-    for _ in replay.note_put_back(here):
+    for _ in note_put_back(here):
         pass
-    assert [here.former.is_put_back(here.topics[TOPIC], index) for index in range(3)] == [True, False, False]
+    assert [here.soft.former.is_put_back(here.topics[TOPIC], index) for index in range(3)] == [True, False, False]
 
 
 def test_hm_2_a_state_that_was_put_back_has_had_as_many_changes_as_leader_epochs_and_some_more() -> None:
     """Or another term would find fewer versions than leader epochs again."""
     here = view(replace(not_moving(1, 2), leader_epoch=350, partition_epoch=1))
-    here.cluster.former.appeared(here.cluster.topics[TOPIC], [0])
+    here.cluster.soft.former.appeared(here.cluster.topics[TOPIC], [0])
     now = made(fail_over(here, TOPIC, 0))
     assert (now.leader_epoch, now.partition_epoch) == (351, 350 + UNKNOWN_CHANGES + 1)

@@ -1,16 +1,17 @@
 """What the controller tells of brokers: leased rates and controlled shutdowns."""
 
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.facts import ShutdownAsked
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster
 from kafka_reassign_rpc.core.state.throttle_leases import Lease
 from kafka_reassign_rpc.core.throttling.controller_state import MOST_BROKERS, BrokerState, broker_states
+from tests.core.build import learn
 
 
 def test_sv_11_brokers_with_a_lease_or_in_controlled_shutdown_are_told_by_id_and_no_others() -> None:
     cluster = Cluster()
     cluster.brokers = {broker: Broker(broker, 1, ()) for broker in (1, 2, 3, 9)}
-    replay.set_shutting_down(cluster, 9)
-    replay.set_shutting_down(cluster, 1)
+    learn(cluster, ShutdownAsked(9, -1))
+    learn(cluster, ShutdownAsked(1, -1))
     cluster.leases.put("t", 0, Lease(500, (1,), (2,)))
     cluster.leases.put("t", 1, Lease(400, (2,), ()))
     told = {1: BrokerState(500, True), 2: BrokerState(400), 9: BrokerState(None, True)}

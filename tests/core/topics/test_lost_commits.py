@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from kafka_reassign_rpc.core.round.replay import begin_deletion
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, TopicCreated
+from kafka_reassign_rpc.core.round.topic_writes import begin_deletion
 from kafka_reassign_rpc.core.topics.lost_commits import has_added, is_created, is_in_deletion
 from tests.core.build import TOPIC, TOPIC_ID, cluster, not_moving
 

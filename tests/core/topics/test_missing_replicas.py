@@ -85,7 +85,7 @@ def test_sv_4_a_missing_replica_waits(partition: Partition) -> None:
 
 def test_sv_4_a_broker_in_controlled_shutdown_gets_no_missing_replica() -> None:
     here = lacking(not_moving(1, 2), live=(1, 2, 3))
-    here.cluster.shutting_down.add(3)
+    here.cluster.soft.shutting_down.add(3)
     assert settle_missing(here, TOPIC, 0, OWN_ID) == []
 
 

@@ -270,9 +270,9 @@ def test_hm_2_a_topic_in_deletion_has_no_strays_where_another_of_its_name_has_va
     now = here.topics[TOPIC]
     now.created = here.brokers[1].epoch - 1
     gone = Topic(TOPIC, UUID(int=77), dict(now.partitions), created=0)
-    here.former.keep(gone, gone.partitions)
+    here.soft.former.keep(gone, gone.partitions)
     assert list(topic_changes.possible_strays(here, TOPIC, ())) == []
-    here.former.keep(Topic(TOPIC, now.id, {}, created=0), gone.partitions)
+    here.soft.former.keep(Topic(TOPIC, now.id, {}, created=0), gone.partitions)
     assert list(topic_changes.possible_strays(here, TOPIC, ())) == [(0, 3)]
 
 

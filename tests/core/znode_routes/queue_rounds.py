@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import QUEUE, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.znode_routes import queue_admission
-from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, SetData, Stat
+from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, SetData
 from tests.core.build import TOPIC
 
 ROOT = "/admin/reassign_partitions_queue"
@@ -60,10 +60,10 @@ def admitted(in_cluster: Cluster, settings: ReassignmentSettings = DEFAULT_SETTI
     return view
 
 
-def waiting_for(in_cluster: Cluster) -> dict[tuple[int, int], int]:
-    """How many moves wait, by broker and own cap."""
-    queue = in_cluster.queue
-    return {(broker, cap): len(queue.blocked[cap][broker]) for broker, cap in queue.lines()}
+def waiting_for(view: RoundView) -> dict[tuple[int, int], int]:
+    """How many moves wait after the round, by broker and own cap."""
+    waiting = queue_admission.lines_of(view)
+    return {(broker, cap): len(waiting.blocked[cap][broker]) for broker, cap in waiting.lines()}
 
 
 _zxids = count(1)
@@ -71,27 +71,24 @@ _zxids = count(1)
 
 def durable(in_cluster: Cluster, view: RoundView) -> None:
     """Put the round into the cluster, as its commit would."""
-    written: dict[str, Stat] = {}
+    written: dict[str, replay.Written] = {}
     for op in (*queue_writes.first(in_cluster, view), *queue_writes.last(in_cluster, view)):
         zxid = next(_zxids)
         match op:
             case Create(path):
                 assert path not in in_cluster.queue.parts
-                written[path] = stat(zxid, 0)
+                written[path] = replay.Written(0, zxid, zxid)
             case SetData(path, _, version):
                 known = in_cluster.queue.parts.get(path)
                 assert version == (written[path].version if path in written else known and known.version)
-                written[path] = stat(zxid, version + 1)
+                written[path] = replay.Written(version + 1, zxid, zxid)
             case Delete(path) | Check(path):
                 assert path in in_cluster.queue.parts or path in written
     names = view.partitions
-    durable = replay.Durable({}, dict.fromkeys(names, 1), {name: (next(_zxids), 0) for name in names}, {})
+    durable = replay.Durable(
+        {}, dict.fromkeys(names, 1), {name: (next(_zxids), 0) for name in names}, {}, parts=written
+    )
     through(replay.replay(in_cluster, view, durable, 1, replay.ReplayedChanges()))
-    through(queue_writes.put_durable(in_cluster, view, written))
-
-
-def stat(zxid: int, version: int) -> Stat:
-    return Stat(zxid, zxid, 0, 0, version, 0, 0, 0, 0, 0, 0)
 
 
 def complete(in_cluster: Cluster, name: TopicPartition) -> None:

@@ -21,12 +21,13 @@ from kafka_reassign_rpc.core.reassignment_settings import (
     ReassignmentSettings,
     caps_in_force,
 )
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round import topic_writes
+from kafka_reassign_rpc.core.round.facts import SizesReported
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.znode_routes import queue_admission
-from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets
+from tests.core.build import TOPIC, cluster, learn, made, moving, not_moving, sets
 from tests.core.znode_routes.queue_rounds import (
     ROOT,
     Target,
@@ -172,7 +173,7 @@ def test_236_13_a_move_that_waits_for_room_on_a_broker_does_not_wait_for_its_ret
     durable(in_cluster, admitted(in_cluster, settings))
     assert in_cluster.moving == {TOPIC: {0}}, "both are led by broker 1"
     del in_cluster.brokers[1]
-    replay.put_partition(in_cluster, in_cluster.topics[TOPIC], 1, not_moving(1, 4, isr=(4,)))
+    topic_writes.put_partition(in_cluster, in_cluster.topics[TOPIC], 1, not_moving(1, 4, isr=(4,)))
     assert set(admitted(in_cluster, settings).partitions) == {TopicPartition(TOPIC, 1)}
 
 
@@ -196,7 +197,7 @@ def test_236_13_a_move_waits_for_the_cap_that_is_reached(
     caps: InFlightCaps, target: Target, waits_for: int | None
 ) -> None:
     in_cluster = cluster(moving((1, 2), (3, 4)), not_moving(1, 2))
-    in_cluster.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 1): 10}
+    in_cluster.soft.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 1): 10}
     view = RoundView(in_cluster)
     settings = ReassignmentSettings(caps=caps)
     found = queue_admission.decide_waiting_move(
@@ -213,7 +214,7 @@ def test_236_13_a_move_with_a_cap_of_its_own_does_not_wait_for_the_move_that_it_
 
 def test_236_13_a_move_larger_than_the_cap_starts_alone() -> None:
     in_cluster = cluster(not_moving(1, 2))
-    in_cluster.sizes = {TopicPartition(TOPIC, 0): 1000}
+    in_cluster.soft.sizes = {TopicPartition(TOPIC, 0): 1000}
     view = RoundView(in_cluster)
     settings = ReassignmentSettings(caps=InFlightCaps(bytes_in_flight=10))
     assert queue_admission.decide_waiting_move(
@@ -223,14 +224,14 @@ def test_236_13_a_move_larger_than_the_cap_starts_alone() -> None:
 
 def test_236_13_where_sizes_are_asked_for_a_move_waits_for_its_leaders_answer() -> None:
     in_cluster = cluster(moving((1, 2), (1, 3)), not_moving(2, 1), not_moving(4, 1))
-    in_cluster.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 2): 10}
+    in_cluster.soft.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 2): 10}
     settings = ReassignmentSettings(caps=InFlightCaps(bytes_in_flight=20), sizes_sampled=True)
     queued(in_cluster, {1: (2, 3), 2: (4, 5)})
     assert partitions_to_measure(in_cluster) == [TopicPartition(TOPIC, 1), TopicPartition(TOPIC, 2)]
     view = admitted(in_cluster, settings)
     assert set(view.partitions) == {TopicPartition(TOPIC, 2)}, "nobody else is held up"
-    through(replay.put_sizes(in_cluster, {TopicPartition(TOPIC, 1): 10}))
-    assert in_cluster.queue.more
+    learn(in_cluster, SizesReported({TopicPartition(TOPIC, 1): 10}))
+    assert in_cluster.queue.waiting.more
     assert set(admitted(in_cluster, settings).partitions) == {TopicPartition(TOPIC, 1)}
 
 
@@ -267,7 +268,7 @@ def test_236_13_a_round_starts_a_limited_number_of_moves() -> None:
     in_cluster = cluster(*[not_moving(1, 2) for _ in range(10)])
     queued(in_cluster, dict.fromkeys(range(10), (3, 4)))
     durable(in_cluster, admitted(in_cluster, most=4))
-    assert in_cluster.queue.more
+    assert in_cluster.queue.waiting.more
     assert in_cluster.moving == {TOPIC: {0, 1, 2, 3}}
     assert len(in_cluster.queue) == 6
 
@@ -325,7 +326,7 @@ def test_236_6_all_moves_wait_while_reassignments_are_disabled() -> None:
     view = admitted(in_cluster)
     assert (view.partitions, view.queue.ended) == ({}, {})
     assert [event.event for event in view.notes] == ["entry.waiting"]  # type: ignore[union-attr]
-    in_cluster.queue.reported = view.queue.reported or set()
+    in_cluster.soft.reported = view.queue.reported or set()
     assert admitted(in_cluster).notes == [], "reported once"
 
 
@@ -345,7 +346,7 @@ def test_236_13_caps_hold_no_move_is_lost_and_no_move_waits_that_could_start(dat
     caps_ = InFlightCaps(data.draw(caps), data.draw(caps), data.draw(st.integers(-1, 60)))
     settings = ReassignmentSettings(caps=caps_)
     in_cluster = cluster(*[not_moving(*replicas) for replicas in origins])
-    in_cluster.sizes = {TopicPartition(TOPIC, index): size for index, size in enumerate(sizes)}
+    in_cluster.soft.sizes = {TopicPartition(TOPIC, index): size for index, size in enumerate(sizes)}
     everybody = in_cluster.brokers
     cut = data.draw(st.integers(0, len(targets)))
     queued(in_cluster, dict(list(enumerate(targets))[:cut]))
@@ -363,7 +364,7 @@ def test_236_13_caps_hold_no_move_is_lost_and_no_move_waits_that_could_start(dat
         through(queue_admission.start_waiting_moves(view, settings, in_flight, {}, data.draw(st.integers(1, 4))))
         check_caps(in_cluster, view, caps_, sizes, own)
         durable(in_cluster, view)
-        if not in_cluster.queue.more:
+        if not in_cluster.queue.waiting.more:
             nothing_could_start(in_cluster, settings)
         for index, target in enumerate(targets):
             value = in_cluster.get(TOPIC, index)

@@ -32,7 +32,7 @@ def test_236_13_moves_start_in_their_order_and_a_full_broker_delays_only_moves_t
     queued(in_cluster, {0: (1, 3), 1: (1, 3), 2: (1, 4), 3: (2, 5), 4: (2, 5), 5: (2, 6)})
     view = admitted(in_cluster, ReassignmentSettings(caps=InFlightCaps(per_broker=1)))
     assert set(view.partitions) == {TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 3)}
-    assert waiting_for(in_cluster) == {(3, -1): 1, (1, -1): 1, (5, -1): 1, (2, -1): 1}
+    assert waiting_for(view) == {(3, -1): 1, (1, -1): 1, (5, -1): 1, (2, -1): 1}
 
 
 def test_236_13_moves_of_a_full_broker_are_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,8 +62,9 @@ def test_236_13_a_line_ends_with_its_last_move() -> None:
     queued(in_cluster, dict.fromkeys(range(20), (1, 3)), own={index: 100 + index for index in range(20)})
     settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
     for started in range(20):
-        durable(in_cluster, admitted(in_cluster, settings))
-        lines = waiting_for(in_cluster)
+        view = admitted(in_cluster, settings)
+        durable(in_cluster, view)
+        lines = waiting_for(view)
         assert list(lines.values()) == [1] * (19 - started)
         assert {cap for _, cap in lines} == {100 + index for index in range(started + 1, 20)}
         complete(in_cluster, TopicPartition(TOPIC, started))
@@ -78,8 +79,8 @@ def test_236_13_moves_that_clients_replace_while_they_wait_leave_the_lines() -> 
         entries = {(TOPIC, index): WaitingMove((1, 3), QUEUE, f"as asked in turn {turn}") for index in range(9)}
         through(in_cluster.queue.put(QueuePart(ROOT, ROOT, entries)))
         durable(in_cluster, admitted(in_cluster, settings))
-        lines = in_cluster.queue.lines()
-        held.append(sum(len(in_cluster.queue.blocked[cap][broker]) for broker, cap in lines))
+        lines = in_cluster.queue.waiting.lines()
+        held.append(sum(len(in_cluster.queue.waiting.blocked[cap][broker]) for broker, cap in lines))
     assert set(in_cluster.moving[TOPIC]) == {0}
     assert len(in_cluster.queue) == 8
     assert 200 < max(held) < 300
@@ -92,16 +93,16 @@ def test_236_13_moves_that_clients_replace_while_they_wait_leave_the_lines() -> 
 def test_236_13_lines_lose_no_move_where_it_is_given_up_to_take_out_those_that_left(after: int) -> None:
     queue = Queue()
     through(queue.put(QueuePart(ROOT, ROOT, {(TOPIC, index): WaitingMove((1, 3), QUEUE) for index in range(1000)})))
-    serials = sorted(queue.fresh)
-    queue.fresh = []
+    serials = sorted(queue.waiting.fresh)
+    queue.waiting.fresh = []
     for serial in (*serials, *range(5000, 8000)):
-        queue.wait(serial, 3)
-    steps = queue.forget_moves_that_left()
+        queue.waiting.wait(serial, 3)
+    steps = queue.waiting.forget_moves_that_left(queue.names, len(queue))
     for _ in range(after):
         next(steps)
     steps.close()
-    ((_, _),) = queue.lines()
-    found = [heappop(queue.blocked[-1][3]) for _ in range(len(queue.blocked[-1][3]))]
+    ((_, _),) = queue.waiting.lines()
+    found = [heappop(queue.waiting.blocked[-1][3]) for _ in range(len(queue.waiting.blocked[-1][3]))]
     assert found == sorted(found)
     assert found[:1000] == serials
 
@@ -112,11 +113,11 @@ def test_236_13_room_is_claimed_by_moves_without_a_cap_of_their_own_only() -> No
     queued(in_cluster, dict.fromkeys(range(3), (1, 3)), own={1: 1, 2: 1})
     for _ in range(2):
         durable(in_cluster, admitted(in_cluster, settings))
-    assert not queue_admission.is_room_claimed(in_cluster)
+    assert not queue_admission.is_room_claimed(RoundView(in_cluster))
     queued(in_cluster, {3: (1, 3)}, path=f"{ROOT}/part_0000000000")
-    assert queue_admission.is_room_claimed(in_cluster), "nobody has looked at it"
+    assert queue_admission.is_room_claimed(RoundView(in_cluster)), "nobody has looked at it"
     durable(in_cluster, admitted(in_cluster, settings))
-    assert queue_admission.is_room_claimed(in_cluster), "it waits for a live broker"
+    assert queue_admission.is_room_claimed(RoundView(in_cluster)), "it waits for a live broker"
 
 
 def test_236_13_lines_are_opened_in_slices_of_the_loop() -> None:
@@ -126,7 +127,7 @@ def test_236_13_lines_are_opened_in_slices_of_the_loop() -> None:
     settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
     for _ in range(2):  # the part is split, too
         durable(in_cluster, admitted(in_cluster, settings))
-    assert len(in_cluster.queue.lines()) == 2499
+    assert len(in_cluster.queue.waiting.lines()) == 2499
     view = RoundView(in_cluster)
     steps = queue_admission.start_waiting_moves(view, settings, scheduled(view, settings), {})
     assert len(list(steps)) == 2, "2,499 lines, of which no move may start"
@@ -138,7 +139,7 @@ def test_236_13_moves_with_a_cap_of_their_own_wait_and_hold_up_no_others() -> No
     durable(in_cluster, admitted(in_cluster))
     assert in_cluster.moving[TOPIC] == {0, 3}, "one of the plan's moves copies from broker 1; 3 is of somebody else"
     durable(in_cluster, admitted(in_cluster))
-    assert not queue_admission.is_room_claimed(in_cluster), "new moves of others need not wait for them"
+    assert not queue_admission.is_room_claimed(RoundView(in_cluster)), "new moves of others need not wait for them"
     complete(in_cluster, TopicPartition(TOPIC, 0))
     durable(in_cluster, admitted(in_cluster))
     assert in_cluster.moving[TOPIC] == {3}, "that one counts, whoever started it"
@@ -153,9 +154,10 @@ def test_236_13_by_a_moves_own_cap_what_a_broker_sends_takes_nothing_from_what_i
     in_cluster = cluster(not_moving(1), not_moving(2), not_moving(4), not_moving(2))
     targets = {0: (1, 2), 1: (2, 3), 2: (4, 2), 3: (2, 5)}
     queued(in_cluster, targets, own=dict.fromkeys(targets, 1))
-    durable(in_cluster, admitted(in_cluster))
+    view = admitted(in_cluster)
+    durable(in_cluster, view)
     assert in_cluster.moving[TOPIC] == {0, 1}
-    assert waiting_for(in_cluster) == {(2, 1): 1, (sending(2), 1): 1}
+    assert waiting_for(view) == {(2, 1): 1, (sending(2), 1): 1}
     complete(in_cluster, TopicPartition(TOPIC, 1))
     durable(in_cluster, admitted(in_cluster))
     assert in_cluster.moving[TOPIC] == {0, 3}, "broker 2 sends again, while 2 waits for what it receives"

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, InFlightCaps, ReassignmentSettings
-from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round import topic_writes
 from kafka_reassign_rpc.core.round.round_view import (
     RoundView,
     TopicCreated,
@@ -27,7 +27,7 @@ ONE_AT_A_TIME = replace(DEFAULT_SETTINGS, caps=InFlightCaps(per_cluster=1))
 def waiting(settings: ReassignmentSettings, *, disabled: bool) -> Cluster:
     """A move of t-0 to brokers 4 and 5 waits, while another partition moves."""
     in_cluster = cluster(not_moving(1, 2, 3))
-    replay.put_topic(in_cluster, BUSY.topic, UUID(int=99), {0: moving((1, 2), (1, 5))}, version=1, created=1)
+    topic_writes.put_topic(in_cluster, BUSY.topic, UUID(int=99), {0: moving((1, 2), (1, 5))}, version=1, created=1)
     in_cluster.disabled_by_znode = disabled
     queued(in_cluster, {0: (4, 5)})
     durable(in_cluster, admitted(in_cluster, settings))
@@ -55,7 +55,7 @@ def test_236_7_a_move_of_a_topic_in_deletion_leaves_whatever_keeps_others_waitin
 ) -> None:
     in_cluster = waiting(settings, disabled=disabled)
     changed(in_cluster, TopicDeletionStarted(TOPIC))
-    assert in_cluster.queue.more, "the next round decides about it"
+    assert in_cluster.queue.waiting.more, "the next round decides about it"
     view = admitted(in_cluster, settings)
     reports = [note for note in view.notes if isinstance(note, Event) and note.event == catalogue.ENTRY_REFUSED]
     assert [(one.topic, one.partition, one.reason) for one in reports] == [(TOPIC, 0, queue_admission.TOPIC_DELETED)]

@@ -10,11 +10,13 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
+from kafka_reassign_rpc.core.round.facts import AdminZnodesFound
+from kafka_reassign_rpc.core.round.replay import Durable, ReplayedChanges, replay
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import BATCH, NO_LEADER, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from tests.core.build import TOPIC, made, moving, not_moving, sets, view
+from tests.core.build import TOPIC, learn, made, moving, not_moving, sets, view
 
 NAME = TopicPartition(TOPIC, 0)
 CHANGE_FORBIDDEN = {"partition.reassignments.replication.factor.change.allowed": "false"}
@@ -279,31 +281,40 @@ def test_236_6_a_client_can_cancel_a_waiting_entry_once() -> None:
     assert reassign_partitions.withdraw_for_client(in_view, NAME, again) is again
 
 
+def replayed(after: RoundView, batch: reassign_partitions.BatchWritten) -> None:
+    for _ in replay(after.cluster, after, Durable(batch=batch), 1, ReplayedChanges()):
+        pass
+
+
+def batch_found(batch: BatchZnode) -> AdminZnodesFound:
+    return AdminZnodesFound(disabled_by_znode=False, cancel_all=None, batch=batch, batch_read=True)
+
+
 def test_236_2_a_committed_round_puts_the_batch_into_the_cluster_as_written() -> None:
     in_view = with_batch(view(not_moving(1, 2)), p0=BatchEntry((3, 4)))
     in_view.batch.started = {NAME: BatchEntry((3, 4), (1, 2))}
-    reassign_partitions.put_durable(in_view.cluster, in_view, reassign_partitions.BatchWritten(5, 950))
+    replayed(in_view, reassign_partitions.BatchWritten(5, 950))
     assert in_view.cluster.batch == BatchZnode({NAME: BatchEntry((3, 4), (1, 2))}, version=5, changed=950)
 
     after = RoundView(in_view.cluster)
     after.cluster.cancel_all = after.batch.cancelled = CancelAll(77)
     after.batch.ended = {NAME: None}
-    reassign_partitions.put_durable(after.cluster, after, reassign_partitions.BatchWritten())
+    replayed(after, reassign_partitions.BatchWritten())
     assert after.cluster.batch is None
     ended = after.cluster
-    assert (ended.cancel_all, ended.cancelled) == (None, 77)
+    assert (ended.cancel_all, ended.soft.cancelled) == (None, 77)
 
 
 def test_236_5_a_reading_older_than_the_last_write_changes_nothing() -> None:
     in_view = with_batch(view(not_moving(1, 2)), p0=BatchEntry((3, 4), (1, 2)))
     known = in_view.cluster.batch
-    assert not reassign_partitions.put_read(in_view, BatchZnode({NAME: BatchEntry((3, 4))}, version=3, changed=899))
+    assert not learn(in_view.cluster, batch_found(BatchZnode({NAME: BatchEntry((3, 4))}, version=3, changed=899)))
     assert in_view.cluster.batch == known
 
 
 def test_236_4_a_reading_without_original_replicas_of_a_move_marks_the_entry_as_stripped() -> None:
     partition: Partition = moving((1, 2), (3, 4))
     in_view = with_batch(view(partition), p0=BatchEntry((3, 4), (1, 2)))
-    assert reassign_partitions.put_read(in_view, BatchZnode({NAME: BatchEntry((3, 4))}, version=5, changed=901))
+    assert learn(in_view.cluster, batch_found(BatchZnode({NAME: BatchEntry((3, 4))}, version=5, changed=901)))
     assert in_view.cluster.batch is not None
     assert in_view.cluster.batch.stripped == {NAME}

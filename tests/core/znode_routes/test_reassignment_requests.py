@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.round.replay import Durable, ReplayedChanges, replay
 from kafka_reassign_rpc.core.round.round_view import RequestEnded, RoundView
 from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
@@ -130,7 +131,8 @@ def test_236_10_the_batch_waits_for_unread_requests() -> None:
         here, NAME, BatchEntry((2, 4)), DEFAULT_SETTINGS
     ) == reassign_partitions.BatchEntryOutcome(BatchEntry((2, 4)))
     here.requests["request_0000000000"] = RequestEnded(0)
-    reassignment_requests.put_durable(here.cluster, here)
+    for _ in replay(here.cluster, here, Durable(), 1, ReplayedChanges()):
+        pass
     assert reassign_partitions.decide_entry(here, NAME, BatchEntry((2, 4)), DEFAULT_SETTINGS).changes
 
 

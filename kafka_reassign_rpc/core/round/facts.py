@@ -1,0 +1,309 @@
+"""Facts: what others have written to ZooKeeper, or what brokers have reported. Each knows how it changes a `Cluster`.
+
+The controller's loop applies a fact once, before the decisions of the next round, and not again where that round
+decides twice. Decisions change nothing: they see facts in the cluster, and each other's changes in the round's view.
+
+An older fact never takes the place of a newer one:
+
+    what has a version in the cluster (topics, states, configs, the batch, parts of the queue)   the higher one stays
+    all else that is read                 what was read before the cluster was (`Cluster.since`) is left out
+    what brokers report                   is about one registration of the broker, or the latest answer counts
+
+`topic_facts` has those about topics.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import QueuePart
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
+from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.slices import in_slices
+
+SLICE = 200
+"""Number of partitions between two `yield`s."""
+
+TOPICS = "topics"
+"""Kind of config entity; the other one is "brokers"."""
+
+CREATED_HERE = (0, 0)
+"""In place of czxid and version of a config that this controller has created: less than any that is read."""
+
+News_co = TypeVar("News_co", covariant=True)
+
+
+class Fact(Protocol[News_co]):
+    """Something that was read or reported."""
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, News_co]:
+        """Put it into the cluster, yielding every `SLICE` partitions. Returns what decisions have to know of it."""
+        ...
+
+
+class BrokersChanged(NamedTuple):
+    """Broker ids. A bounced broker has registered with a new epoch; an updated one has other endpoints or rack."""
+
+    joined: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
+    bounced: tuple[int, ...] = ()
+    updated: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.joined or self.gone or self.bounced or self.updated)
+
+
+class BrokersRegistered(msgspec.Struct, frozen=True):
+    """All registered brokers. One that left or bounced is no longer shutting down.
+
+    read_at   here and below: the last transaction that this server had seen once it was read
+    """
+
+    registered: Mapping[int, Broker]
+    read_at: int = LAST_ZXID
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, BrokersChanged]:
+        if self.read_at < cluster.since:
+            return BrokersChanged()
+        before = cluster.brokers
+        after = {broker: self.registered[broker] for broker in sorted(self.registered)}
+        both = [(before[id_], after[id_]) for id_ in after if id_ in before]
+        changed = BrokersChanged(
+            joined=tuple(id_ for id_ in after if id_ not in before),
+            gone=tuple(id_ for id_ in sorted(before) if id_ not in after),
+            bounced=tuple(new.id for old, new in both if new.epoch != old.epoch),
+            updated=tuple(new.id for old, new in both if new.epoch == old.epoch and new != old),
+        )
+        cluster.brokers = after
+        cluster.soft.shutting_down.difference_update(changed.gone, changed.bounced)
+        yield
+        return changed
+
+
+class ServersRegistered(msgspec.Struct, frozen=True):
+    """The ids that servers have taken."""
+
+    ids: frozenset[int]
+    read_at: int = LAST_ZXID
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        if self.read_at >= cluster.since:
+            cluster.servers = self.ids
+        yield
+
+
+class ShutdownAsked(msgspec.Struct, frozen=True):
+    """A broker has asked for a controlled shutdown: it is registered, but no longer live. Without an `epoch`: -1."""
+
+    broker: int
+    epoch: int
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        known = cluster.brokers.get(self.broker)
+        if known is not None and (self.epoch < 0 or self.epoch >= known.epoch):
+            cluster.soft.shutting_down.add(self.broker)
+        yield
+
+
+class ConfigsFound(msgspec.Struct, frozen=True):
+    """Dynamic configs of some topics (`kind` "topics") or brokers ("brokers"), by name; empty: none left.
+
+    versions   czxid and zkVersion of their znodes, where they exist
+    """
+
+    kind: str
+    configs: Mapping[str, Mapping[str, str]]
+    versions: Mapping[str, tuple[int, int]] = {}
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        known = cluster.topic_configs if self.kind == TOPICS else cluster.broker_configs
+        versions = cluster.config_versions
+        changed = []
+        for name, values in self.configs.items():
+            version, standing = self.versions.get(name), versions.get((self.kind, name))
+            if version is not None and standing is not None and version < standing:
+                continue
+            is_same = version is not None and standing in (version, CREATED_HERE)
+            if not is_same or known.get(name, {}) != values:
+                changed.append(name)
+            _put_config(cluster, self.kind, name, values, version)
+        if self.kind == TOPICS:
+            cluster.leases.configs_changed(topics=changed)
+        else:
+            brokers = [whole_number(name, 0, INT32) for name in changed]
+            cluster.leases.configs_changed(brokers=[broker for broker in brokers if broker is not None])
+            if "<default>" in changed:  # no lease relaxes a limit of the cluster, on any broker
+                cluster.leases.configs_changed(brokers=cluster.leases.brokers)
+        yield
+
+
+class ConfigsWritten(msgspec.Struct, frozen=True):
+    """This controller has written the config of an entity for throttle leases, or has found nothing to write.
+
+    version   czxid and zkVersion of the znode since; None: there is none
+    """
+
+    kind: str
+    name: str
+    values: Mapping[str, str]
+    version: tuple[int, int] | None
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        standing = cluster.config_versions.get((self.kind, self.name))
+        if standing is None or (self.version is not None and self.version >= standing):
+            _put_config(cluster, self.kind, self.name, self.values, self.version)
+        yield
+
+
+def _put_config(
+    cluster: Cluster, kind: str, name: str, values: Mapping[str, str], version: tuple[int, int] | None
+) -> None:
+    known = cluster.topic_configs if kind == TOPICS else cluster.broker_configs
+    if values:
+        known[name] = dict(values)
+    else:
+        known.pop(name, None)
+    if version is None:
+        cluster.config_versions.pop((kind, name), None)
+    else:
+        cluster.config_versions[kind, name] = version
+
+
+class SettingsFound(msgspec.Struct, frozen=True):
+    """The settings of the servers, or why they cannot be read."""
+
+    settings: Mapping[str, str]
+    problem: str
+    read_at: int = LAST_ZXID
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        if self.read_at >= cluster.since:
+            cluster.settings, cluster.settings_problem = dict(self.settings), self.problem
+        yield
+
+
+class BrokersStartedWith(msgspec.Struct, frozen=True):
+    """The settings that brokers were started with."""
+
+    settings: BrokerSettings
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        cluster.soft.broker_settings = self.settings
+        yield
+
+
+class SizesReported(msgspec.Struct, frozen=True):
+    """Sizes of partitions as brokers reported them (None: no longer of interest).
+
+    A partition whose topic is gone is skipped.
+    """
+
+    sizes: Mapping[TopicPartition, int | None]
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        known = cluster.soft.sizes
+        for (name, size), pause in in_slices(self.sizes.items(), SLICE):
+            if size is None or cluster.get(*name) is None:
+                known.pop(name, None)
+            else:
+                known[name] = size
+                batch = cluster.batch
+                if cluster.queue.place(*name) is not None or (batch is not None and name in batch.entries):
+                    cluster.queue.waiting.more = True  # its move may have waited for this size
+            if pause:
+                yield
+
+
+class RequestsFound(msgspec.Struct, frozen=True):
+    """The names of the request znodes that wait."""
+
+    names: frozenset[str]
+    read_at: int = LAST_ZXID
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        if self.read_at >= cluster.since:
+            cluster.requests = self.names
+        yield
+
+
+class AdminZnodesFound(msgspec.Struct, frozen=True):
+    """KIP-236's znodes. `batch_read`: whether the batch is among them; otherwise the known one stays."""
+
+    disabled_by_znode: bool
+    cancel_all: CancelAll | None
+    batch: BatchZnode | None
+    batch_read: bool
+    read_at: int = LAST_ZXID
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, bool]:
+        """Returns whether the batch is another one now."""
+        if self.read_at < cluster.since:
+            return False
+        cluster.disabled_by_znode = self.disabled_by_znode
+        cancel = self.cancel_all
+        cluster.cancel_all = None if cancel is None or cancel.id == cluster.soft.cancelled else cancel
+        yield
+        return self.batch_read and _put_batch(cluster, self.batch)
+
+
+def _put_batch(cluster: Cluster, read: BatchZnode | None) -> bool:
+    known = cluster.batch
+    if known is None and read is None:
+        return False
+    if known is not None and read is not None:
+        if read.changed <= known.changed:
+            cluster.batch = replace(known, occupied=read.occupied)
+            return False
+        read = replace(read, stripped=frozenset(_stripped(cluster, known, read)))
+    cluster.batch = read
+    return True
+
+
+def _stripped(cluster: Cluster, known: BatchZnode, read: BatchZnode) -> Iterator[TopicPartition]:
+    """Entries of moves in flight whose original replicas somebody has taken out."""
+    for name, entry in read.entries.items():
+        before = known.entries.get(name)
+        if before is None or entry.original is not None or before.target != entry.target:
+            continue
+        partition = cluster.get(*name)
+        if partition is not None and partition.is_moving and (before.original is not None or name in known.stripped):
+            yield name
+
+
+class QueueRootFound(msgspec.Struct, frozen=True):
+    """The root znode of a queue. `occupied`: it has children of somebody else.
+
+    One that was not there (`part` None) may have been created by this controller since: the known one stays.
+    """
+
+    root: str
+    part: QueuePart | None
+    occupied: bool = False
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, bool]:
+        """Returns whether it is newer than the known one."""
+        queue, part = cluster.queue, self.part
+        known = queue.parts.get(self.root)
+        if part is None or (known is not None and part.changed <= known.changed):
+            return False
+        if known is not None and part.created > known.created:
+            for former in queue.of(self.root):
+                yield from queue.remove(former.path)
+        yield from queue.put(part)
+        queue.waiting.more = True
+        if self.occupied:
+            queue.occupied.add(self.root)
+        else:
+            queue.occupied.discard(self.root)
+        return True
+
+
+def all_of(facts: Iterable[Fact[object]], cluster: Cluster) -> Iterator[None]:
+    """Apply some facts about which nothing is decided."""
+    for fact in facts:
+        yield from fact.apply(cluster)

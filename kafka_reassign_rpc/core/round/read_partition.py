@@ -1,0 +1,74 @@
+"""A partition as its znodes show it."""
+
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core.reassignment_algebra.assignment import among, without
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, MoveRecord, Partition
+
+
+class LoadedAssignment(NamedTuple):
+    """One partition in a topic znode."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+
+class LoadedState(NamedTuple):
+    """A partition's state znode; `version` is its zkVersion, `created` its czxid."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    controller_epoch: int
+    version: int
+    leader_recovery_state: int = 0
+    created: int = -1
+
+
+_NO_STATE = LoadedState(leader=NO_LEADER, leader_epoch=0, isr=(), controller_epoch=0, version=-1)
+
+
+def partition_of(
+    assigned: LoadedAssignment, state: LoadedState | None, move: MoveRecord | None, *, is_latest: bool = False
+) -> Partition:
+    """The partition from its znodes.
+
+    move        its move record, with the record's czxid and ctime
+    is_latest   the record was written after the topic znode: the change of a target was interrupted between the two
+
+    If the record fits the assignment, removing replicas that are neither original nor retained are pending deletion.
+    The record of a partition at rest stays with it; a controller failover removes it.
+    """
+    pending_deletion: tuple[int, ...] = ()
+    origin = without(assigned.replicas, assigned.adding)
+    if move is not None and _fits(assigned, origin, move, is_latest=is_latest):
+        pending_deletion = without(among(assigned.replicas, assigned.removing), (*move.original, *move.retained))
+    state = state or _NO_STATE
+    return Partition(
+        replicas=without(assigned.replicas, pending_deletion) if pending_deletion else assigned.replicas,
+        adding=assigned.adding,
+        removing=without(assigned.removing, pending_deletion) if pending_deletion else assigned.removing,
+        pending_deletion=pending_deletion,
+        move=move,
+        leader=state.leader,
+        isr=state.isr,
+        leader_epoch=state.leader_epoch,
+        partition_epoch=state.version,
+        controller_epoch=state.controller_epoch,
+        leader_recovery_state=state.leader_recovery_state,
+        created=state.created,
+    )
+
+
+def _fits(assigned: LoadedAssignment, origin: tuple[int, ...], move: MoveRecord, *, is_latest: bool) -> bool:
+    """Whether the record is about the move in the znode, and not about one that a stock controller has ended since.
+
+    A stock controller leaves the record where it is, and may have moved the partition again: then what that move
+    removes is no pending deletion. It may be all that is in sync.
+    """
+    return (
+        set(move.original) <= set(origin)
+        and set(origin) - set(move.original) <= set(assigned.removing)
+        and (is_latest or without(assigned.replicas, assigned.removing) in (move.target, move.original))
+    )

@@ -1,0 +1,145 @@
+"""What a controller keeps when it reads the cluster again, since somebody else has written ZooKeeper.
+
+Everything durable is as read. Of what no znode tells this stays:
+
+    shutting down                     of brokers with the same registration
+    sizes                             of topics that are still the same
+    settings of brokers, absent brokers, the cancel that was carried out, reports about the queue     all
+    partitions that others took away  all, and those that turn out to be gone now
+    offline replicas                  of brokers with the same registration, in topics with the same id: all others
+                                      answer again
+    completed moves                   where the topic znode still shows them (`durable_assignment`)
+    since when a topic has its id     of topics that are still the same
+    the batch                         as known, unless its znode was written since
+
+What the moves of the queue wait for is found again.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.controller_failover import reassigned_by_others
+from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
+from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
+from kafka_reassign_rpc.core.round.topic_writes import keep_id_since, put_partition
+from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.support.slices import in_slices
+
+SLICE = 200
+"""Number of partitions between two `yield`s."""
+
+
+class Reloaded(NamedTuple):
+    """What is not as it was known before: topics that are gone, and partitions whose replicas or moves others have
+    changed."""
+
+    gone: list[Topic]
+    changed: set[TopicPartition]
+
+
+def take_over(cluster: Cluster, fresh: Cluster, found: Reloaded) -> Iterator[None]:
+    """Make `cluster` equal to `fresh`, which was read just now, and keep what no znode tells.
+
+    Yields every `SLICE` partitions. Until the end `cluster` stays as it was.
+    """
+    found.gone.extend(topic for topic in cluster.topics.values() if _is_gone(topic, fresh))
+    lost = {topic.name for topic in found.gone}
+    fresh.soft = _soft_state(cluster, fresh, lost)
+    yield from _keep_of_topics(cluster, fresh)
+    yield from _find_changed(cluster, fresh, lost, found.changed)
+    if fresh.batch is not None and cluster.batch is not None and fresh.batch.changed == cluster.batch.changed:
+        fresh.batch = replace(cluster.batch, occupied=fresh.batch.occupied)
+    # A cancel znode that has children stays: one that was carried out is no cancel of the next batch.
+    if fresh.cancel_all is not None and fresh.cancel_all.id == fresh.soft.cancelled:
+        fresh.cancel_all = None
+    for name in lost:
+        fresh.queue.orphan(name)
+    for field in cluster.__struct_fields__:
+        setattr(cluster, field, getattr(fresh, field))
+
+
+def _soft_state(known: Cluster, fresh: Cluster, lost: set[str]) -> SoftState:
+    soft, same = known.soft, _same_brokers(known, fresh)
+    return SoftState(
+        shutting_down=soft.shutting_down & same,
+        gone=soft.gone,
+        sizes={name: size for name, size in soft.sizes.items() if name.topic not in lost},
+        broker_settings=soft.broker_settings,
+        former=soft.former,
+        cancelled=soft.cancelled,
+        reported=soft.reported,
+    )
+
+
+def _same_brokers(known: Cluster, fresh: Cluster) -> set[int]:
+    """Brokers that have not registered anew."""
+    return {
+        id_ for id_, broker in fresh.brokers.items() if (was := known.brokers.get(id_)) and was.epoch == broker.epoch
+    }
+
+
+def _keep_of_topics(known: Cluster, fresh: Cluster) -> Iterator[None]:
+    """Yields after each topic."""
+    former, same = fresh.soft.former, _same_brokers(known, fresh)
+    for topic in list(known.topics.values()):
+        now = fresh.topics.get(topic.name)
+        if not topic.deleting and topic.name not in fresh.unreadable:
+            changed = changed_by_others(topic, now)
+            if changed:
+                former.keep(topic, changed)
+        if now is not None and now.id == topic.id:
+            keep_id_since(topic, now)
+            for index, partition in topic.partitions.items():
+                if not (partition.offline or partition.pending_deletion) or index not in now.partitions:
+                    continue
+                value = with_known_completion(partition, now.partitions[index])
+                offline = tuple([replica for replica in partition.offline if replica in same])
+                put_partition(fresh, now, index, replace(value, offline=offline))
+        yield
+    for topic in list(fresh.topics.values()):
+        if topic.name not in known.topics:
+            # Not those that this controller has created in a round whose commit was refused half-way.
+            former.appeared(topic, [index for index, value in topic.partitions.items() if value.leader_epoch > 0])
+            yield
+
+
+def _find_changed(known: Cluster, fresh: Cluster, lost: set[str], changed: set[TopicPartition]) -> Iterator[None]:
+    for topic, indexes in fresh.moving.items():
+        for index, pause in in_slices(indexes, SLICE):
+            if topic in lost or fresh.get(topic, index) != known.get(topic, index):
+                changed.add(TopicPartition(topic, index))
+            if pause:
+                yield
+        yield
+    for name in fresh.topics.keys() & known.topics.keys() - lost:
+        before = known.topics[name].partitions
+        for (index, value), pause in in_slices(fresh.topics[name].partitions.items(), SLICE):
+            if reassigned_by_others(before.get(index), value):
+                changed.add(TopicPartition(name, index))
+            if pause:
+                yield
+        yield
+
+
+def note_put_back(cluster: Cluster) -> Iterator[None]:
+    """Note partitions of a cluster that was just read whose states somebody has put back, as far as that shows: each
+    leader epoch was a write of the state, and the znode has had fewer. Yields after each topic.
+
+    A few others have fewer too: those whose leader epoch rose twice in one round. Higher epochs do them no harm. In a
+    copy of another ZooKeeper this shows nothing.
+    """
+    for topic in list(cluster.topics.values()):
+        cluster.soft.former.appeared(
+            topic,
+            [index for index, value in topic.partitions.items() if 0 <= value.partition_epoch < value.leader_epoch],
+        )
+        yield
+
+
+def _is_gone(topic: Topic, fresh: Cluster) -> bool:
+    """Whether the topic does not exist any more, or another one of the same name does."""
+    now = fresh.topics.get(topic.name)
+    return topic.name not in fresh.unreadable if now is None else now.created != topic.created

@@ -1,0 +1,185 @@
+"""Facts about topics: what others have written to their znodes, and marks of deletion. See `facts`."""
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.controller_failover import reassigned_by_others
+from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
+from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
+from kafka_reassign_rpc.core.round.facts import SLICE, TOPICS, ConfigsFound
+from kafka_reassign_rpc.core.round.read_partition import LoadedState
+from kafka_reassign_rpc.core.round.topic_writes import begin_deletion, put_state, put_topic
+from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
+from kafka_reassign_rpc.support.slices import in_slices
+
+
+class StatesFound(msgspec.Struct, frozen=True):
+    """States of partitions that brokers have written by themselves.
+
+    A state of another topic of the same name, or of a partition that was made again, is left to those who read topics.
+    """
+
+    states: Mapping[TopicPartition, LoadedState]
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, list[TopicPartition]]:
+        """Returns the partitions whose state is newer than the known one."""
+        newer = []
+        for (name, state), pause in in_slices(self.states.items(), SLICE):
+            known = cluster.get(*name)
+            if known is not None and _is_newer_state(known, state):
+                put_state(cluster, name, state)
+                newer.append(name)
+            if pause:
+                yield
+        return newer
+
+
+def _is_newer_state(known: Partition, read: LoadedState) -> bool:
+    is_same = known.partition_epoch < 0 or known.created == read.created
+    return is_same and known.partition_epoch < read.version
+
+
+class TopicsChanged(NamedTuple):
+    """Names of topics that are newer than the known ones; of their partitions those that others have changed, and those
+    to which they have given other replicas."""
+
+    topics: list[str]
+    partitions: set[TopicPartition]
+    reassigned: set[TopicPartition]
+
+
+class TopicsFound(msgspec.Struct, frozen=True):
+    """Topics that others have created or changed.
+
+    unreadable  topics whose znodes cannot be decoded, with the reason. The earlier state of such a topic holds until
+                the controller must write it
+    configs     the configs of `found`, where they have some. Those of new topics count: changes are announced, but not
+                the first config (Kafka: AdminZkClient.createTopicWithAssignment)
+
+    Where the cluster has another topic of the same name, nothing is done: that one is newer.
+    """
+
+    found: Mapping[str, Topic]
+    unreadable: Mapping[str, str]
+    configs: Mapping[str, Mapping[str, str]]
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, TopicsChanged]:
+        changed = TopicsChanged([], set(), set())
+        for name, topic in self.found.items():
+            if _is_newer(cluster, topic):
+                yield from self._put(cluster, topic, changed)
+                changed.topics.append(name)
+            yield
+        for name, reason in self.unreadable.items():
+            cluster.unreadable[name] = reason
+        return changed
+
+    def _put(self, cluster: Cluster, topic: Topic, changed: TopicsChanged) -> Generator[None, None, None]:
+        known = cluster.topics.get(topic.name)
+        if known is None:
+            yield from ConfigsFound(TOPICS, {topic.name: self.configs.get(topic.name, {})}).apply(cluster)
+        before = {} if known is None else known.partitions
+        partitions = {index: _newer(before.get(index), value) for index, value in topic.partitions.items()}
+        former = cluster.soft.former
+        if known is not None and not known.deleting:
+            taken = changed_by_others(known, replace(topic, partitions=partitions))
+            if taken:
+                former.keep(known, taken)
+        with_states = [index for index, value in partitions.items() if value.partition_epoch >= 0]
+        former.appeared(topic, [index for index in with_states if index not in before])
+        for index, value in partitions.items():
+            name = TopicPartition(topic.name, index)
+            if before.get(index) != value:
+                changed.partitions.add(name)
+            appeared = known is None and value.partition_epoch >= 0
+            if appeared or reassigned_by_others(before.get(index), value):
+                changed.reassigned.add(name)
+        put_topic(
+            cluster,
+            topic.name,
+            topic.id,
+            partitions,
+            version=topic.version,
+            extra=topic.extra,
+            missing=topic.missing,
+            unreadable=topic.unreadable,
+            created=topic.created,
+            # One that is put back with its states may have had another id before.
+            id_since=LAST_ZXID if known is None and with_states else topic.id_since,
+            deleting=known is not None and known.deleting,
+        )
+
+
+def _is_newer(cluster: Cluster, topic: Topic) -> bool:
+    known = cluster.topics.get(topic.name)
+    return known is None or (known.created == topic.created and known.version < topic.version)
+
+
+def _newer(ours: Partition | None, read: Partition) -> Partition:
+    """The partition as read, with what is known besides: its offline replicas, that its move is complete already, and
+    the state that this controller has written since."""
+    if ours is None:
+        return read
+    if ours.offline:
+        read = replace(read, offline=ours.offline)
+    if ours.partition_epoch > read.partition_epoch:
+        read = replace(
+            read,
+            leader=ours.leader,
+            isr=ours.isr,
+            leader_epoch=ours.leader_epoch,
+            partition_epoch=ours.partition_epoch,
+            controller_epoch=ours.controller_epoch,
+            leader_recovery_state=ours.leader_recovery_state,
+        )
+    return with_known_completion(ours, read)
+
+
+class MarksChanged(NamedTuple):
+    """Topics whose deletion begins with the marks, and those whose marks waited and wait no longer."""
+
+    begun: Sequence[str] = ()
+    unmarked: Sequence[str] = ()
+
+
+class MarksFound(msgspec.Struct, frozen=True):
+    """The marks in `/admin/delete_topics`, by name; those of topics in deletion may be left out."""
+
+    marks: Mapping[str, DeletionMark]
+    read_at: int = LAST_ZXID
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, MarksChanged]:
+        if self.read_at < cluster.since:
+            return MarksChanged()
+        enabled = cluster.soft.broker_settings.delete_topic_enable
+        begun, stale, waiting = [], [], []
+        for (name, mark), pause in in_slices(self.marks.items(), SLICE):
+            topic = cluster.topics.get(name)
+            means = meaning(topic, mark, enabled)
+            if means is Meaning.STALE:
+                stale.append(name)
+            elif means is Meaning.WAITS:
+                waiting.append(name)
+            elif topic is not None and not topic.deleting:
+                begin_deletion(cluster, name)
+                begun.append(name)
+            if pause:
+                yield
+        unmarked = sorted(cluster.waiting_marks.difference(waiting))
+        cluster.stale_marks = frozenset(name for name in stale if name not in cluster.unreadable)
+        cluster.waiting_marks = frozenset(waiting)
+        return MarksChanged(begun, unmarked)
+
+
+class StaleMarksRemoved(msgspec.Struct, frozen=True):
+    """The marks that marked no topic are gone."""
+
+    names: frozenset[str]
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        cluster.stale_marks -= self.names
+        yield

@@ -1,0 +1,126 @@
+"""How topics and partitions are put into a `Cluster`, with the indexes over them.
+
+Only `replay`, `facts` and `reload` call this, and who reads a whole new cluster (`controller.loading`).
+"""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+import msgspec
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.round.read_partition import LoadedState
+from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, REVISIONS, Cluster, Partition, Topic, TopicPartition
+
+
+def put_topic(
+    cluster: Cluster,
+    name: str,
+    topic_id: UUID | None,
+    partitions: Mapping[int, Partition],
+    *,
+    version: int,
+    extra: Mapping[str, msgspec.Raw] | None = None,
+    missing: Mapping[int, int] | None = None,
+    unreadable: frozenset[int] = frozenset(),
+    deleting: bool = False,
+    created: int = -1,
+    id_since: int = LAST_ZXID,
+) -> Topic:
+    """Put in a topic as read from ZooKeeper, in place of its earlier state."""
+    before = cluster.topics.get(name)
+    remove_topic(cluster, name, configs=False)
+    topic = Topic(
+        name=name,
+        id=topic_id,
+        partitions=dict(partitions),
+        version=version,
+        extra=dict(extra or {}),
+        missing=dict(missing or {}),
+        unreadable=unreadable,
+        deleting=deleting,
+        created=created,
+        id_since=id_since,
+    )
+    if before is not None:
+        keep_id_since(before, topic)
+    add_topic(cluster, topic)
+    cluster.unreadable.pop(name, None)
+    moving = {index for index, partition in partitions.items() if partition.is_moving}
+    if moving:
+        cluster.moving[name] = moving
+    if not deleting:
+        for index in moving:
+            cluster.leases.put(name, index, partitions[index].lease)
+    return topic
+
+
+def keep_id_since(known: Topic, fresh: Topic) -> None:
+    """A topic that is read again has had its id for as long as before."""
+    if (known.created, known.id) == (fresh.created, fresh.id):
+        fresh.id_since = min(known.id_since, fresh.id_since)
+
+
+def put_state(cluster: Cluster, name: TopicPartition, state: LoadedState) -> None:
+    """Put in the state of a known partition that a broker has written by itself."""
+    topic = cluster.topics[name[0]]
+    value = replace(
+        topic.partitions[name[1]],
+        leader=state.leader,
+        isr=state.isr,
+        leader_epoch=state.leader_epoch,
+        partition_epoch=state.version,
+        controller_epoch=state.controller_epoch,
+        leader_recovery_state=state.leader_recovery_state,
+        created=state.created,
+    )
+    put_partition(cluster, topic, name[1], value)
+
+
+def put_partition(cluster: Cluster, topic: Topic, index: int, partition: Partition) -> None:
+    """Put in one partition of a known topic."""
+    topic.partitions[index] = partition
+    topic.revision = next(REVISIONS)
+    if not topic.deleting:
+        cluster.leases.put(topic.name, index, partition.lease)
+    moving = cluster.moving.get(topic.name)
+    if partition.is_moving:
+        if moving is None:
+            moving = cluster.moving[topic.name] = set()
+        moving.add(index)
+    elif moving is not None:
+        moving.discard(index)
+        if not moving:
+            del cluster.moving[topic.name]
+
+
+def remove_topic(cluster: Cluster, name: str, *, configs: bool = True) -> None:
+    """Remove a topic that is gone."""
+    topic = cluster.topics.pop(name, None)
+    cluster.moving.pop(name, None)
+    cluster.leases.remove(name)
+    cluster.unreadable.pop(name, None)
+    if configs:
+        cluster.queue.orphan(name)
+        cluster.topic_configs.pop(name, None)
+        cluster.config_versions.pop(("topics", name), None)
+        cluster.occupied_records = frozenset(record for record in cluster.occupied_records if record.topic != name)
+        for index in topic.partitions if topic is not None and cluster.soft.sizes else ():
+            cluster.soft.sizes.pop(TopicPartition(name, index), None)
+    if topic is not None and topic.id is not None and cluster.topic_names.get(topic.id) == name:
+        del cluster.topic_names[topic.id]
+
+
+def begin_deletion(cluster: Cluster, name: str) -> None:
+    """The topic is marked for deletion in ZooKeeper: from now on commands do not find it."""
+    topic = cluster.topics.get(name)
+    if topic is not None:
+        topic.deleting = True
+        cluster.leases.remove(name)
+        cluster.queue.orphan(name)
+
+
+def add_topic(cluster: Cluster, topic: Topic) -> None:
+    cluster.topics[topic.name] = topic
+    if topic.id is not None:
+        cluster.topic_names[topic.id] = topic.name

@@ -1,0 +1,144 @@
+"""What was read or reported, and that an older fact never takes the place of a newer one."""
+
+from uuid import UUID
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
+from kafka_reassign_rpc.core.round.facts import (
+    CREATED_HERE,
+    AdminZnodesFound,
+    BrokersRegistered,
+    BrokersStartedWith,
+    ConfigsFound,
+    ConfigsWritten,
+    Fact,
+    QueueRootFound,
+    RequestsFound,
+    ServersRegistered,
+    SettingsFound,
+    ShutdownAsked,
+    SizesReported,
+)
+from kafka_reassign_rpc.core.round.read_partition import LoadedState
+from kafka_reassign_rpc.core.round.topic_facts import MarksFound, StaleMarksRemoved, StatesFound, TopicsFound
+from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.throttle_leases import Lease
+from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark
+from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, learn, not_moving
+from tests.core.frozen import picture
+
+ROOT = "/admin/reassign_partitions_queue"
+NAME = TopicPartition(TOPIC, 0)
+
+
+def here() -> Cluster:
+    """A cluster that was read at transaction 500, with something of everything that has a version."""
+    made = cluster(replace(not_moving(1, 2), partition_epoch=7, created=40), live=(1, 2, 3))
+    made.topics[TOPIC].version, made.topics[TOPIC].created = 4, 30
+    made.since = 500
+    made.batch = BatchZnode({NAME: BatchEntry((3, 4))}, version=2, changed=450)
+    for _ in made.queue.put(QueuePart(ROOT, ROOT, {(TOPIC, 0): WaitingMove((1, 3), "queue")}, changed=460, created=41)):
+        pass
+    learn(made, ConfigsFound("topics", {TOPIC: {"a": "1"}}, {TOPIC: (60, 3)}))
+    return made
+
+
+def topic(version: int, created: int = 30) -> dict[str, Topic]:
+    return {TOPIC: Topic(TOPIC, TOPIC_ID, {0: not_moving(2, 3)}, version, created=created)}
+
+
+OLDER: list[Fact[object]] = [
+    BrokersRegistered({9: broker(9)}, read_at=499),
+    ServersRegistered(frozenset({9}), read_at=499),
+    SettingsFound({"x": "y"}, "", read_at=499),
+    RequestsFound(frozenset({"request_0000000001"}), read_at=499),
+    MarksFound({TOPIC: DeletionMark(90, accepted=True)}, read_at=499),
+    AdminZnodesFound(True, CancelAll(3), None, True, read_at=499),
+    ConfigsFound("topics", {TOPIC: {"a": "0"}}, {TOPIC: (60, 2)}),
+    ConfigsFound("topics", {TOPIC: {"a": "0"}}, {TOPIC: (59, 9)}),
+    ConfigsWritten("topics", TOPIC, {"a": "0"}, (60, 2)),
+    ConfigsWritten("topics", TOPIC, {"a": "0"}, CREATED_HERE),
+    AdminZnodesFound(False, None, BatchZnode({}, version=1, changed=449), True),
+    QueueRootFound(ROOT, QueuePart(ROOT, ROOT, {}, changed=459, created=41)),
+    StatesFound({NAME: LoadedState(2, 9, (2,), 1, 6, created=40)}),
+    StatesFound({NAME: LoadedState(2, 9, (2,), 1, 8, created=39)}),
+    TopicsFound(topic(3), {}, {}),
+    TopicsFound(topic(9, created=29), {}, {}),
+    ShutdownAsked(1, epoch=100),
+]
+
+
+@pytest.mark.parametrize("fact", OLDER, ids=lambda fact: type(fact).__name__)
+def test_sv_3_an_older_fact_changes_nothing(fact: Fact[object]) -> None:
+    made = here()
+    before = picture(made)
+    learn(made, fact)
+    assert picture(made) == before
+
+
+NEWER: list[Fact[object]] = [
+    BrokersRegistered({9: broker(9)}, read_at=500),
+    ServersRegistered(frozenset({9}), read_at=500),
+    SettingsFound({"x": "y"}, "", read_at=500),
+    RequestsFound(frozenset({"request_0000000001"}), read_at=500),
+    MarksFound({TOPIC: DeletionMark(90, accepted=True)}, read_at=500),
+    AdminZnodesFound(True, CancelAll(3), None, True, read_at=500),
+    ConfigsFound("topics", {TOPIC: {"a": "0"}}, {TOPIC: (60, 4)}),
+    ConfigsFound("topics", {TOPIC: {}}),
+    ConfigsWritten("topics", TOPIC, {"a": "0"}, (60, 4)),
+    AdminZnodesFound(False, None, BatchZnode({}, version=3, changed=451), True),
+    QueueRootFound(ROOT, QueuePart(ROOT, ROOT, {}, changed=461, created=41)),
+    StatesFound({NAME: LoadedState(2, 9, (2,), 1, 8, created=40)}),
+    TopicsFound(topic(5), {}, {}),
+    TopicsFound({}, {"u": "garbage"}, {}),
+    ShutdownAsked(1, epoch=101),
+    ShutdownAsked(1, epoch=-1),
+    SizesReported({NAME: 7}),
+    BrokersStartedWith(replace(KAFKA_DEFAULTS, min_insync_replicas=2)),
+]
+
+
+@pytest.mark.parametrize("fact", NEWER, ids=lambda fact: type(fact).__name__)
+def test_sv_3_a_newer_fact_counts_and_once_more_it_changes_nothing(fact: Fact[object]) -> None:
+    made = here()
+    before = picture(made)
+    learn(made, fact)
+    after = picture(made)
+    assert after != before
+    learn(made, fact)
+    assert without_revisions(picture(made)) == without_revisions(after)
+
+
+def without_revisions(of: object) -> object:
+    if not isinstance(of, tuple):
+        return of
+    return tuple(without_revisions(one) for one in of if not (isinstance(one, tuple) and one[:1] == ("revision",)))
+
+
+def test_236_11_a_config_that_others_change_back_while_it_is_written_for_a_lease_is_looked_at_again() -> None:
+    made = here()
+    made.leases.put(TOPIC, 0, Lease(10, (1,), (2,)))
+    assert made.config_versions == {("topics", TOPIC): (60, 3)}
+    learn(made, ConfigsFound("topics", {TOPIC: {"a": "1"}}, {TOPIC: (60, 5)}))  # ours was version 4
+    learn(made, ConfigsWritten("topics", TOPIC, {"a": "0"}, (60, 4)))
+    assert made.topic_configs[TOPIC] == {"a": "1"}
+    assert made.config_versions == {("topics", TOPIC): (60, 5)}
+    assert made.leases.drain() == ({TOPIC: None}, {})
+
+
+def test_sv_2_marks_that_were_removed_stand_no_longer() -> None:
+    made = here()
+    learn(made, MarksFound({"gone": DeletionMark(90, accepted=True), "other": DeletionMark(91, accepted=True)}))
+    assert made.stale_marks == {"gone", "other"}
+    learn(made, StaleMarksRemoved(frozenset({"gone"})))
+    assert made.stale_marks == {"other"}
+
+
+def test_sv_10_a_topic_of_the_same_name_that_is_older_is_left_out() -> None:
+    made = here()
+    changed = learn(made, TopicsFound({TOPIC: Topic(TOPIC, UUID(int=8), {}, 9, created=29)}, {}, {}))
+    assert (changed.topics, made.topics[TOPIC].id) == ([], TOPIC_ID)

@@ -1,0 +1,78 @@
+"""What a controller keeps when it reads the cluster again."""
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
+from kafka_reassign_rpc.core.round.reload import Reloaded, take_over
+from kafka_reassign_rpc.core.round.topic_writes import put_topic
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.soft_state import SoftState
+from tests.core.build import TOPIC, broker, cluster, moving, not_moving
+from tests.core.frozen import picture
+
+
+def taken_over(known: Cluster, fresh: Cluster) -> Reloaded:
+    found = Reloaded([], set())
+    for _ in take_over(known, fresh, found):
+        pass
+    return found
+
+
+def known() -> Cluster:
+    made = cluster(replace(not_moving(1, 2), partition_epoch=3), live=(1, 2, 3))
+    put_topic(made, "gone", None, {0: not_moving(1, 2)}, version=1, created=7)
+    made.soft = SoftState(
+        shutting_down={1, 2, 3},
+        gone=frozenset({9}),
+        sizes={TopicPartition(TOPIC, 0): 5, TopicPartition("gone", 0): 6},
+        broker_settings=replace(KAFKA_DEFAULTS, min_insync_replicas=2),
+        cancelled=77,
+        reported={4},
+    )
+    made.batch = BatchZnode(changed=5, waiting=3)
+    return made
+
+
+def fresh() -> Cluster:
+    made = cluster(replace(not_moving(1, 2), partition_epoch=3), live=(1, 2, 3))
+    made.batch, made.cancel_all, made.since = BatchZnode(changed=5, occupied=True), CancelAll(77), 900
+    return made
+
+
+def test_sv_3_a_reload_keeps_all_that_no_znode_tells_of_what_is_still_the_same() -> None:
+    made, soft = known(), picture(known().soft)
+    found = taken_over(made, fresh())
+    kept = dict(picture(made.soft))
+    assert made.soft.sizes == {TopicPartition(TOPIC, 0): 5}
+    assert [topic.name for topic in found.gone] == ["gone"]
+    assert made.soft.former.id_of("gone") is None
+    unlike = {field for field, value in soft if kept[field] != value}
+    assert unlike == {"sizes", "former"}, "all else is as it was"
+    assert made.batch == BatchZnode(changed=5, waiting=3, occupied=True)
+    assert (made.cancel_all, made.since) == (None, 900)
+
+
+def test_sv_3_a_broker_that_registered_again_is_not_shutting_down_after_a_reload_and_one_with_another_rack_is() -> None:
+    made, read = known(), fresh()
+    read.brokers = {1: broker(1, epoch=999), 2: broker(2, rack="r")}
+    taken_over(made, read)
+    assert made.soft.shutting_down == {2}
+
+
+def test_sv_3_until_a_reload_ends_nothing_has_changed() -> None:
+    made = cluster(*[moving((1, 2), (1, 3))] * 500)
+    read = cluster(*[moving((1, 2), (1, 4))] * 500)
+    before, found = picture(made), Reloaded([], set())
+    steps = take_over(made, read, found)
+    count = sum(picture(made) == before for _ in steps)
+    assert count >= 3
+    assert len(found.changed) == 500
+    assert made.topics[TOPIC].partitions[0].target == (1, 4)
+
+
+def test_sv_3_every_field_of_the_soft_state_is_kept_or_named() -> None:
+    """A new field has to be thought of in `reload`."""
+    assert set(SoftState.__struct_fields__) == {
+        "shutting_down", "gone", "sizes", "broker_settings", "former", "cancelled", "reported",
+    }  # fmt: skip
