@@ -38,10 +38,10 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownServerError,
 )
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
-from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.round.facts import Fact, all_of
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.writers import replay
+from kafka_reassign_rpc.core.writers.facts import Fact, all_of
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import emptied

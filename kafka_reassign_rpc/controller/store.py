@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.round.reload import Reloaded
-from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
+from kafka_reassign_rpc.core.writers.reload import Reloaded
+from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
 
 TOPICS, BROKERS = "topics", "brokers"

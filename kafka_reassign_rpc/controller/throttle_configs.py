@@ -38,8 +38,6 @@ from kafka_reassign_rpc.core.config_values import INT32, INT64
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
-from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.round.facts import CREATED_HERE, ConfigsWritten
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
@@ -53,6 +51,8 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_REPLICAS,
     Configs,
 )
+from kafka_reassign_rpc.core.writers import replay
+from kafka_reassign_rpc.core.writers.facts import CREATED_HERE, ConfigsWritten
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.slice_timer import SliceTimer

@@ -10,7 +10,8 @@ quotas                    quotas of users, clients and IPs
 throttling                replication throttles, throttle leases, observed replication throughput
 healing                   self-healing: which failed brokers are repaired, and when (KIP-46)
 topics                    creation, growth and deletion of topics, replica placement
-round                     the result of decisions (`round_view`), and how it enters the cluster (`replay`)
+round                     the result of decisions: the view of a round
+writers                   what alone changes the cluster: facts, the replay of a durable round, a reload
 events                    the events of decisions
 state                     the values that all others use: cluster, partition, move, queue, leases
 controller_failover.py    what a new controller decides about each partition that it has loaded

@@ -17,8 +17,8 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     StopReplica,
     StopReplicaState,
 )
-from kafka_reassign_rpc.core.round import topic_writes
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Endpoint, Partition, TopicPartition
+from kafka_reassign_rpc.core.writers import topic_writes
 from kafka_reassign_rpc.protocol.messages import RESPONSES, LeaderAndIsrRequest
 from tests.controller_channel.scripted_broker import NEWEST, ChannelReports, ScriptedBroker
 from tests.core.build import broker, cluster, moving, not_moving

@@ -5,11 +5,11 @@ from typing import TypeVar, cast
 from uuid import UUID
 
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
-from kafka_reassign_rpc.core.round.facts import Fact
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView
-from kafka_reassign_rpc.core.round.topic_writes import put_topic
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.core.writers.facts import Fact
+from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 
 TOPIC = "t"
 TOPIC_ID = UUID(int=7)

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.partition_health import PartitionHealth, UnhealthyPartitions
-from kafka_reassign_rpc.core.round.topic_writes import begin_deletion, put_partition, remove_topic
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster
+from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, put_partition, remove_topic
 from tests.core.build import TOPIC, cluster, moving, not_moving
 
 

@@ -12,12 +12,12 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
 from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.round.facts import BrokersRegistered
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
-from kafka_reassign_rpc.core.round.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.round.round_view import Change, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.writers import replay
+from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
+from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
 from tests.core.build import broker, learn
 from tests.core.frozen import picture
 from tests.properties.image import Crashed, Image

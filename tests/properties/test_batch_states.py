@@ -19,11 +19,11 @@ from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.round.facts import AdminZnodesFound
-from kafka_reassign_rpc.core.round.replay import Durable
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
+from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
+from kafka_reassign_rpc.core.writers.replay import Durable
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from tests.core.build import learn
 from tests.effort import examples

@@ -34,9 +34,6 @@ from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
-from kafka_reassign_rpc.core.round import replay, topic_writes
-from kafka_reassign_rpc.core.round.facts import BrokersRegistered
-from kafka_reassign_rpc.core.round.reload import Reloaded
 from kafka_reassign_rpc.core.round.round_view import (
     PartitionsAdded,
     RoundView,
@@ -45,6 +42,9 @@ from kafka_reassign_rpc.core.round.round_view import (
 )
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.core.writers import replay, topic_writes
+from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
+from kafka_reassign_rpc.core.writers.reload import Reloaded
 from kafka_reassign_rpc.support import slice_timer
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.transport.rpc_client import RpcClient

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from kafka_reassign_rpc.core.partition_health import UnhealthyPartitions
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker, SampledLogDir
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
-from kafka_reassign_rpc.core.round.topic_writes import put_topic
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition
+from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from kafka_reassign_rpc.status_page.server_view import ServerView, TermView
 from tests.core.build import broker
 

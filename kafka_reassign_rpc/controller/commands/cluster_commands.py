@@ -22,12 +22,12 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default_allows_unclean
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
-from kafka_reassign_rpc.core.round import facts
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.round.round_view import Change
-from kafka_reassign_rpc.core.round.topic_facts import StatesFound
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.topics import missing_replicas
+from kafka_reassign_rpc.core.writers import facts
+from kafka_reassign_rpc.core.writers.topic_facts import StatesFound
 from kafka_reassign_rpc.support.slices import in_slices
 
 

@@ -1,7 +1,7 @@
 """Commands and rounds: a command decides on the round's view, and gets its answer once the round is durable.
 
 A command that has read something, or to which something was reported, hands it over first, as facts
-(`core.round.facts`). Its decision, as every decision, only looks at the cluster.
+(`core.writers.facts`). Its decision, as every decision, only looks at the cluster.
 """
 
 import asyncio

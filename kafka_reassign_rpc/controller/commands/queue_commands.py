@@ -9,10 +9,10 @@ from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.round.facts import QueueRootFound
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
+from kafka_reassign_rpc.core.writers.facts import QueueRootFound
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.core.znode_routes.znodes_read import QueueRootRead, ZnodeProblem
 from kafka_reassign_rpc.support.slices import SliceCounter

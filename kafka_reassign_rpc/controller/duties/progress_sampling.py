@@ -21,8 +21,8 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker, SampledLogDir
-from kafka_reassign_rpc.core.round.facts import SizesReported
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.core.writers.facts import SizesReported
 from kafka_reassign_rpc.planner.brokers.log_dir_volumes import LogDirSpace, volumes
 from kafka_reassign_rpc.planner.planner_cluster import Volume
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError

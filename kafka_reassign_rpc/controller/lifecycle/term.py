@@ -21,8 +21,8 @@ from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
-from kafka_reassign_rpc.core.round.reload import note_put_back
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic
+from kafka_reassign_rpc.core.writers.reload import note_put_back
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper.operations import WatchKind

@@ -35,9 +35,9 @@ from kafka_reassign_rpc.controller.loading import load_cluster, load_queue
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.core.kafka_errors import NotController
-from kafka_reassign_rpc.core.round import facts
-from kafka_reassign_rpc.core.round.topic_facts import MarksFound, TopicsFound
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import CancelAll
+from kafka_reassign_rpc.core.writers import facts
+from kafka_reassign_rpc.core.writers.topic_facts import MarksFound, TopicsFound
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore

@@ -1,9 +1,9 @@
 """The cluster as the controller sees it: immutable values in a few dictionaries.
 
-Every value here is frozen. A decision never changes a value: it makes the next one, and `core.round.replay` puts that
+Every value here is frozen. A decision never changes a value: it makes the next one, and `core.writers.replay` puts that
 one into the `Cluster`, after ZooKeeper has stored it. What others have written or reported comes in by a fact
-(`core.round.facts`) between two rounds. Nothing else writes here. So List and Metadata always show durable state alone,
-even while the controller writes a large commit.
+(`core.writers.facts`) between two rounds. Nothing else writes here. So List and Metadata always show durable state
+alone, even while the controller writes a large commit.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -146,7 +146,7 @@ LAST_ZXID = 2**63 - 1
 
 
 class Topic(msgspec.Struct):
-    """A topic and its partitions. Only `core.round.replay` changes `partitions`."""
+    """A topic and its partitions. Only `core.writers.replay` changes `partitions`."""
 
     name: str
     id: UUID | None
@@ -206,7 +206,7 @@ class Broker(msgspec.Struct, frozen=True):
 
 
 class Cluster(msgspec.Struct):
-    """All that ZooKeeper says about the cluster, as of the last commit. Only `core.round.replay` changes it."""
+    """All that ZooKeeper says about the cluster, as of the last commit. Only `core.writers.replay` changes it."""
 
     brokers: dict[int, Broker] = {}
     shutting_down: set[int] = set()

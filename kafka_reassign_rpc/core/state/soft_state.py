@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SoftState(msgspec.Struct):
-    """`Cluster.soft`. A new controller begins without it; `core.round.reload` says what of it outlives a reload.
+    """`Cluster.soft`. A new controller begins without it; `core.writers.reload` says what of it outlives a reload.
 
     shutting_down     brokers in controlled shutdown: registered, but no longer live
     gone              absent brokers with replicas that no move takes away from them, as last counted: some may be back.

@@ -14,11 +14,11 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import Barrier
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.core.kafka_errors import RequestTimedOut, UnknownServerError
-from kafka_reassign_rpc.core.round.facts import ServersRegistered
-from kafka_reassign_rpc.core.round.reload import Reloaded
-from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.writers.facts import ServersRegistered
+from kafka_reassign_rpc.core.writers.reload import Reloaded
+from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, state_json

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from kafka_reassign_rpc.controller.commands.topic_commands import TopicsRead
 from kafka_reassign_rpc.controller.loading import load_cluster
-from kafka_reassign_rpc.core.round.topic_facts import TopicsFound
+from kafka_reassign_rpc.core.writers.topic_facts import TopicsFound
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register

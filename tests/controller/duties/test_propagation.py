@@ -21,11 +21,11 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     StopReplicaState,
     UpdateMetadata,
 )
-from kafka_reassign_rpc.core.round import replay, topic_writes
-from kafka_reassign_rpc.core.round.facts import BrokersRegistered
-from kafka_reassign_rpc.core.round.replay import PartitionTransition, ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.writers import replay, topic_writes
+from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
+from kafka_reassign_rpc.core.writers.replay import PartitionTransition, ReplayedChanges
 from tests.controller_channel import request_messages
 from tests.controller_channel.scripted_broker import ChannelReports
 from tests.core.build import broker, cluster, learn, not_moving

@@ -10,8 +10,8 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.round.facts import BrokersRegistered
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
+from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, BareController, Name, Replicas, put_topic, register

@@ -18,14 +18,14 @@ from kafka_reassign_rpc.controller.store import (
     TopicTooLarge,
 )
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
-from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
-from kafka_reassign_rpc.core.round.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated
-from kafka_reassign_rpc.core.round.topic_writes import put_partition, put_topic
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges, QueuePart
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
+from kafka_reassign_rpc.core.writers import replay
+from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
+from kafka_reassign_rpc.core.writers.topic_writes import put_partition, put_topic
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
 

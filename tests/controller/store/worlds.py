@@ -12,8 +12,8 @@ from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.store import Entity, Store
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
-from kafka_reassign_rpc.core.round import topic_writes
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, Partition, TopicPartition
+from kafka_reassign_rpc.core.writers import topic_writes
 from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore

@@ -11,13 +11,13 @@ from kafka_reassign_rpc.controller.commands.topic_commands import TopicDeletions
 from kafka_reassign_rpc.controller.loading.load_cluster import read_deletion_marks
 from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
-from kafka_reassign_rpc.core.round.topic_facts import MarksFound
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
 )
+from kafka_reassign_rpc.core.writers.topic_facts import MarksFound
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import Op

@@ -21,11 +21,11 @@ from kafka_reassign_rpc.core.reassignment_settings import (
     ReassignmentSettings,
     caps_in_force,
 )
-from kafka_reassign_rpc.core.round import topic_writes
-from kafka_reassign_rpc.core.round.facts import SizesReported
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
+from kafka_reassign_rpc.core.writers import topic_writes
+from kafka_reassign_rpc.core.writers.facts import SizesReported
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from tests.core.build import TOPIC, cluster, learn, made, moving, not_moving, sets
 from tests.core.znode_routes.queue_rounds import (

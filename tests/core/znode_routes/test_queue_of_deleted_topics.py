@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, InFlightCaps, ReassignmentSettings
-from kafka_reassign_rpc.core.round import topic_writes
 from kafka_reassign_rpc.core.round.round_view import (
     RoundView,
     TopicCreated,
@@ -16,6 +15,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeletionStarted,
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.writers import topic_writes
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from tests.core.build import TOPIC, cluster, moving, not_moving
 from tests.core.znode_routes.queue_rounds import admitted, complete, durable, queued

@@ -10,11 +10,11 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
-from kafka_reassign_rpc.core.round.facts import AdminZnodesFound
-from kafka_reassign_rpc.core.round.replay import Durable, ReplayedChanges, replay
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import BATCH, NO_LEADER, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
+from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
+from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from tests.core.build import TOPIC, learn, made, moving, not_moving, sets, view
 

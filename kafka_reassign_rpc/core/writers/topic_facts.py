@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.controller_failover import reassigned_by_others
 from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
-from kafka_reassign_rpc.core.round.facts import SLICE, TOPICS, ConfigsFound
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
-from kafka_reassign_rpc.core.round.topic_writes import begin_deletion, put_state, put_topic
 from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
+from kafka_reassign_rpc.core.writers.facts import SLICE, TOPICS, ConfigsFound
+from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, put_state, put_topic
 from kafka_reassign_rpc.support.slices import in_slices
 
 

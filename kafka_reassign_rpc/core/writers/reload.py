@@ -23,9 +23,9 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.controller_failover import reassigned_by_others
 from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
-from kafka_reassign_rpc.core.round.topic_writes import keep_id_since, put_partition
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.core.writers.topic_writes import keep_id_since, put_partition
 from kafka_reassign_rpc.support.slices import in_slices
 
 SLICE = 200

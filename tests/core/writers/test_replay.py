@@ -5,12 +5,8 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.round import replay, topic_writes
 from kafka_reassign_rpc.core.round.durable_assignment import durable_assignment
-from kafka_reassign_rpc.core.round.facts import BrokersRegistered, ConfigsFound, ShutdownAsked, SizesReported
 from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
-from kafka_reassign_rpc.core.round.reload import Reloaded, take_over
-from kafka_reassign_rpc.core.round.replay import Durable, ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import (
     PartitionChange,
     PartitionsAdded,
@@ -20,6 +16,10 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeletionStarted,
 )
 from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Cluster, MoveRecord, Partition, TopicPartition
+from kafka_reassign_rpc.core.writers import replay, topic_writes
+from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, ConfigsFound, ShutdownAsked, SizesReported
+from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
+from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges
 from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, learn, moving, not_moving
 
 NOTHING = Durable({}, {}, {}, {})

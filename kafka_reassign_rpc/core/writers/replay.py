@@ -1,7 +1,7 @@
 """Puts a durable round into the `Cluster`: the only writer of what the controller decides.
 
 `facts` put in what others have written or reported, and `reload` what was read again. A test holds that nothing else
-writes there (`tests/core/round/test_one_writer.py`).
+writes there (`tests/core/writers/test_one_writer.py`).
 
 Reading ZooKeeper after a commit gives the same cluster as `replay` of that commit, with two exceptions. Replicas that
 are pending deletion, in a partition without a move record, are read as removing ones, since the znode does not
@@ -23,7 +23,6 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeleted,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.round.topic_writes import add_topic, begin_deletion, put_partition, remove_topic
 from kafka_reassign_rpc.core.state.cluster import (
     LAST_ZXID,
     REVISIONS,
@@ -34,6 +33,7 @@ from kafka_reassign_rpc.core.state.cluster import (
     TopicPartition,
 )
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
+from kafka_reassign_rpc.core.writers.topic_writes import add_topic, begin_deletion, put_partition, remove_topic
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.reassign_partitions import BatchWritten
 from kafka_reassign_rpc.support.slices import SliceCounter

@@ -3,11 +3,11 @@
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
-from kafka_reassign_rpc.core.round.reload import Reloaded, take_over
-from kafka_reassign_rpc.core.round.topic_writes import put_topic
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
+from kafka_reassign_rpc.core.writers.topic_writes import put_topic
 from tests.core.build import TOPIC, broker, cluster, moving, not_moving
 from tests.core.frozen import picture
 

@@ -6,7 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
-from kafka_reassign_rpc.core.round.facts import (
+from kafka_reassign_rpc.core.round.read_partition import LoadedState
+from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.throttle_leases import Lease
+from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark
+from kafka_reassign_rpc.core.writers.facts import (
     CREATED_HERE,
     AdminZnodesFound,
     BrokersRegistered,
@@ -21,13 +27,7 @@ from kafka_reassign_rpc.core.round.facts import (
     ShutdownAsked,
     SizesReported,
 )
-from kafka_reassign_rpc.core.round.read_partition import LoadedState
-from kafka_reassign_rpc.core.round.topic_facts import MarksFound, StaleMarksRemoved, StatesFound, TopicsFound
-from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
-from kafka_reassign_rpc.core.state.throttle_leases import Lease
-from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark
+from kafka_reassign_rpc.core.writers.topic_facts import MarksFound, StaleMarksRemoved, StatesFound, TopicsFound
 from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, learn, not_moving
 from tests.core.frozen import picture
 

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.core.state.throttle_leases import Leases
 from kafka_reassign_rpc.core.state.waiting_lines import WaitingLines
 
 PACKAGE = Path(kafka_reassign_rpc.__file__).parent
-WRITERS = {f"core/round/{name}.py" for name in ("facts", "topic_facts", "replay", "reload", "topic_writes")}
+WRITERS = {f"core/writers/{name}.py" for name in ("facts", "topic_facts", "replay", "reload", "topic_writes")}
 FOLDERS = ("core", "controller", "preflight", "status_page", "controller_channel")
 """Where a `Cluster` is known."""
 LEARNERS = (
@@ -152,8 +152,8 @@ def test_sv_3_only_facts_replay_and_reload_write_into_the_state() -> None:
 @pytest.mark.parametrize(
     ("writing", "callers"),
     [
-        (r"round\.topic_writes import", {"controller/loading/load_cluster.py"}),
-        (r"round\.reload import .*take_over|replay\.replay\(", {"controller/zookeeper_store/store.py"}),
+        (r"writers\.topic_writes import", {"controller/loading/load_cluster.py"}),
+        (r"writers\.reload import .*take_over|replay\.replay\(", {"controller/zookeeper_store/store.py"}),
         (r"\.apply\(cluster\)", {f"controller/commands/{name}.py" for name in LEARNERS}),
         (r"\.learn\(self\.cluster\)", {"controller/controller_loop.py"}),
     ],

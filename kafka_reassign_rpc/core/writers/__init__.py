@@ -1,0 +1,8 @@
+"""What writes into the `Cluster`, and nothing else does.
+
+facts.py         what others have written or brokers have reported, and how the cluster changes with it
+topic_facts.py   the same of topics, their partitions, and marks of deletion
+replay.py        puts a durable round in
+reload.py        what a controller keeps when it reads the cluster again
+topic_writes.py  how those put topics and partitions in
+"""
