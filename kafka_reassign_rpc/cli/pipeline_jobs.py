@@ -36,8 +36,6 @@ def add_connection_arguments(parser: argparse.ArgumentParser, *, required: bool 
 @contextmanager
 def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
     """A client with the connection arguments. Raises UsageError, Unreachable."""
-    from kafka.errors import KafkaConfigurationError
-
     from kafka_reassign_rpc.client import ReassignmentClient
     from kafka_reassign_rpc.reassign_command.action_context import check_addresses
     from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
@@ -47,7 +45,7 @@ def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
         configs = _configs(arguments, lambda text: say(f"warning: {text}"))
         with word_if_slow(say, f"{arguments.bootstrap_server} does not answer yet, trying on"):
             client = ReassignmentClient(**configs)
-    except (CommandFailed, KafkaConfigurationError, ValueError) as error:
+    except (CommandFailed, ValueError) as error:
         raise UsageError(str(error)) from None
     with client:
         yield client

@@ -1,4 +1,4 @@
-"""A Python client for partition reassignments, on kafka-python's admin client.
+"""A Python client for partition reassignments.
 
     with ReassignmentClient(bootstrap_servers="localhost:9092") as client:
         client.alter_partition_reassignments({("orders", 0): [1, 2, 4]})
@@ -24,7 +24,9 @@ AsyncReassignmentClient has the same calls for asyncio.
     result_values, client_errors       what calls return and raise
     request_routing                    which node gets a request, in which version, and when it is repeated
     client_properties                  the properties of Java clients: TLS, SASL and more
-    admin_connection, kafka_python_request   the borders to kafka-python
+    client_settings                    the configs of a client
+    node_connections                   a connection to each node
+    loop_thread                        the event loop of the blocking client
 """
 
 from kafka_reassign_rpc.client.async_client import AsyncReassignmentClient

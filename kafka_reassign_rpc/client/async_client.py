@@ -5,8 +5,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mappin
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from kafka.admin import KafkaAdminClient
-
 from kafka_reassign_rpc.client import (
     config_calls,
     controller_state_calls,
@@ -21,13 +19,13 @@ from kafka_reassign_rpc.client import (
     settings_calls,
     throttle_configs,
 )
-from kafka_reassign_rpc.client.admin_connection import connect
+from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.config_calls import Configs
 from kafka_reassign_rpc.client.event_calls import Event, EventPage
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.reassignment_calls import Expected, Moved
-from kafka_reassign_rpc.client.request_routing import RequestRouter
+from kafka_reassign_rpc.client.request_routing import RequestRouter, connect
 from kafka_reassign_rpc.client.result_values import (
     ClusterNode,
     LogDirs,
@@ -51,26 +49,26 @@ T = TypeVar("T")
 class AsyncReassignmentClient:
     """ReassignmentClient for an event loop. Use it as an async context manager, or call `start` and `close`.
 
-    kafka-python does its I/O in a thread of its own. Calls run there and never block the event loop. A call goes on
-    there when its task is cancelled: the request may still have its effect.
+    `configs` are those of ReassignmentClient. The client belongs to the event loop on which it was started; several
+    tasks may share it. Cancelling a call ends the wait: its request may still have its effect. Large answers are
+    decoded in a thread.
     """
 
     def __init__(self, **configs: Any) -> None:
         self._configs = configs
-        self._admin: KafkaAdminClient | None = None
         self._router: RequestRouter | None = None
         self._timeout_ms = 0
 
     async def start(self) -> None:
-        """Connect. Raises Unreachable, Unauthenticated."""
-        admin = await asyncio.to_thread(connect, self._configs)
-        self._admin, self._router = admin, RequestRouter(admin)
-        self._timeout_ms = admin.config["request_timeout_ms"]
+        """Connect. Raises Unreachable, Unauthenticated, and ValueError for a config that cannot be used."""
+        settings = await asyncio.to_thread(client_settings, self._configs)  # it reads files
+        self._router = await connect(settings)
+        self._timeout_ms = self._router.timeout_ms
 
     async def close(self) -> None:
-        admin, self._admin = self._admin, None
-        if admin is not None:
-            await asyncio.to_thread(admin.close)
+        router, self._router = self._router, None
+        if router is not None:
+            await router.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -288,33 +286,6 @@ class AsyncReassignmentClient:
         return await self._run(config_calls.describe_broker_configs, brokers, timeout_ms)
 
     async def _run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
-        if self._admin is None:
+        if self._router is None:
             raise RuntimeError("the client is not started")
-        loop = asyncio.get_running_loop()
-        result: asyncio.Future[T] = loop.create_future()
-
-        async def work() -> None:
-            try:
-                value = await call(self._router, *args, **options)
-            except Exception as error:
-                _settle_on_loop(loop, _fail, result, error)
-            else:
-                _settle_on_loop(loop, _succeed, result, value)
-
-        self._admin._manager.call_soon(work)
-        return await result
-
-
-def _settle_on_loop(loop: asyncio.AbstractEventLoop, settle: Callable[..., None], result: Any, value: Any) -> None:
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(settle, result, value)
-
-
-def _succeed(result: asyncio.Future[T], value: T) -> None:
-    if not result.done():
-        result.set_result(value)
-
-
-def _fail(result: asyncio.Future[T], error: Exception) -> None:
-    if not result.done():
-        result.set_exception(error)
+        return await call(self._router, *args, **options)

@@ -5,8 +5,6 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from kafka.admin import KafkaAdminClient
-
 from kafka_reassign_rpc.client import (
     config_calls,
     controller_state_calls,
@@ -21,13 +19,14 @@ from kafka_reassign_rpc.client import (
     settings_calls,
     throttle_configs,
 )
-from kafka_reassign_rpc.client.admin_connection import connect
+from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.config_calls import Configs
 from kafka_reassign_rpc.client.event_calls import Event, EventPage
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
+from kafka_reassign_rpc.client.loop_thread import LoopThread
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.reassignment_calls import Expected, Moved
-from kafka_reassign_rpc.client.request_routing import RequestRouter
+from kafka_reassign_rpc.client.request_routing import connect
 from kafka_reassign_rpc.client.result_values import (
     ClusterNode,
     LogDirs,
@@ -49,13 +48,29 @@ T = TypeVar("T")
 
 
 class ReassignmentClient:
-    """Lists, describes, starts and cancels moves of partitions, on kafka-python's admin client.
+    """Lists, describes, starts and cancels moves of partitions.
 
-    `configs` are the configs of kafka.admin.KafkaAdminClient (`bootstrap_servers`, `security_protocol`, …). To connect
-    to KRaft controllers (Kafka 3.7 or later) give `bootstrap_controllers` in place of `bootstrap_servers`; controllers
-    list and cancel moves, and change configs. Several threads may share a client.
+    Configs, with the names that kafka-python gives them:
+
+    - `bootstrap_servers`: HOST:PORT, or several (a list, or separated by commas). To connect to KRaft controllers
+      (Kafka 3.7 or later) give `bootstrap_controllers` in its place; controllers list and cancel moves, and change
+      configs.
+    - `client_id`; `request_timeout_ms` and `bootstrap_timeout_ms` (30 s each); `retry_backoff_ms`,
+      `reconnect_backoff_ms`, `reconnect_backoff_max_ms`, `connections_max_idle_ms`, `metadata_max_age_ms`,
+      `max_in_flight_requests_per_connection`, `receive_message_max_bytes`, `receive_buffer_bytes`, `send_buffer_bytes`.
+    - `security_protocol`; `ssl_context`, or `ssl_cafile`, `ssl_certfile`, `ssl_keyfile`, `ssl_password`, `ssl_crlfile`,
+      `ssl_check_hostname`.
+    - `sasl_mechanism` (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI) with `sasl_plain_username` and
+      `sasl_plain_password`, `sasl_oauth_token_provider` (an object with `token()` and `extensions()`), or
+      `sasl_kerberos_service_name` and `sasl_kerberos_domain_name`.
+
+    `client_configs` makes them of the properties of a Java client. The constructor raises ValueError for one that is
+    unknown, or that cannot be used.
 
     Partitions are (topic, partition) tuples of any type, kafka.TopicPartition included.
+
+    Several threads may share a client, also threads that run an event loop, which waits meanwhile. A child process that
+    was forked needs a client of its own.
 
     The client works with any Kafka. If a call needs a kafka-reassign-rpc server and the controller is another one, the
     call sends nothing and raises UnsupportedHere.
@@ -64,12 +79,18 @@ class ReassignmentClient:
     """
 
     def __init__(self, **configs: Any) -> None:
-        self.admin: KafkaAdminClient = connect(configs)
-        self._router = RequestRouter(self.admin)
-        self._timeout_ms: int = self.admin.config["request_timeout_ms"]
+        settings = client_settings(configs)
+        self._timeout_ms = settings.configs.request_timeout_ms
+        self._loop = LoopThread()
+        try:
+            self._router = self._loop.run(connect, settings)
+        except BaseException:
+            self._loop.close()
+            raise
 
     def close(self) -> None:
-        self.admin.close()
+        """Close the connections. A call that another thread waits for raises RuntimeError."""
+        self._loop.close(self._router.close)
 
     def __enter__(self) -> Self:
         return self
@@ -360,5 +381,4 @@ class ReassignmentClient:
         return self._run(config_calls.describe_broker_configs, brokers, timeout_ms)
 
     def _run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
-        result: T = self.admin._manager.run(lambda: call(self._router, *args, **options))
-        return result
+        return self._loop.run(call, self._router, *args, **options)

@@ -1,4 +1,4 @@
-"""The properties of a Java client, as kafka-python's configs: security, timeouts, names.
+"""The properties of a Java client, as configs of ReassignmentClient: security, timeouts, names.
 
 Source: AdminClientConfig, SslConfigs, SaslConfigs (Kafka 3.9).
 """
@@ -37,7 +37,7 @@ Warn = Callable[[str], None]
 
 
 def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn = lambda _: None) -> dict[str, Any]:
-    """The arguments of ReassignmentClient (and of kafka.admin.KafkaAdminClient). Reads the keystores.
+    """The arguments of ReassignmentClient. Reads the keystores.
 
     bootstrap   HOST:PORT, separated by commas
     warn        gets a line for each property that the client does not know, as in the Java client

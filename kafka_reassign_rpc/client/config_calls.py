@@ -1,7 +1,4 @@
-"""Calls that read and change the dynamic configs of topics and brokers.
-
-All coroutines here run on the event loop of kafka-python's network thread.
-"""
+"""Calls that read and change the dynamic configs of topics and brokers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial

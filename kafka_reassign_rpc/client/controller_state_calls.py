@@ -1,7 +1,4 @@
-"""The call that reads the version of the controller, and what it alone knows of brokers.
-
-The coroutine here runs on the event loop of kafka-python's network thread.
-"""
+"""The call that reads the version of the controller, and what it alone knows of brokers."""
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require

@@ -1,7 +1,4 @@
-"""Calls that elect leaders.
-
-All coroutines here run on the event loop of kafka-python's network thread.
-"""
+"""Calls that elect leaders."""
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
 from kafka_reassign_rpc.client.reassignment_calls import Partitions, Results, by_topic

@@ -2,8 +2,6 @@
 
 The switch is a setting of all servers. `/admin/reassign_cancel` in ZooKeeper disables reassignments too,
 and only a ZooKeeper client can delete it.
-
-All coroutines here run on the event loop of kafka-python's network thread.
 """
 
 from kafka_reassign_rpc.client.client_errors import raise_for

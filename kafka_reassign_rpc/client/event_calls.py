@@ -1,7 +1,4 @@
-"""Calls that read the events which servers have recorded: page by page, or one after the other across failovers.
-
-The coroutine here runs on the event loop of kafka-python's network thread.
-"""
+"""Calls that read the events which servers have recorded: page by page, or one after the other across failovers."""
 
 from dataclasses import dataclass
 from typing import Any

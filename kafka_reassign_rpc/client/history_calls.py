@@ -1,7 +1,4 @@
-"""The call that reads figures of the past: how many moves were in flight, how fast they copied, and more.
-
-The coroutine here runs on the event loop of kafka-python's network thread.
-"""
+"""The call that reads figures of the past: how many moves were in flight, how fast they copied, and more."""
 
 from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require

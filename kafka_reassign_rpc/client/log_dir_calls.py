@@ -1,7 +1,4 @@
-"""Calls about the log dirs of brokers: which replicas lie there, how large they are, and moves between log dirs.
-
-All coroutines here run on the event loop of kafka-python's network thread.
-"""
+"""Calls about the log dirs of brokers: which replicas lie there, how large they are, and moves between log dirs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Calls that read the cluster's metadata: its nodes, some topics, or all topics.
 
-All coroutines here run on the event loop of kafka-python's network thread.
-
 The answer about all topics may be large (some 60 MB for a million partitions). `describe_everything` therefore leaves
 it undecoded, and the caller decodes it topic by topic on its own thread with `read_everything`.
 """
@@ -11,12 +9,11 @@ from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
-from kafka_reassign_rpc.client.kafka_python_request import UndecodedAnswer
-from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.client.request_routing import RequestRouter, UndecodedAnswer, always
 from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.topic_ids import topic_id_text
-from kafka_reassign_rpc.protocol.frame_codec import decode_response_in_parts
+from kafka_reassign_rpc.protocol.frame_codec import decode_body_in_parts
 from kafka_reassign_rpc.protocol.messages import (
     DescribeClusterRequest,
     DescribeReassignmentEventsRequest,
@@ -127,7 +124,7 @@ def read_everything(answer: UndecodedAnswer) -> Everything:
 
     Raises a RemoteProtocolError if the answer is garbled; so does the iterator.
     """
-    head, topics = decode_response_in_parts(MetadataResponse, answer.data, "topics", version=answer.version)
+    head, topics = decode_body_in_parts(MetadataResponse, answer.data, "topics", version=answer.version)
     nodes = [ClusterNode(node.node_id, node.host, node.port, node.rack) for node in head.brokers]
     return Everything(head.cluster_id or "", head.controller_id, nodes, map(_topic, topics))
 

@@ -1,7 +1,4 @@
-"""Calls about moves: list, describe, start and cancel them, and ask whether the controller is this project's server.
-
-All coroutines here run on the event loop of kafka-python's network thread.
-"""
+"""Calls about moves: list, describe, start and cancel them, and ask whether the controller is this project's server."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,31 +1,39 @@
 """Sends requests to the right node: any node, one broker, or the controller wherever it moves to.
 
-Everything here runs on the event loop of kafka-python's network thread, not on asyncio's.
-
-The version of a request is chosen from what the very node serves that gets the request. kafka-python's own choice goes
-by the first node of the cluster; that is wrong in a cluster of stock brokers with this server as the controller.
+The version of a request is chosen from what the very node serves that gets the request: the nodes of a cluster differ,
+such as stock brokers with this server as their controller.
 
 A request that changes something is repeated only if it certainly had no effect: the node answered NOT_CONTROLLER, or
 was never reached. If an answer is lost, the caller gets an error, and has to look at the cluster and decide.
 """
 
-import time
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-import kafka.errors as kafka_errors
-from kafka.admin import KafkaAdminClient
-from kafka.future import Future
-
-from kafka_reassign_rpc.client.admin_connection import KRaftControllers
-from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere
-from kafka_reassign_rpc.client.kafka_python_request import KafkaPythonRequest, UndecodedAnswer
+from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere, raise_for
+from kafka_reassign_rpc.client.client_settings import Address, ClientSettings
+from kafka_reassign_rpc.client.node_connections import NodeConnection, NodeConnections
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.messages import ApiMessage, ApiVersionsRequest, MetadataRequest, RequestFor
+from kafka_reassign_rpc.protocol.frame_codec import decode_body, encode_body
+from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
+from kafka_reassign_rpc.protocol.messages import (
+    RESPONSES,
+    ApiMessage,
+    DescribeClusterRequest,
+    MetadataRequest,
+    RequestFor,
+)
+
+log = logging.getLogger(__name__)
 
 NOT_CONTROLLER = 41
-_RETRY_BACKOFF_S = 0.1
 _METADATA_MAX = 12
+_CONTROLLERS = 2
+"""The endpoint type of KRaft controllers in DescribeCluster."""
+_LARGE_BYTES = 64 * 1024
+"""A larger answer is decoded in a thread, so that the event loop goes on."""
 
 BuildRequest = Callable[[int], ApiMessage]
 """Makes the request for an API version."""
@@ -42,27 +50,40 @@ class Needs(NamedTuple):
     otherwise: str
 
 
+class UndecodedAnswer(NamedTuple):
+    """The body of an answer, for a caller that decodes it in parts, and the version in which it is encoded."""
+
+    data: bytes
+    version: int
+
+
 def always(request: ApiMessage) -> BuildRequest:
     """The same request in every version."""
     return lambda _version: request
 
 
 class RequestRouter:
-    """Sends the requests of one admin client."""
+    """Sends the requests of one client.
 
-    def __init__(self, admin: KafkaAdminClient) -> None:
-        self._manager: Any = admin._manager
-        self._controllers = admin._client if isinstance(admin._client, KRaftControllers) else None
-        """Set if the client was given KRaft controllers. The active one then gets every request, as in Java."""
-        self._net: Any = admin._net
-        self._timeout_ms: int = admin.config["request_timeout_ms"]
-        self._versions: dict[int, tuple[Any, dict[int, tuple[int, int]]]] = {}
+    timeout_ms   how long a call tries to get an answer; calls also give it to servers as their own time
+    """
+
+    def __init__(self, nodes: NodeConnections, settings: ClientSettings) -> None:
+        self._nodes = nodes
+        self._of_controllers = settings.controllers
+        """Whether the client was given KRaft controllers. The active one then gets every request, as in Java."""
+        self.timeout_ms = settings.configs.request_timeout_ms
+        self._retry_s = settings.configs.retry_backoff_ms / 1000
         self._controller: int | None = None
+        self._refreshing = asyncio.Lock()
+
+    async def close(self) -> None:
+        await self._nodes.close()
 
     @property
     def endpoint_type(self) -> int:
         """The endpoint type of DescribeCluster: 1 for brokers, 2 for controllers."""
-        return 1 if self._controllers is None else 2
+        return _CONTROLLERS if self._of_controllers else 1
 
     async def ask_any(self, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False) -> Response:
         """Ask the least busy node. `changes`: the request has an effect; it is not repeated if its answer is lost."""
@@ -83,49 +104,32 @@ class RequestRouter:
     ) -> list[T | KafkaError]:
         """The results of calls that run at the same time; the KafkaError of a call takes the place of its result.
 
-        A call that has not ended after `timeout_ms` (default: the request timeout) has the result Unreachable. It goes
-        on until its own time is over, and what it finds is dropped.
+        A call that has not ended after `timeout_ms` (default: the request timeout) has the result Unreachable.
         """
-        seconds = (self._timeout_ms if timeout_ms is None else timeout_ms) / 1000
-        results: list[T | KafkaError] = []
-        for waiting in [self._bounded(call, seconds) for call in calls]:
+        seconds = (self.timeout_ms if timeout_ms is None else timeout_ms) / 1000
+
+        async def bounded(call: Callable[[], Awaitable[T]]) -> T | KafkaError:
             try:
-                results.append(await waiting)
+                async with asyncio.timeout(seconds):
+                    return await call()
+            except TimeoutError:
+                return Unreachable(f"It did not answer within {seconds:g} s.")
             except KafkaError as error:
-                results.append(error)
-        return results
+                return error
 
-    def _bounded(self, call: Callable[[], Awaitable[T]], seconds: float) -> Any:
-        """A future with the result of a call, or with Unreachable after so many seconds."""
-        result = Future()
-
-        def give_up() -> None:
-            if not result.is_done:
-                result.failure(Unreachable(f"It did not answer within {seconds:g} s."))
-
-        def end(finish: Callable[[Any], Any], value: Any) -> None:
-            if not result.is_done:
-                self._net.cancel(timer)
-                finish(value)
-
-        timer = self._net.call_at(time.monotonic() + seconds, give_up)
-        ended = self._net.call_soon_with_future(call)
-        ended.add_callback(lambda found: end(result.success, found))
-        ended.add_errback(lambda error: end(result.failure, error))
-        return result
+        return await asyncio.gather(*map(bounded, calls))
 
     async def ask_node(
         self, node: int, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False
     ) -> Response:
         """Ask one node. Raises Unreachable if there is no such node."""
-        if self._controllers is not None:
+        if self._of_controllers:
             return await self.ask_any(build, cls, changes=changes)
-        if self._manager.cluster.broker_metadata(node) is None:
-            await self._refresh_metadata()
-        if self._manager.cluster.broker_metadata(node) is None:
-            raise Unreachable(f"Broker {node} is not available.")
+        await self._look_for(node)
 
         async def this_one() -> int:
+            if self._nodes.stale:
+                await self.refresh()
             return node
 
         answer: Response = await self._send_until_answered(this_one, build, cls, changes=changes)
@@ -158,9 +162,9 @@ class RequestRouter:
         deadline = self._deadline()
         while True:
             try:
-                node = await self._find_controller()
-                low, high = (await self._versions_of(node)).get(cls.API_KEY, (0, -1))
-            except (kafka_errors.KafkaError, Unreachable) as error:
+                connection = await self._nodes.connection(await self._find_controller())
+                low, high = (await connection.versions()).get(cls.API_KEY, (0, -1))
+            except (Unreachable, Unauthenticated) as error:
                 await self._wait_before_retry(error, deadline)
             else:
                 best = min(high, cls.max_version)
@@ -168,13 +172,33 @@ class RequestRouter:
 
     async def serves(self, node: int, cls: type[ApiMessage]) -> bool:
         """Whether a node serves an API in a version that this client knows. Raises Unreachable."""
-        if self._manager.cluster.broker_metadata(node) is None:
-            await self._refresh_metadata()
-        try:
-            low, high = (await self._versions_of(node)).get(cls.API_KEY, (0, -1))
-        except kafka_errors.KafkaError as error:
-            raise _translated(error) from error
+        await self._look_for(node)
+        low, high = (await (await self._nodes.connection(node)).versions()).get(cls.API_KEY, (0, -1))
         return low <= min(high, cls.max_version)
+
+    async def controller(self) -> int:
+        """The id of the controller. Raises Unreachable where the cluster has none."""
+        return await self._find_controller()
+
+    async def refresh(self) -> None:
+        """Ask a reachable node for the nodes and the controller. Calls that come meanwhile wait for the same answer."""
+        begun = asyncio.get_running_loop().time()
+        async with self._refreshing:
+            if self._nodes.learned_at < begun:
+                connection = await self._nodes.connection(self._nodes.least_busy())
+                nodes, controller = await (_controllers(connection) if self._of_controllers else _brokers(connection))
+                self._nodes.learn(nodes)
+                self._controller = controller if controller in nodes else None
+
+    async def refresh_until_known(self) -> None:
+        """Until a node has told the nodes. Raises Unauthenticated, and the error of a node that cannot tell them."""
+        while not self._nodes.nodes:
+            try:
+                await self.refresh()
+            except Unreachable as error:
+                log.info("trying on: %s", error)
+            if not self._nodes.nodes:
+                await asyncio.sleep(self._retry_s)
 
     async def _send_until_answered(
         self,
@@ -193,14 +217,16 @@ class RequestRouter:
         while True:
             sent = False
             try:
-                node = await find_node()
-                served = await self._versions_of(node)
+                connection = await self._nodes.connection(await find_node())
+                served = await connection.versions()
                 version = _choose_version(cls, served, highest)
                 if needs is not None and needs.api.API_KEY not in served:
                     raise UnsupportedHere(needs.otherwise)
+                body = encode_body(build(version), version=version)
                 sent = True
-                answer = await self._send(node, KafkaPythonRequest(build(version), version, decoded=decoded))
-            except (kafka_errors.KafkaError, Unreachable) as error:
+                data = await connection.call(cls, body, version)
+                answer: Any = await _decoded(cls, data, version) if decoded else UndecodedAnswer(data, version)
+            except (Unreachable, Unauthenticated) as error:
                 if sent and changes:
                     raise Unreachable(f"{error} It is not known whether the request had its effect.") from error
                 await self._wait_before_retry(error, deadline)
@@ -209,86 +235,96 @@ class RequestRouter:
                 return answer
             await self._wait_before_retry(Unreachable("No node says that it is the controller."), deadline)
 
-    async def _wait_before_retry(self, error: Exception, deadline: float) -> None:
+    async def _wait_before_retry(self, error: KafkaError, deadline: float) -> None:
         """Wait a little. Raises the error if a retry cannot help, or if the time is over."""
         self._controller = None
-        hopeless = (kafka_errors.SaslAuthenticationFailedError, kafka_errors.AuthorizationError)
-        if isinstance(error, hopeless) or time.monotonic() >= deadline:
-            raise _translated(error) from error
-        await self._net.sleep(_RETRY_BACKOFF_S)
+        if isinstance(error, Unauthenticated) or asyncio.get_running_loop().time() >= deadline:
+            raise error
+        await asyncio.sleep(self._retry_s)
 
     def _deadline(self) -> float:
-        return time.monotonic() + self._timeout_ms / 1000
+        return asyncio.get_running_loop().time() + self.timeout_ms / 1000
 
     async def _any_node(self) -> int:
-        if self._controllers is not None:
+        if self._of_controllers:
             return await self._find_controller()
-        return await self._least_busy_node()
-
-    async def _least_busy_node(self) -> int:
-        node: int | None = self._manager.least_loaded_node()
-        if node is None:
-            raise kafka_errors.NodeNotReadyError("no node can be reached")
-        return node
-
-    async def controller(self) -> int:
-        """The id of the controller. Raises Unreachable where the cluster has none."""
-        return await self._find_controller()
+        if self._nodes.stale:
+            await self.refresh()
+        return self._nodes.least_busy()
 
     async def _find_controller(self) -> int:
         if self._controller is None:
-            await self._refresh_metadata()
-            controller = self._manager.cluster.controller
-            if controller is None:
-                raise Unreachable("The cluster has no controller at the moment.")
-            self._controller = int(controller.node_id)
+            await self.refresh()
+        if self._controller is None:
+            raise Unreachable("The cluster has no controller at the moment.")
         return self._controller
 
-    async def _refresh_metadata(self) -> None:
-        """Ask a reachable node for the nodes and the controller."""
-        node = await self._least_busy_node()
-        if self._controllers is not None:
-            await self._controllers.learn(node)
-            return
-        versions = await self._versions_of(node)
-        version = _choose_version(MetadataRequest, versions, _METADATA_MAX)
-        request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
-        self._manager.cluster.update_metadata(await self._send(node, KafkaPythonRequest(request, version)))
-
-    async def _versions_of(self, node: int) -> dict[int, tuple[int, int]]:
-        """The APIs of a node. Each new connection asks again: the node may have restarted as another version."""
-        connection = await self._manager.get_connection(node)
-        known = self._versions.get(node)
-        if known is None or known[0] is not connection:
-            answer = await self._send(node, KafkaPythonRequest(ApiVersionsRequest(), 0))
-            if answer.error_code:
-                raise UnsupportedHere(f"Node {node} does not say what it serves (error {answer.error_code}).")
-            found = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
-            self._versions[node] = known = (connection, found)
-        return known[1]
-
-    async def _send(self, node: int, request: KafkaPythonRequest) -> Any:
-        try:
-            return await self._manager.send(request, node_id=node)
-        except kafka_errors.KafkaError as error:
-            raise _translated(error) from error
+    async def _look_for(self, node: int) -> None:
+        if node not in self._nodes.nodes:
+            await self.refresh()
+        if node not in self._nodes.nodes:
+            raise Unreachable(f"Broker {node} is not available.")
 
 
-def _choose_version(cls: type[ApiMessage], versions: dict[int, tuple[int, int]], highest: int | None = None) -> int:
+async def connect(settings: ClientSettings) -> RequestRouter:
+    """Try the addresses until a node answers.
+
+    Raises Unreachable, Unauthenticated; with the addresses of controllers also the error with which a node answers that
+    is none.
+    """
+    router = RequestRouter(NodeConnections(settings), settings)
+    try:
+        async with asyncio.timeout(settings.configs.bootstrap_timeout_ms / 1000):
+            await router.refresh_until_known()
+    except TimeoutError:
+        await router.close()
+        raise Unreachable(f"Unable to bootstrap from {settings.named}") from None
+    except BaseException:
+        await router.close()
+        raise
+    return router
+
+
+async def _brokers(connection: NodeConnection) -> tuple[dict[int, Address], int]:
+    """The brokers, and which of them is the controller."""
+    request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
+    answer = await _ask(connection, request, MetadataRequest, _METADATA_MAX)
+    return {one.node_id: Address(one.host, one.port) for one in answer.brokers}, answer.controller_id
+
+
+async def _controllers(connection: NodeConnection) -> tuple[dict[int, Address], int]:
+    """The KRaft controllers. They do not serve Metadata, but list each other in DescribeCluster (KIP-919)."""
+    request = DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=_CONTROLLERS)
+    answer = await _ask(connection, request, DescribeClusterRequest, 1)
+    raise_for(answer.error_code, answer.error_message)
+    return {one.broker_id: Address(one.host, one.port) for one in answer.brokers}, answer.controller_id
+
+
+async def _ask(
+    connection: NodeConnection, request: ApiMessage, cls: type[RequestFor[Response]], highest: int
+) -> Response:
+    version = _choose_version(cls, await connection.versions(), highest)
+    answer: Response = await _decoded(
+        cls, await connection.call(cls, encode_body(request, version=version), version), version
+    )
+    return answer
+
+
+async def _decoded(cls: type[ApiMessage], data: bytes, version: int) -> Any:
+    """The answer to a request. Raises Unreachable where it is garbled: nobody knows what it says."""
+
+    def decode() -> ApiMessage:
+        return decode_body(RESPONSES[cls.API_KEY], data, version=version)
+
+    try:
+        return await asyncio.to_thread(decode) if len(data) > _LARGE_BYTES else decode()
+    except RemoteProtocolError as error:
+        raise Unreachable(f"{cls.name}: the answer cannot be read: {error}") from error
+
+
+def _choose_version(cls: type[ApiMessage], versions: Mapping[int, tuple[int, int]], highest: int | None = None) -> int:
     low, high = versions.get(cls.API_KEY, (0, -1))
     best = min(high, cls.max_version if highest is None else highest)
     if best < low or best < 0:
         raise UnsupportedHere(f"The node does not support {cls.name.removesuffix('Request')}.")
     return best
-
-
-def _translated(error: Exception) -> Exception:
-    if isinstance(error, KafkaError):
-        return error
-    if isinstance(error, kafka_errors.SaslAuthenticationFailedError | kafka_errors.UnsupportedSaslMechanismError):
-        return Unauthenticated(_text(error))
-    return Unreachable(_text(error))
-
-
-def _text(error: Exception) -> str:
-    return f"{type(error).__name__}: {error.args[0]}" if error.args else type(error).__name__

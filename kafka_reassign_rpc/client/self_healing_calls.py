@@ -1,7 +1,4 @@
-"""Calls about self-healing (KIP-46): failed brokers, their repairs, and the switch that pauses it.
-
-All coroutines here run on the event loop of kafka-python's network thread.
-"""
+"""Calls about self-healing (KIP-46): failed brokers, their repairs, and the switch that pauses it."""
 
 from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require

@@ -1,8 +1,6 @@
 """Calls about the settings that all servers of a cluster share. They are configs of the server's own node.
 
 A server of an earlier version has them among the configs of all brokers: it does not serve MoveServerSettings.
-
-All coroutines here run on the event loop of kafka-python's network thread.
 """
 
 from collections.abc import Mapping

@@ -282,21 +282,27 @@ def decode_response(
     return correlation_id, body
 
 
-def decode_response_in_parts(
-    cls: type[AnyMessage], frame: bytes, array: str, *, version: int
+def decode_body(cls: type[AnyMessage], body: bytes, *, version: int) -> AnyMessage:
+    """Decodes the body of an answer. Raises a RemoteProtocolError."""
+    message: AnyMessage
+    message, _ = _decoder(cls, version)(body, 0, UNLIMITED)
+    return message
+
+
+def decode_body_in_parts(
+    cls: type[AnyMessage], body: bytes, array: str, *, version: int
 ) -> tuple[AnyMessage, Iterator[Any]]:
-    """Decodes a large answer: the message up to its field `array`, and an iterator that decodes that array's elements.
+    """Decodes a large body: the message up to its field `array`, and an iterator that decodes that array's elements.
 
     The bytes behind the array are not read. Raises a RemoteProtocolError; so does the iterator.
     """
-    _, pos = answer_header(cls, frame, version=version)
     read = _parts(cls, version, array)
-    (head, count), start = read.head(frame, pos, UNLIMITED)
+    (head, count), start = read.head(body, 0, UNLIMITED)
 
     def elements() -> Iterator[Any]:
         at = start
         for _ in range(count):
-            element, at = read.element(frame, at, UNLIMITED)
+            element, at = read.element(body, at, UNLIMITED)
             yield element
 
     return head, elements()

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
-from kafka.errors import KafkaConfigurationError
-
 from kafka_reassign_rpc.client import KafkaError, PartitionInfo, ReassignmentClient, TopicPartition
 from kafka_reassign_rpc.client.config_calls import Changes
 from kafka_reassign_rpc.client.running_servers import configs_of_another
@@ -44,7 +42,7 @@ class ActionContext:
         if self._client is None:
             try:
                 self._client = ReassignmentClient(**self._configs)
-            except (KafkaConfigurationError, ValueError) as error:
+            except ValueError as error:
                 raise CommandFailed(f"{_NO_CLIENT}: {error}") from None
         return self._client
 

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
 from kafka_reassign_rpc.security.security_protocols import uses_sasl, uses_tls
 from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 from kafka_reassign_rpc.support.bounded_text import SHOWN, word
-from kafka_reassign_rpc.transport.login import log_in
+from kafka_reassign_rpc.transport.login import connect
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
 log = logging.getLogger(__name__)
@@ -127,22 +127,13 @@ class BrokerLinks:
             context = self._tls.context
         if uses_sasl(protocol) and self._login is None:
             raise LoginFailed("this server has no login (sasl.mechanism.inter.broker.protocol, sasl.jaas.config)")
-        client = await RpcClient.open(at.host, at.port, client_id, timeout_s, context)
+        login = self._login if uses_sasl(protocol) else None
         try:
-            if uses_sasl(protocol) and self._login is not None:
-                await log_in(client, self._login, at.host)
-            elif context is not None:
-                await client.versions()
+            return await connect(at.host, at.port, client_id, timeout_s, context, login)
         except (EOFError, ConnectionResetError) as error:
-            client.close()
             if context is None:
                 raise
-            # With TLS 1.3 only the first answer shows whether the broker has taken our certificate.
             raise LoginFailed(f"it closed the connection: {WANTS_CERTIFICATE}") from error
-        except BaseException:
-            client.close()
-            raise
-        return client
 
     def note(self, broker: int, kind: str, text: str) -> None:
         """A broker does not take this server."""

@@ -1,14 +1,17 @@
-"""The login on a connection to a broker: SaslHandshake, then SaslAuthenticate until the mechanism is done.
+"""A connection that is encrypted and logged in: SaslHandshake, then SaslAuthenticate until the mechanism is done.
 
 Source: Kafka's SaslClientAuthenticator; KIP-368 for logins that end and are repeated on the same connection.
 """
 
 import asyncio
-from typing import Any
+import ssl
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateRequest, SaslHandshakeRequest
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed, failure
 from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
+from kafka_reassign_rpc.security.login.sasl_mechanisms import next_token
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
@@ -19,10 +22,38 @@ REPEAT_AFTER = 0.85
 """The part of a login's life after which it is repeated: Kafka's clients wait for 85 to 95 %."""
 UNSUPPORTED_MECHANISM, ILLEGAL_STATE = 33, 34
 
+T = TypeVar("T")
+
+
+async def connect(
+    host: str,
+    port: int,
+    client_id: str,
+    timeout_s: float,
+    tls: ssl.SSLContext | None = None,
+    login: SaslLogin | None = None,
+    **limits: int,
+) -> RpcClient:
+    """A connection: over TLS where there is a context, logged in where there is a login. `limits`: see RpcClient.
+
+    Raises LoginFailed, ssl.SSLError, and OSError, TimeoutError, EOFError or RemoteProtocolError as every request.
+    """
+    client = await RpcClient.open(host, port, client_id, timeout_s, tls, **limits)
+    try:
+        if login is not None:
+            await log_in(client, login, host)
+        elif tls is not None:  # with TLS 1.3 only the first answer shows whether the other side takes our certificate
+            await client.versions()
+    except BaseException:
+        client.close()
+        raise
+    return client
+
 
 async def log_in(client: RpcClient, login: SaslLogin, host: str) -> None:
     """Log in, and again before the login ends. Raises LoginFailed, and as every request."""
-    handshake = await client.call(SaslHandshakeRequest, SaslHandshakeRequest(mechanism=login.mechanism), VERSION)
+    request = SaslHandshakeRequest(mechanism=login.mechanism)
+    handshake = await client.call_out_of_turn(SaslHandshakeRequest, request, VERSION)
     if handshake.error_code:
         raise LoginFailed(_refused(handshake.error_code, handshake.mechanisms, login.mechanism))
     life_ms = await _exchange_tokens(client, login, host)
@@ -37,21 +68,21 @@ async def _exchange_tokens(client: RpcClient, login: SaslLogin, host: str) -> in
     A mechanism may fetch a token or derive a key for a second: it runs off the event loop.
     """
     exchange = await _step(login, login.exchange, host)
+    token = await _step(login, next_token, exchange) or b""
     for _ in range(MAX_ROUNDS):
-        token = await _step(login, exchange.auth_bytes)
-        answer = await client.call(SaslAuthenticateRequest, SaslAuthenticateRequest(auth_bytes=token), VERSION)
+        request = SaslAuthenticateRequest(auth_bytes=token)
+        answer = await client.call_out_of_turn(SaslAuthenticateRequest, request, VERSION)
         if answer.error_code:
             why = answer.error_message
             raise LoginFailed(f"{login.mechanism}: {shortened(why) if why else f'error {answer.error_code}'}")
-        await _step(login, exchange.receive, answer.auth_bytes or b"")
-        if exchange.is_done():
-            if not exchange.is_authenticated():
-                break
+        following = await _step(login, next_token, exchange, answer.auth_bytes or b"")
+        if following is None:
             return int(answer.session_lifetime_ms)
+        token = following
     raise LoginFailed(f"{login.mechanism}: the broker did not end the exchange")
 
 
-async def _step(login: SaslLogin, step: Any, *arguments: Any) -> Any:
+async def _step(login: SaslLogin, step: Callable[..., T], *arguments: Any) -> T:
     try:
         return await asyncio.to_thread(step, *arguments)
     except LoginFailed:

@@ -1,25 +1,22 @@
-"""A client of one broker or server: one connection, one request at a time.
+"""A client of one broker or server: one connection, on which answers come in the order of the requests.
 
-`protocol.client_connection.ClientConnection` keeps correlation ids and order, and checks answers.
+`protocol.client_connection.ClientConnection` keeps correlation ids and order, and checks answers. This file adds the
+socket, the clock, and those who wait.
 """
 
 import asyncio
 import ssl
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import Any, Literal, NamedTuple, Self, TypeVar, cast, overload
 
-from kafka_reassign_rpc.protocol.client_connection import ClientConnection
-from kafka_reassign_rpc.protocol.messages import (
-    ApiMessage,
-    ApiVersionsRequest,
-    RequestFor,
-    valid_versions,
-)
+from kafka_reassign_rpc.protocol.client_connection import MAX_ANSWER_BYTES, ClientConnection
+from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
+from kafka_reassign_rpc.protocol.messages import ApiMessage, ApiVersionsRequest, RequestFor, valid_versions
 from kafka_reassign_rpc.support.bounded_text import shown
 
 CONNECT_TIMEOUT_S = 10.0
 """Kafka's socket.connection.setup.timeout.ms."""
-READ_BYTES = 64 * 1024
 
 Response = TypeVar("Response", bound="ApiMessage")
 
@@ -28,57 +25,99 @@ class NoCommonVersion(ConnectionError):
     """The broker serves no version of an API that this side knows."""
 
 
-class RpcClient:
-    """A client with one connection. After an OSError, TimeoutError, EOFError or ProtocolError, close it.
+class _Waiting(NamedTuple):
+    """A request without an answer. The timer closes the connection if none comes, whether its caller waits or not."""
 
-    timeout_s   how long an answer may take
+    answer: asyncio.Future[Any]
+    timer: asyncio.TimerHandle
+
+
+class RpcClient(asyncio.Protocol):
+    """One connection. It closes itself after the first error, and then refuses every call.
+
+    timeout_s         how long an answer may take. Answers come in order, so what is asked behind a lost one waits too
+    max_in_flight     how many requests are sent ahead of their answers; further calls wait for their turn
+    max_answer_bytes  a larger answer is an error
     """
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str, timeout_s: float
+        self, client_id: str, timeout_s: float, max_in_flight: int = 1, max_answer_bytes: int = MAX_ANSWER_BYTES
     ) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._connection = ClientConnection(client_id)
+        self._connection = ClientConnection(client_id, max_frame_bytes=max_answer_bytes)
         self._timeout_s = timeout_s
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._waiting: deque[_Waiting] = deque()
+        self._turns = asyncio.Semaphore(max_in_flight)
+        self._error: Exception | None = None
         self._versions: dict[int, tuple[int, int]] | None = None
-        self._repeat: tuple[float, Callable[[], Awaitable[None]]] | None = None
+        self._login: Callable[[], Awaitable[None]] | None = None
+        self._login_due = float("inf")
+        self._logging_in = asyncio.Lock()
+        self.last_used = self._loop.time()
+        """When the last request was sent, by the clock of the event loop."""
 
     @classmethod
     async def open(
-        cls, host: str, port: int, client_id: str, timeout_s: float, tls: ssl.SSLContext | None = None
+        cls,
+        host: str,
+        port: int,
+        client_id: str,
+        timeout_s: float,
+        tls: ssl.SSLContext | None = None,
+        *,
+        max_in_flight: int = 1,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
     ) -> Self:
         """Connect, over TLS where there is a context. Raises OSError (ssl.SSLError is one) or TimeoutError."""
+
+        made = cls(client_id, timeout_s, max_in_flight, max_answer_bytes)
+        name = None if tls is None else host.rstrip(".")
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                reader, writer = await asyncio.open_connection(host, port, ssl=tls)
+                loop = asyncio.get_running_loop()
+                await loop.create_connection(lambda: made, host, port, ssl=tls, server_hostname=name)
         except ssl.SSLError:  # one of a certificate is a ValueError, too
             raise
         except ValueError as error:  # IDNA refuses the name, or it has a NUL: anybody may have registered it
             raise OSError(f"{shown(host)} is no name of a host: {error}") from error
-        return cls(reader, writer, client_id, timeout_s)
+        return made
 
-    def close(self) -> None:
-        """Close at once. A call that waits for its answer raises EOFError."""
-        if self._writer.get_extra_info("ssl_object") is None:
-            self._writer.close()
-        else:
-            self._writer.transport.abort()  # without waiting for the other side to close TLS
+    @property
+    def is_closed(self) -> bool:
+        return self._error is not None or self._transport is None or self._transport.is_closing()
+
+    @property
+    def in_flight(self) -> int:
+        """The number of requests without an answer."""
+        return len(self._waiting)
 
     @property
     def certificate(self) -> bytes | None:
         """The certificate that the broker has shown (DER); None without TLS."""
-        secured = self._writer.get_extra_info("ssl_object")
+        secured = None if self._transport is None else self._transport.get_extra_info("ssl_object")
         return None if secured is None else secured.getpeercert(binary_form=True)
 
+    @property
+    def socket(self) -> Any:
+        """For its options."""
+        return None if self._transport is None else self._transport.get_extra_info("socket")
+
+    def close(self) -> None:
+        """Close at once. Calls that wait for their answers raise EOFError."""
+        self._end(EOFError("the connection was closed"))
+
     def repeat_login(self, due: float, login: Callable[[], Awaitable[None]]) -> None:
-        """The first request from `due` on (the event loop's time) lets `login` go first."""
-        self._repeat = (due, login)
+        """The first request from `due` on (the event loop's time) lets `login` go first, and others wait for it."""
+        self._login_due, self._login = due, login
 
     async def versions(self) -> Mapping[int, tuple[int, int]]:
-        """The versions that the broker serves, by API key; the client asks once."""
+        """The versions that the broker serves, by API key; the client asks once. Raises ConnectionError where it does
+        not say them."""
         if self._versions is None:
             answer = await self.call(ApiVersionsRequest, ApiVersionsRequest(version=0), 0)
+            if answer.error_code:
+                raise ConnectionError(f"it does not say what it serves (error {answer.error_code})")
             self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
         return self._versions
 
@@ -108,21 +147,73 @@ class RpcClient:
         """The answer to a request: `body` is a message of that class, or the bytes of one.
 
         `raw`: returns the bytes of the answer's body, which the caller decodes.
+
+        Raises OSError, TimeoutError, EOFError or RemoteProtocolError. A call that is cancelled has sent its request or
+        not; the connection goes on, and drops the answer.
         """
-        if self._connection.pending:
-            raise ConnectionError("the previous request has no answer yet")
-        if self._repeat is not None and asyncio.get_running_loop().time() >= self._repeat[0]:
-            (_, login), self._repeat = self._repeat, None
-            await login()
-        request = self._connection.send(request_class, body, version, raw=raw)
-        if self._writer.is_closing():  # uvloop's transport would raise RuntimeError
+        async with self._turns:
+            if self._login is not None:
+                await self._log_in_again(self._login)
+            return await self.call_out_of_turn(request_class, body, version, raw=raw)
+
+    async def _log_in_again(self, login: Callable[[], Awaitable[None]]) -> None:
+        async with self._logging_in:  # nothing may come between the parts of a login
+            if self._loop.time() >= self._login_due:
+                self._login_due = float("inf")
+                await login()
+
+    async def call_out_of_turn(
+        self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: bool = False
+    ) -> Any:
+        """As `call`, for the login itself, for which all others wait."""
+        if isinstance(self._error, RemoteProtocolError):
+            raise self._error
+        if self._transport is None or self.is_closed:  # uvloop's transport would raise RuntimeError
             raise ConnectionResetError("the connection was reset")
-        self._writer.write(request)
-        async with asyncio.timeout(self._timeout_s):
-            await self._writer.drain()
-            while True:
-                data = await self._reader.read(READ_BYTES)
-                if not data:
-                    raise EOFError("the connection was closed")
-                for answer in self._connection.receive(data):
-                    return answer
+        request = self._connection.send(request_class, body, version, raw=raw)
+        answer: asyncio.Future[Any] = self._loop.create_future()
+        self.last_used = self._loop.time()
+        self._waiting.append(_Waiting(answer, self._loop.call_later(self._timeout_s, self._time_out)))
+        self._transport.write(request)
+        return await answer
+
+    def _time_out(self) -> None:
+        self._end(TimeoutError(f"no answer within {self._timeout_s:g} s"))
+
+    def _end(self, error: Exception) -> None:
+        """Close the connection, and give the error to all who wait."""
+        if self._error is None:
+            self._error = error
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            waiting.timer.cancel()
+            if not waiting.answer.done():
+                waiting.answer.set_exception(error)
+        if self._transport is None:
+            return
+        if self._transport.get_extra_info("ssl_object") is None:
+            self._transport.close()
+        else:
+            self._transport.abort()  # without waiting for the other side to close TLS
+
+    # What the event loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._error is not None:
+            return
+        try:
+            answers = self._connection.receive(data)
+        except RemoteProtocolError as error:
+            self._end(error)
+            return
+        for body in answers:
+            waiting = self._waiting.popleft()
+            waiting.timer.cancel()
+            if not waiting.answer.done():
+                waiting.answer.set_result(body)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._end(EOFError("the connection was closed") if error is None else error)

@@ -8,9 +8,10 @@ import pytest
 
 from kafka_reassign_rpc.protocol import messages
 from kafka_reassign_rpc.protocol.frame_codec import (
+    answer_header,
+    decode_body_in_parts,
     decode_request,
     decode_response,
-    decode_response_in_parts,
     encode_request,
     encode_response,
 )
@@ -69,7 +70,9 @@ def test_sv_2_there_are_frames_of_every_message_that_matters(api: str, version: 
 def test_dp_1_an_answer_read_in_parts_is_the_same_and_a_cut_one_is_refused(frame: dict[str, Any]) -> None:
     data, version = bytes.fromhex(frame["hex"]), frame["version"]
     _, whole = decode_response(messages.MetadataResponse, data, version=version)
-    head, topics = decode_response_in_parts(messages.MetadataResponse, data, "topics", version=version)
+    _, start = answer_header(messages.MetadataResponse, data, version=version)
+    data = data[start:]
+    head, topics = decode_body_in_parts(messages.MetadataResponse, data, "topics", version=version)
     assert (head.cluster_id, head.controller_id, head.brokers) == (
         whole.cluster_id,
         whole.controller_id,
@@ -78,7 +81,7 @@ def test_dp_1_an_answer_read_in_parts_is_the_same_and_a_cut_one_is_refused(frame
     assert list(topics) == whole.topics
 
     def read(cut: bytes) -> int:
-        return len(list(decode_response_in_parts(messages.MetadataResponse, cut, "topics", version=version)[1]))
+        return len(list(decode_body_in_parts(messages.MetadataResponse, cut, "topics", version=version)[1]))
 
     behind = 4  # what is left unread behind the topics: tags, and an error code in version 13
     for length in range(len(data) - behind):

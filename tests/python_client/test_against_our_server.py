@@ -257,13 +257,12 @@ def test_236_12_replicas_are_moved_between_log_dirs(client: ReassignmentClient) 
     assert str(Replica(1, TOPIC, 0)) == "orders-0-1"
 
 
-def test_240_5_kafka_pythons_own_calls_work_beside_ours(bootstrap: str, client: ReassignmentClient) -> None:
+def test_240_5_kafka_pythons_own_client_works_beside_ours(bootstrap: str, client: ReassignmentClient) -> None:
     start_slowly(client, 0)
     registered = ResponseClassRegistry._response_class_registry
     # The class itself, or its class for one version: kafka-python registers whichever was used last.
     assert AlterPartitionReassignmentsResponse in registered[45].__mro__
     assert not {32240, 32241, 32242} & registered.keys()
-    assert list(client.admin.list_partition_reassignments()) == [(TOPIC, 0)]
     stock = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         assert list(stock.list_partition_reassignments()) == [(TOPIC, 0)]

@@ -59,7 +59,7 @@ async def test_sv_7_the_client_reads_what_it_has_asked_for(client: ReassignmentC
     assert [one["seq"] for one in found] == list(range(begin.next_seq, begin.next_seq + len(found)))
     one = next(one for one in found if one["event"] == "move.started" and one["partition"] == 1)
     assert one["target"] == targets[TOPIC, 1]  # type: ignore[index]
-    assert one["who"].startswith("User:ANONYMOUS as kafka-python")
+    assert one["who"].startswith("User:ANONYMOUS as kafka-reassign-rpc")
     assert {one.id for one in client.list_reassignments()} >= {one["id"]}
     everything = list(client.reassignment_events())
     assert everything[-len(found) :] == found

@@ -1,14 +1,12 @@
 """Log dirs are asked of all brokers at once, in a bounded time; a broker that tells nothing is named."""
 
-from collections.abc import Callable, Iterator
-from types import SimpleNamespace
+import asyncio
 from typing import Any
 
 import pytest
-from kafka.future import Future
-from kafka.net.selector import NetworkSelector
 
 from kafka_reassign_rpc.client import KafkaError, LogDirs, ReplicaLogDir, TopicPartition, Unreachable
+from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.log_dir_calls import (
     BrokerLogDirs,
     HeldReplica,
@@ -16,6 +14,7 @@ from kafka_reassign_rpc.client.log_dir_calls import (
     describe_brokers,
     describe_log_dirs,
 )
+from kafka_reassign_rpc.client.node_connections import NodeConnections
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsResponse
@@ -39,20 +38,20 @@ def answer(broker: int) -> DescribeLogDirsResponse:
 class Brokers(RequestRouter):
     """Takes the place of connections: broker `FROZEN` never answers, others answer when `expected` have been asked."""
 
-    def __init__(self, net: NetworkSelector, expected: int, timeout_ms: int = 20_000) -> None:
-        config = {"request_timeout_ms": timeout_ms}
-        super().__init__(SimpleNamespace(_manager=None, _client=None, _net=net, config=config))
+    def __init__(self, expected: int) -> None:
+        settings = client_settings({})
+        super().__init__(NodeConnections(settings), settings)
         self._expected = expected
         self._asked = 0
-        self._all_asked = Future()
+        self._all_asked = asyncio.Event()
 
     async def ask_node(self, node: int, *_: object, **__: object) -> Any:
         self._asked += 1
         if self._asked == self._expected:
-            self._all_asked.success(None)
-        await self._all_asked
+            self._all_asked.set()
+        await self._all_asked.wait()
         if node == FROZEN:
-            await Future()
+            await asyncio.Event().wait()
         if node == GONE:
             raise Unreachable("Broker 93 is not available.")
         if node == WITHOUT_RIGHTS:  # before Kafka 3.2
@@ -62,26 +61,15 @@ class Brokers(RequestRouter):
         return answer(node)
 
 
-@pytest.fixture
-def net() -> Iterator[NetworkSelector]:
-    selector = NetworkSelector()
-    selector.start()
-    yield selector
-    selector.stop()
-    selector.close()
-
-
-def test_dp_1_all_brokers_are_asked_before_the_first_has_answered(net: NetworkSelector) -> None:
-    brokers = Brokers(net, expected=50)
-    found = net.run(lambda: describe_log_dirs(brokers, {broker: [A] for broker in range(50)}))
+async def test_dp_1_all_brokers_are_asked_before_the_first_has_answered() -> None:
+    found = await describe_log_dirs(Brokers(expected=50), {broker: [A] for broker in range(50)})
     assert found == [LogDirs(broker, {A: ReplicaLogDir("/d", None, broker, 0)}) for broker in range(50)]
 
 
-def test_dp_1_brokers_that_never_answer_cost_one_timeout_together_and_hide_no_answer(net: NetworkSelector) -> None:
-    brokers = Brokers(net, expected=4)
+async def test_dp_1_brokers_that_never_answer_cost_one_timeout_together_and_hide_no_answer() -> None:
     asked = {broker: {"t": [0]} for broker in (1, FROZEN, GONE, 2)}
 
-    found = net.run(lambda: describe_brokers(brokers, asked, 300))
+    found = await describe_brokers(Brokers(expected=4), asked, 300)
 
     assert list(found) == list(asked)
     for broker in (1, 2):
@@ -95,13 +83,10 @@ def test_dp_1_brokers_that_never_answer_cost_one_timeout_together_and_hide_no_an
 
 
 @pytest.mark.parametrize("broker", [WITHOUT_RIGHTS, REFUSES])
-def test_dp_1_a_client_without_the_right_to_see_log_dirs_is_told_so_by_any_kafka(
-    net: NetworkSelector, broker: int
-) -> None:
-    call: Callable[[], Any] = lambda: describe_brokers(Brokers(net, 1), {broker: {"t": [0]}})  # noqa: E731
-    error = net.run(call)[broker]
+async def test_dp_1_a_client_without_the_right_to_see_log_dirs_is_told_so_by_any_kafka(broker: int) -> None:
+    error = (await describe_brokers(Brokers(1), {broker: {"t": [0]}}))[broker]
     assert isinstance(error, ClusterAuthorizationFailed)
-    [dirs] = net.run(lambda: describe_log_dirs(Brokers(net, 1), {broker: [A]}))
+    [dirs] = await describe_log_dirs(Brokers(1), {broker: [A]})
     assert dirs == LogDirs(broker, error=str(error))
     assert isinstance(error, KafkaError)
     if broker == WITHOUT_RIGHTS:

@@ -1,13 +1,15 @@
 """What the client sends to whom, where another node becomes the controller in the middle of a call."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafka_reassign_rpc.client import UnsupportedHere, reassignment_calls
+from kafka_reassign_rpc.client.client_settings import client_settings
+from kafka_reassign_rpc.client.node_connections import NodeConnections
 from kafka_reassign_rpc.client.request_routing import NOT_CONTROLLER, RequestRouter
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -19,36 +21,45 @@ ALTER, DESCRIBE = AlterPartitionReassignmentsRequest.API_KEY, DescribeReassignme
 T0 = TopicPartition("t", 0)
 
 
+class Node:
+    """A connection to a node that serves these APIs, and answers so."""
+
+    def __init__(self, network: "Network", node: int) -> None:
+        self._network = network
+        self._node = node
+
+    async def versions(self) -> dict[int, tuple[int, int]]:
+        return {ALTER: (0, 1)} | ({DESCRIBE: (0, 0)} if self._node == OURS else {})
+
+    async def call(self, _: Any, __: bytes, version: int) -> bytes:
+        self._network.sent.append(self._node)
+        response = AlterPartitionReassignmentsResponse
+        if self._node == OURS:
+            self._network.controls = STOCK
+            refusal = response(error_code=NOT_CONTROLLER, error_message=None, responses=[])
+            return encode_body(refusal, version=version)
+        one = response.ReassignableTopicResponse.ReassignablePartitionResponse(
+            partition_index=0, error_code=0, error_message=None
+        )
+        topics = [response.ReassignableTopicResponse(name="t", partitions=[one])]
+        return encode_body(response(error_code=0, error_message=None, responses=topics), version=version)
+
+
 class Network(RequestRouter):
     """This server is the controller until it is asked; then a stock broker is."""
 
     def __init__(self) -> None:
-        self._net = SimpleNamespace(sleep=self._no_time)
-        self._timeout_ms = 5000
-        self._controller = None
+        settings = client_settings({"retry_backoff_ms": 0, "request_timeout_ms": 5000})
+        super().__init__(NodeConnections(settings), settings)
+        self._nodes.connection = self._reach  # type: ignore[assignment,method-assign]
         self.controls = OURS
         self.sent: list[int] = []
 
-    async def _no_time(self, _: float) -> None: ...
+    async def _reach(self, node: int) -> Node:
+        return Node(self, node)
 
     async def _find_controller(self) -> int:
         return self.controls
-
-    async def _versions_of(self, node: int) -> dict[int, tuple[int, int]]:
-        return {ALTER: (0, 1)} | ({DESCRIBE: (0, 0)} if node == OURS else {})
-
-    async def _send(self, node: int, request: Any) -> Any:
-        self.sent.append(node)
-        response = AlterPartitionReassignmentsResponse
-        if node == OURS:
-            self.controls = STOCK
-            return response(error_code=NOT_CONTROLLER, error_message=None, responses=[])
-        one = response.ReassignableTopicResponse.ReassignablePartitionResponse(partition_index=0, error_code=0)
-        return response(
-            error_code=0,
-            error_message=None,
-            responses=[response.ReassignableTopicResponse(name="t", partitions=[one])],
-        )
 
 
 async def alter(network: Network, **asked: Any) -> Any:

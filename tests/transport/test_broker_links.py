@@ -12,9 +12,11 @@ import pytest
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.protocol.messages import StopReplicaRequest
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.login.client_security import client_security
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.transport.broker_link_settings import broker_links
 from kafka_reassign_rpc.transport.broker_links import LOGIN, RIGHTS, BrokerLinks, BrokerRefuses
+from kafka_reassign_rpc.transport.login import connect
 from tests.certificates import Authority, Issued
 
 from .secured_broker import SecuredBroker, secured_broker
@@ -189,6 +191,25 @@ async def test_sv_5_a_login_that_ends_is_repeated_before_on_the_same_connection(
             await client.call(StopReplicaRequest, StopReplicaRequest(version=3, topic_states=[]), 3)
         client.close()
     assert there.asked == [17, 36, *[17, 36, 5] * 3]
+
+
+async def test_sv_5_nothing_comes_between_the_parts_of_a_login_that_is_repeated() -> None:
+    """Kafka closes a connection on which something else is asked in the middle of a login."""
+    async with secured_broker("SASL_PLAINTEXT", "SCRAM-SHA-512", USERS, life_ms=1) as there:
+        at = there.broker.endpoints[1]
+        values = {"security.protocol": at.security_protocol, "sasl.mechanism": "SCRAM-SHA-512"}
+        login = client_security({**values, "sasl.jaas.config": jaas(SCRAM, "a,b=c")}).login
+        client = await connect(at.host, at.port, "someone", 10.0, login=login, max_in_flight=5)
+        request = StopReplicaRequest(version=3, topic_states=[])
+        for _ in range(3):
+            await asyncio.sleep(0.002)
+            await asyncio.gather(*(client.call(StopReplicaRequest, request, 3) for _ in range(20)))
+        client.close()
+    begun = [number for number, key in enumerate(there.asked) if key == 17]
+    assert len(begun) >= 4, "one to connect, and one before each of the three lots"
+    for number in begun[1:]:
+        assert there.asked[number : number + 4] == [17, 36, 36, 5]
+    assert there.asked.count(5) == 60
 
 
 async def test_sv_5_a_trouble_is_logged_once_and_its_end_too(caplog: pytest.LogCaptureFixture) -> None:

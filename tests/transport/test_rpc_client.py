@@ -4,14 +4,15 @@ import asyncio
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.protocol.client_connection import MAX_ANSWER_BYTES
 from kafka_reassign_rpc.protocol.connection_state import Connection
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, encode_body
-from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.protocol.frame_errors import BadFrameSize, ProtocolError, UnexpectedAnswer
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionRequest,
     ApiVersionsResponse,
@@ -116,7 +117,7 @@ async def test_sv_4_a_request_on_a_connection_that_was_reset_while_it_was_idle_s
         peer, _ = listener.accept()
         with peer:
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset at the end
-        await eventually(client._writer.is_closing)
+        await eventually(lambda: client.is_closed)
         with pytest.raises(ConnectionResetError, match="was reset"):
             await client.call(ControlledShutdownRequest, shutdown(1), 2)
         client.close()
@@ -150,3 +151,132 @@ async def test_455_4_a_malformed_answer_is_a_protocol_error(reply: Callable[[byt
         with pytest.raises(ProtocolError):  # noqa: PT012
             await client.call(ControlledShutdownRequest, shutdown(1), 2)
             await client.call(ControlledShutdownRequest, shutdown(2), 2)
+
+
+class Gate:
+    """A server that keeps its answers until it is told how to go on. `waiting`: the answers that it keeps."""
+
+    def __init__(self) -> None:
+        self.waiting: list[bytes] = []
+        self.writer: asyncio.StreamWriter
+        self.ended = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writer = writer
+        connection = Connection(SUPPORTED)
+        with suppress(OSError):
+            while data := await reader.read(1000):
+                connection.receive(data)
+                while connection.queued:
+                    request = connection.parse(connection.next_frame())
+                    assert isinstance(request, DecodedRequest)
+                    self.waiting.append(connection.answer(request, body_of(request)))
+        writer.close()
+        self.ended.set()
+
+    def release(self, count: int = 1) -> None:
+        for answer in self.waiting[:count]:
+            self.writer.write(answer)
+        del self.waiting[:count]
+
+
+@asynccontextmanager
+async def gated(
+    max_in_flight: int, timeout_s: float = 10.0, max_answer_bytes: int = MAX_ANSWER_BYTES
+) -> AsyncIterator[tuple[Gate, RpcClient]]:
+    gate = Gate()
+    async with await asyncio.start_server(gate.serve, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        client = await RpcClient.open(
+            host, port, "someone", timeout_s, max_in_flight=max_in_flight, max_answer_bytes=max_answer_bytes
+        )
+        try:
+            yield gate, client
+        finally:
+            client.close()
+            await gate.ended.wait()
+
+
+def calls(client: RpcClient, count: int) -> list[asyncio.Task[Any]]:
+    return [asyncio.create_task(client.call(ControlledShutdownRequest, shutdown(number), 2)) for number in range(count)]
+
+
+async def ended(tasks: list[asyncio.Task[Any]]) -> list[type[object]]:
+    return [type(one) for one in await asyncio.gather(*tasks, return_exceptions=True)]
+
+
+@pytest.mark.both_loops
+async def test_455_4_many_requests_in_flight_get_their_own_answers_and_more_wait_for_their_turn() -> None:
+    async with gated(5) as (gate, client):
+        tasks = calls(client, 20)
+        for left in range(20, 0, -1):
+            await eventually(lambda: len(gate.waiting) == min(left, 5))  # noqa: B023 (it is awaited here)
+            assert client.in_flight <= 5
+            gate.release()
+        assert [(await task).error_code for task in tasks] == list(range(20))
+
+
+@pytest.mark.both_loops
+async def test_455_4_a_socket_that_closes_in_the_middle_of_an_answer_ends_every_call() -> None:
+    async with gated(5) as (gate, client):
+        tasks = calls(client, 7)
+        await eventually(lambda: len(gate.waiting) == 5)
+        gate.writer.write(gate.waiting[0] + gate.waiting[1][:-1])
+        gate.writer.close()
+        kinds = await ended(tasks)
+        assert (await tasks[0]).error_code == 0
+        assert kinds[1:5] == [EOFError] * 4
+        assert all(issubclass(kind, ConnectionError) for kind in kinds[5:]), "they were never sent"
+
+
+async def test_455_4_an_answer_to_another_request_ends_every_call_and_the_connection() -> None:
+    async with gated(5) as (gate, client):
+        tasks = calls(client, 3)
+        await eventually(lambda: len(gate.waiting) == 3)
+        gate.writer.write(gate.waiting[1])
+        assert await ended(tasks) == [UnexpectedAnswer] * 3
+        with pytest.raises(UnexpectedAnswer):
+            await client.call(ControlledShutdownRequest, shutdown(9), 2)
+
+
+async def test_455_4_an_answer_that_is_announced_as_too_large_ends_the_connection_before_it_comes() -> None:
+    async with gated(2, max_answer_bytes=1000) as (gate, client):
+        tasks = calls(client, 2)
+        await eventually(lambda: len(gate.waiting) == 2)
+        gate.writer.write((1001).to_bytes(4, "big"))
+        assert await ended(tasks) == [BadFrameSize] * 2
+        assert client.is_closed
+
+
+async def test_455_4_a_server_that_sends_an_answer_too_slowly_is_given_up() -> None:
+    """Each byte comes in time, the answer does not."""
+    async with gated(2, timeout_s=0.3) as (gate, client):
+        tasks = calls(client, 2)
+        await eventually(lambda: len(gate.waiting) == 2)
+
+        async def trickle() -> None:
+            for byte in gate.waiting[0] * 20:
+                gate.writer.write(bytes((byte,)))
+                await asyncio.sleep(0.05)
+
+        slow = asyncio.create_task(trickle())
+        assert await ended(tasks) == [TimeoutError] * 2
+        slow.cancel()
+
+
+async def test_455_4_a_call_that_is_cancelled_leaves_its_answer_to_nobody() -> None:
+    async with gated(5) as (gate, client):
+        tasks = calls(client, 3)
+        await eventually(lambda: len(gate.waiting) == 3)
+        tasks[1].cancel()
+        await asyncio.wait(tasks[1:2])
+        gate.release(3)
+        assert [(await tasks[number]).error_code for number in (0, 2)] == [0, 2]
+
+
+async def test_455_4_an_answer_that_never_comes_ends_the_connection_although_its_caller_is_gone() -> None:
+    async with gated(5, timeout_s=0.2) as (gate, client):
+        [task] = calls(client, 1)
+        await eventually(lambda: gate.waiting)
+        task.cancel()
+        await eventually(lambda: client.is_closed)

@@ -3,6 +3,7 @@
 client_security    protocol, TLS and login of a client, by its properties
 jaas               Java's login configuration (JAAS): an entry, or a file with sections
 sasl_login         a login over SASL: its mechanism with its credentials
+sasl_mechanisms    the client's side of the mechanisms
 oauth_tokens       where the tokens of OAUTHBEARER come from
 kerberos           what GSSAPI needs of the process
 digest_md5         the client's side of DIGEST-MD5

@@ -1,16 +1,17 @@
 """A login over SASL, as a client: its mechanism with its credentials, by Kafka's settings.
 
-The mechanisms are kafka-python's, without I/O. Source of the settings: Kafka's JaasContext, SaslClientAuthenticator.
+Source of the settings: Kafka's JaasContext, SaslClientAuthenticator.
 """
 
 import ssl
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.login import kerberos, oauth_tokens
+from kafka_reassign_rpc.security.login import kerberos, oauth_tokens, sasl_mechanisms
 from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry
 from kafka_reassign_rpc.security.login.kerberos import GSSAPI
+from kafka_reassign_rpc.security.login.sasl_mechanisms import Exchange, TokenProvider
 from kafka_reassign_rpc.security.properties import Properties
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
 
@@ -22,17 +23,8 @@ KERBEROS_SERVICE = "sasl.kerberos.service.name"
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 (the name of a setting)
 
 
-class Mechanism(Protocol):
-    """The client's side of one exchange (kafka-python's SaslMechanism)."""
-
-    def auth_bytes(self) -> bytes: ...
-    def receive(self, auth_bytes: bytes) -> Any: ...
-    def is_done(self) -> bool: ...
-    def is_authenticated(self) -> bool: ...
-
-
 class SaslLogin:
-    """Who this process is. `configs`: the same for clients of kafka-python, by the names of its configs."""
+    """Who this process is. `configs`: by the names that kafka-python gives them."""
 
     def __init__(self, mechanism: str, configs: Mapping[str, Any]) -> None:
         self.mechanism = mechanism
@@ -41,12 +33,17 @@ class SaslLogin:
     def __repr__(self) -> str:
         return f"SaslLogin({self.mechanism})"
 
-    def exchange(self, host: str) -> Mechanism:
+    def exchange(self, host: str) -> Exchange:
         """A new exchange with a server of that name."""
-        from kafka.net.sasl import get_sasl_mechanism
-
-        found: Mechanism = get_sasl_mechanism(self.mechanism)(**self.configs, host=host)
-        return found
+        if self.mechanism == GSSAPI:
+            host = self.configs.get("sasl_kerberos_domain_name") or host
+            return sasl_mechanisms.gssapi(self.configs["sasl_kerberos_service_name"], host)
+        if self.mechanism == OAUTHBEARER:
+            return sasl_mechanisms.oauthbearer(self.configs["sasl_oauth_token_provider"])
+        name, password = self.configs["sasl_plain_username"], self.configs["sasl_plain_password"]
+        if self.mechanism == PLAIN:
+            return sasl_mechanisms.plain(name, password)
+        return sasl_mechanisms.scram(self.mechanism, name, password)
 
 
 def jaas_entry(properties: Properties) -> JaasEntry | None:
@@ -77,10 +74,8 @@ def sasl_login(mechanism: str, entry: JaasEntry | None, properties: Properties, 
         raise BadSetting(f"{place}: {mechanism} needs a username and a password")
     if "\0" in username + password:
         raise BadSetting(f"{place}: there is a NUL in the username or the password")
-    if mechanism in SCRAM:
-        if (entry.option("tokenauth") or "").lower() == "true":
-            raise BadSetting(f"{place}: tokenauth: delegation tokens are not supported")
-        username = username.replace("=", "=3D").replace(",", "=2C")  # RFC 5802; kafka-python does not do it
+    if mechanism in SCRAM and (entry.option("tokenauth") or "").lower() == "true":
+        raise BadSetting(f"{place}: tokenauth: delegation tokens are not supported")
     return SaslLogin(mechanism, {"sasl_plain_username": username, "sasl_plain_password": password})
 
 
@@ -95,7 +90,7 @@ def _kerberos_service(entry: JaasEntry, properties: Properties, place: str) -> s
     return service or in_entry or ""
 
 
-def _token_provider(entry: JaasEntry, properties: Properties) -> Any:
+def _token_provider(entry: JaasEntry, properties: Properties) -> TokenProvider:
     url, name = properties.text(TOKEN_URL), properties.name(TOKEN_URL)
     if url is None:
         raise BadSetting(
@@ -105,22 +100,22 @@ def _token_provider(entry: JaasEntry, properties: Properties) -> Any:
     extensions = {
         key.removeprefix("extension_"): value for key, value in entry.options.items() if key.startswith("extension_")
     }
-    return _provider(oauth_tokens.source(url, entry.options, lambda: _context(tls), name), extensions)
+    return _Provider(oauth_tokens.source(url, entry.options, lambda: _context(tls), name), extensions)
 
 
 def _context(tls: TlsConfig) -> ssl.SSLContext:
     return tls.client_context()
 
 
-def _provider(source: oauth_tokens.TokenSource, extensions: Mapping[str, str]) -> Any:
-    """A token source as kafka-python wants it."""
-    from kafka.net.sasl.oauth import AbstractTokenProvider
+class _Provider:
+    """Tokens of a source, with the extensions of the login configuration (KIP-342)."""
 
-    class Provider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has no types
-        def token(self) -> str:
-            return source.token()
+    def __init__(self, source: oauth_tokens.TokenSource, extensions: Mapping[str, str]) -> None:
+        self._source = source
+        self._extensions = extensions
 
-        def extensions(self) -> Mapping[str, str]:
-            return extensions
+    def token(self) -> str:
+        return self._source.token()
 
-    return Provider()
+    def extensions(self) -> Mapping[str, str]:
+        return self._extensions

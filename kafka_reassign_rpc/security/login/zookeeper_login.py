@@ -13,6 +13,7 @@ from kafka_reassign_rpc.security.login.digest_md5 import DigestMd5Client
 from kafka_reassign_rpc.security.login.jaas import JaasEntry
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed, failure
 from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
+from kafka_reassign_rpc.security.login.sasl_mechanisms import next_token
 
 DIGEST_MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
 MAX_ROUNDS = 10
@@ -53,12 +54,12 @@ def _gssapi(service: str) -> ZooKeeperLogin:
     login_to = SaslLogin(kerberos.GSSAPI, {"sasl_kerberos_service_name": service})
 
     async def login(host: str, exchange: _Exchange) -> None:
-        mechanism = await _step(login_to.exchange, host)
+        ours = await _step(login_to.exchange, host)
+        token = await _step(next_token, ours)
         for _ in range(MAX_ROUNDS):
-            challenge = await exchange(await _step(mechanism.auth_bytes))
-            if mechanism.is_done():
+            token = await _step(next_token, ours, await exchange(token))
+            if token is None:
                 return
-            await _step(mechanism.receive, challenge)
         raise LoginFailed("GSSAPI: ZooKeeper asks for ever more tokens")
 
     return login

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.client_security import client_security
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed
 from kafka_reassign_rpc.security.login.oauth_tokens import TokenSource
+from kafka_reassign_rpc.security.login.sasl_mechanisms import next_token
 from tests.certificates import Authority
 
 SECRET = "h,u=sh"
@@ -34,8 +35,12 @@ def token(expires: float) -> str:
 
 
 def test_sv_5_names_are_escaped_for_scram_and_not_for_plain() -> None:
-    assert client_configs("a:1", properties("SCRAM-SHA-256"))["sasl_plain_username"] == "a=2Cb=3Dc"
-    assert client_configs("a:1", properties("PLAIN"))["sasl_plain_username"] == "a,b=c"
+    of_scram, of_plain = (client_security(properties(name)).login for name in ("SCRAM-SHA-256", "PLAIN"))
+    assert of_scram is not None
+    assert of_plain is not None
+    assert (next_token(of_scram.exchange("broker")) or b"").startswith(b"n,,n=a=2Cb=3Dc,r=")
+    assert next_token(of_plain.exchange("broker")) == b"a,b=c\0a,b=c\0" + SECRET.encode()
+    assert client_configs("a:1", properties("SCRAM-SHA-256"))["sasl_plain_username"] == "a,b=c"
     assert client_configs("a:1", properties("PLAIN"))["sasl_plain_password"] == SECRET
 
 

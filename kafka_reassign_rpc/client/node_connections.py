@@ -1,0 +1,233 @@
+"""Connections to the nodes of a cluster: one to each, opened when it is first wanted, kept while it is in use.
+
+Every error of a connection becomes one of the client's: Unreachable, or Unauthenticated where asking again cannot help.
+"""
+
+import asyncio
+import random
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import NamedTuple, TypeVar
+
+from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable
+from kafka_reassign_rpc.client.client_settings import Address, ClientSettings
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
+from kafka_reassign_rpc.protocol.messages import ApiMessage
+from kafka_reassign_rpc.security.login.login_errors import LoginFailed, tls_failure
+from kafka_reassign_rpc.support.backoff import Backoff
+from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.transport.login import connect
+from kafka_reassign_rpc.transport.rpc_client import RpcClient
+
+MAX_REASON = 300
+
+T = TypeVar("T")
+
+
+class NodeConnection:
+    """A connection to one node."""
+
+    def __init__(self, client: RpcClient, address: Address, lost: Callable[[], None]) -> None:
+        self.client = client
+        self.address = address
+        self._lost = lost
+
+    async def versions(self) -> Mapping[int, tuple[int, int]]:
+        """The versions that the node serves. A new connection asks again: the node may have another version now."""
+        return await self._translated(self.client.versions())
+
+    async def call(self, request_class: type[ApiMessage], body: bytes, version: int) -> bytes:
+        """The body of the answer."""
+        return await self._translated(self.client.call(request_class, body, version, raw=True))
+
+    async def _translated(self, call: Awaitable[T]) -> T:
+        try:
+            return await call
+        except (OSError, EOFError, RemoteProtocolError) as error:
+            self.client.close()
+            self._lost()
+            raise client_error(error, self.address) from error
+
+
+class _Failed(NamedTuple):
+    """A node that could not be reached: until when it is left alone, and why."""
+
+    until: float
+    why: KafkaError
+    backoff: Backoff
+
+
+class NodeConnections:
+    """`nodes`: where the nodes of the cluster are, as far as it is known. Before, and where none of them can be
+    reached, the addresses that the client was given stand for them, with ids below 0.
+
+    learned_at   when the nodes were learned, by the clock of the event loop
+    stale        the cluster has changed, or may have: ask for its nodes again
+    """
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self._settings = settings
+        self._given = {-1 - number: address for number, address in enumerate(settings.addresses)}
+        self.nodes: dict[int, Address] = {}
+        self.learned_at = float("-inf")
+        self._is_stale = True
+        self._open: dict[int, NodeConnection] = {}
+        self._opening: dict[int, asyncio.Lock] = {}
+        self._failed: dict[int, _Failed] = {}
+
+    @property
+    def stale(self) -> bool:
+        age = asyncio.get_running_loop().time() - self.learned_at
+        return self._is_stale or age * 1000 > self._settings.configs.metadata_max_age_ms
+
+    def learn(self, nodes: Mapping[int, Address]) -> None:
+        """The cluster has these nodes now."""
+        for node, connection in list(self._open.items()):
+            if node >= 0 and nodes.get(node) != connection.address:
+                self._close(node)
+        for node, address in nodes.items():
+            if self.nodes.get(node) != address:
+                self._failed.pop(node, None)
+        self.nodes = dict(nodes)
+        for node in self._given.keys() & self._open.keys():
+            self._take_over(node)
+        self.learned_at, self._is_stale = asyncio.get_running_loop().time(), False
+
+    def _take_over(self, given: int) -> None:
+        """A connection to an address that was given becomes that of the node which has registered with this address.
+        Brokers may show others than clients were given."""
+        address = self._open[given].address
+        node = next((node for node, where in self.nodes.items() if where == address), None)
+        if node is not None and node not in self._open and not self._open[given].client.is_closed:
+            self._open[node] = self._open.pop(given)
+        elif not self._open[given].client.in_flight:
+            self._close(given)
+
+    def least_busy(self) -> int:
+        """The node with the fewest requests in flight; of several, one with a connection. Raises Unreachable."""
+        now = asyncio.get_running_loop().time()
+        for some in (self.nodes, self._given):
+            free = [node for node in some if node not in self._failed or self._failed[node].until <= now]
+            if free:
+                random.shuffle(free)
+                return min(free, key=self._load)
+        why = next(iter(self._failed.values())).why
+        raise type(why)(why.message)
+
+    def _load(self, node: int) -> tuple[int, bool]:
+        connection = self._open.get(node)
+        return (0, True) if connection is None else (connection.client.in_flight, False)
+
+    async def connection(self, node: int) -> NodeConnection:
+        """The connection to a node. Raises Unreachable, Unauthenticated."""
+        self._close_idle()
+        found = self._of(node)
+        if found is not None:
+            return found
+        async with self._opening.setdefault(node, asyncio.Lock()):
+            return self._of(node) or await self._connect(node)
+
+    def _of(self, node: int) -> NodeConnection | None:
+        found = self._open.get(node)
+        if found is None or not found.client.is_closed:
+            return found
+        self._close(node)
+        self._is_stale = True  # the node has ended it: where it comes back, it may be another one
+        return None
+
+    async def _connect(self, node: int) -> NodeConnection:
+        address = self._given.get(node) or self.nodes.get(node)
+        if address is None:
+            raise Unreachable(f"Broker {node} is not available.")
+        loop = asyncio.get_running_loop()
+        failed = self._failed.get(node)
+        if failed is not None and loop.time() < failed.until:
+            raise type(failed.why)(failed.why.message)
+        configs = self._settings.configs
+        try:
+            client = await self._open_to(address)
+        except (OSError, EOFError, RemoteProtocolError) as error:
+            why = client_error(error, address)
+            longest_s = max(configs.reconnect_backoff_ms, configs.reconnect_backoff_max_ms) / 1000
+            backoff = Backoff(configs.reconnect_backoff_ms / 1000, longest_s) if failed is None else failed.backoff
+            self._failed[node] = _Failed(loop.time() + backoff.next_s() * random.uniform(0.8, 1.2), why, backoff)  # noqa: S311 (no secret)
+            self._is_stale = True
+            raise why from error
+        self._failed.pop(node, None)
+        self._set_buffers(client)
+        self._open[node] = made = NodeConnection(client, address, lambda: self._lose(node))
+        return made
+
+    async def _open_to(self, address: Address) -> RpcClient:
+        """A connection on which the node has said what it serves: what cannot even do that is no node."""
+        configs = self._settings.configs
+        client = await connect(
+            *address,
+            configs.client_id,
+            configs.request_timeout_ms / 1000,
+            self._settings.tls,
+            self._settings.login,
+            max_in_flight=configs.max_in_flight_requests_per_connection,
+            max_answer_bytes=configs.receive_message_max_bytes,
+        )
+        try:
+            await client.versions()
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+    def _set_buffers(self, client: RpcClient) -> None:
+        configs = self._settings.configs
+        for option, size in (
+            (socket.SO_RCVBUF, configs.receive_buffer_bytes),
+            (socket.SO_SNDBUF, configs.send_buffer_bytes),
+        ):
+            if size >= 0:
+                with suppress(OSError):
+                    client.socket.setsockopt(socket.SOL_SOCKET, option, size)
+
+    def _lose(self, node: int) -> None:
+        self._is_stale = True
+        self._open.pop(node, None)
+
+    def _close(self, node: int) -> None:
+        self._open.pop(node).client.close()
+
+    def _close_idle(self) -> None:
+        """Before the node does it."""
+        since = asyncio.get_running_loop().time() - self._settings.configs.connections_max_idle_ms / 1000
+        for node, one in list(self._open.items()):
+            if one.client.last_used < since and not one.client.in_flight:
+                self._close(node)
+
+    async def close(self) -> None:
+        """Close all connections, and let the event loop close their sockets."""
+        for node in list(self._open):
+            self._close(node)
+        await asyncio.sleep(0)
+
+
+def client_error(error: Exception, address: Address) -> KafkaError:
+    """The client's error for one of a connection."""
+    if isinstance(error, LoginFailed):
+        return Unauthenticated(f"{address}: {shortened(str(error), MAX_REASON)}")
+    if isinstance(error, ssl.SSLError):
+        alert = _alert(error)
+        if alert:
+            return Unauthenticated(f"{address}: it refuses this client: {alert}")
+        if not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):  # a node that goes down ends so, too
+            return Unauthenticated(f"{address}: {shortened(tls_failure(error), MAX_REASON)}")
+    return Unreachable(f"{address}: {error_text(error)}")
+
+
+def _alert(error: ssl.SSLError) -> str:
+    """The alert of TLS with which a node has ended a connection, "" where it was another end.
+
+    With TLS 1.3 a node refuses a client's certificate after the client has done its part.
+    """
+    return (error.reason or "").partition("ALERT_")[2].lower().replace("_", " ")

@@ -1,0 +1,113 @@
+"""The client's side of the SASL mechanisms that Kafka knows, without I/O.
+
+An exchange is a generator: it yields each token that goes to the server, gets the server's answer to it, and ends when
+it is done. A mechanism may fetch a token or derive a key in between: run it off the event loop.
+
+Source: Kafka's ScramSaslClient, OAuthBearerSaslClient; RFC 4616 (PLAIN), 5802 (SCRAM), 7628 (OAUTHBEARER) and 4752
+(GSSAPI).
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+from base64 import b64decode, b64encode
+from collections.abc import Generator, Mapping
+from typing import Protocol
+
+from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS
+from kafka_reassign_rpc.security.login.login_errors import LoginFailed
+
+Exchange = Generator[bytes, bytes, None]
+
+MOST_ITERATIONS = 1_000_000
+"""Of SCRAM: some half a second of work. A server could keep a client busy for hours with the largest number."""
+NONCE_BYTES = 16
+LONGEST_MESSAGE = 8192
+"""Bytes of a server's message of SCRAM, which has a nonce, a salt and a number."""
+_SERVER_FIRST = re.compile(r"r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+),s=(?P<salt>[A-Za-z0-9+/=]+),i=(?P<iterations>\d{1,9})")
+_SERVER_FINAL = re.compile(r"v=(?P<signature>[A-Za-z0-9+/=]+)(?:,.*)?")
+_AUTH_ALONE = b"\x01"
+"""The first octet of Kafka's choice of a security layer: none (RFC 4752)."""
+
+
+class TokenProvider(Protocol):
+    """Where the tokens of OAUTHBEARER come from. kafka-python's AbstractTokenProvider is one."""
+
+    def token(self) -> str: ...
+    def extensions(self) -> Mapping[str, str]: ...
+
+
+def next_token(exchange: Exchange, challenge: bytes | None = None) -> bytes | None:
+    """The first token, or the one after this answer of the server; None: the exchange is done."""
+    try:
+        return next(exchange) if challenge is None else exchange.send(challenge)
+    except StopIteration:
+        return None
+
+
+def plain(username: str, password: str) -> Exchange:
+    challenge = yield "\0".join((username, username, password)).encode()
+    if challenge:
+        raise LoginFailed("PLAIN: the broker did not end the exchange")
+
+
+def scram(mechanism: str, username: str, password: str) -> Exchange:
+    """`mechanism`: SCRAM-SHA-256 or SCRAM-SHA-512. Raises LoginFailed where the server does not know the password."""
+    digest = "sha" + mechanism.rpartition("-")[2]
+    nonce = secrets.token_hex(NONCE_BYTES)
+    name = username.replace("=", "=3D").replace(",", "=2C")
+    client_first = f"n={name},r={nonce}"
+
+    server_first = _text(mechanism, (yield f"n,,{client_first}".encode()))
+    found = _SERVER_FIRST.fullmatch(server_first)
+    if found is None or not found["nonce"].startswith(nonce):
+        raise LoginFailed(f"{mechanism}: the server's first message is none for this client")
+    iterations = int(found["iterations"])
+    if not LEAST_ITERATIONS <= iterations <= MOST_ITERATIONS:
+        raise LoginFailed(
+            f"{mechanism}: the server wants {iterations} iterations, {LEAST_ITERATIONS} to {MOST_ITERATIONS} are taken"
+        )
+    salted = hashlib.pbkdf2_hmac(digest, password.encode(), b64decode(found["salt"]), iterations)
+    client_final = f"c=biws,r={found['nonce']}"
+    signed = f"{client_first},{server_first},{client_final}".encode()
+    client_key = hmac.digest(salted, b"Client Key", digest)
+    signature = hmac.digest(hashlib.new(digest, client_key).digest(), signed, digest)
+    proof = bytes(one ^ other for one, other in zip(client_key, signature, strict=True))
+
+    server_final = _text(mechanism, (yield f"{client_final},p={b64encode(proof).decode()}".encode()))
+    ended = _SERVER_FINAL.fullmatch(server_final)
+    known = hmac.digest(hmac.digest(salted, b"Server Key", digest), signed, digest)
+    if ended is None or not hmac.compare_digest(b64decode(ended["signature"]), known):
+        raise LoginFailed(f"{mechanism}: the server does not prove that it knows the password")
+
+
+def _text(mechanism: str, message: bytes) -> str:
+    if len(message) > LONGEST_MESSAGE:
+        raise LoginFailed(f"{mechanism}: a message of {len(message)} bytes is too long")
+    return message.decode()
+
+
+def oauthbearer(provider: TokenProvider) -> Exchange:
+    extensions = "".join(f"\x01{name}={value}" for name, value in provider.extensions().items())
+    refusal = yield f"n,,\x01auth=Bearer {provider.token()}{extensions}\x01\x01".encode()
+    if refusal:
+        yield b"\x01"  # the server then says why, as an error
+        raise LoginFailed("OAUTHBEARER: the broker did not end the exchange")
+
+
+def gssapi(service: str, host: str) -> Exchange:
+    """`service` and `host`: of the server's principal, such as kafka/broker1. Needs the package gssapi."""
+    import gssapi as kerberos
+
+    principal = f"{service}@{host}"
+    name = kerberos.Name(principal, name_type=kerberos.NameType.hostbased_service)
+    context = kerberos.SecurityContext(name=name.canonicalize(kerberos.MechType.kerberos), usage="initiate")
+    token = context.step(None)
+    while not context.complete:
+        token = context.step((yield token or b""))
+    offer = context.unwrap((yield token or b"")).message
+    if not offer or not offer[0] & _AUTH_ALONE[0]:
+        raise LoginFailed("GSSAPI: the server wants every message sealed, which Kafka does not do")
+    # The server's largest message stays as it is: without a layer it has no meaning.
+    yield context.wrap(_AUTH_ALONE + offer[1:] + principal.encode(), False).message
