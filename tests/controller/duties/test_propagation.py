@@ -292,7 +292,7 @@ async def test_sv_4_a_broker_in_controlled_shutdown_stops_its_followers_and_keep
         topic_writes.put_partition(told.cluster, topic, index, before)
     view = RoundView(told.cluster)
     work, command = Round(view, {}), ControlledShutdownCommand(1, told.cluster.brokers[1].epoch)
-    for _ in command.decide(work):
+    for _ in (*command.learn(work.view.cluster), *command.decide(work)):
         pass
     applied = ReplayedChanges()
     for _ in replay.replay(told.cluster, view, replay.Durable({}, {}, {}, {}), 9, applied):
