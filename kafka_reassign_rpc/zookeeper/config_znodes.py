@@ -69,7 +69,7 @@ class ConfigStore:
         except BadZnode as error:
             if entity_type != BROKERS:
                 raise
-            log.warning("left out: %s", error)
+            log.warning("%s: this broker counts as one without configs of its own, as it does for itself", error)
             return {}
 
     async def get_all(self, entity_type: str) -> tuple[dict[str, dict[str, str]], list[BadZnode]]:

@@ -124,7 +124,7 @@ class QuotaStore:
             read = zip(paths, answers, strict=True)
             configs, bad = znode_contents.decode_many(znode_contents.decode_config, read)
             for error in bad:
-                log.warning("left out: %s", error)
+                log.warning("%s: the quotas of these clients do not hold at this server until it can be read", error)
             found |= {entity: configs[path] for entity, path in zip(some, paths, strict=True) if path in configs}
         return found
 

@@ -197,7 +197,7 @@ async def read_failures(zk: ZooKeeper) -> tuple[dict[int, int], frozenset[int]]:
         path = f"{znode_paths.FAILED_BROKERS}/{name}"
         broker = znode_paths.parse_index(name)
         if broker is None:
-            log.error("left out: %s: not a broker's id", path)
+            log.error("%s is no broker's id: self-healing does nothing about it; the znode can be deleted", path)
         else:
             places.append((broker, path))
     failed, occupied = {}, set()
@@ -233,7 +233,7 @@ async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Br
         try:
             broker = znode_contents.decode_broker(data, path, stat.czxid)
         except BadZnode as error:
-            log.error("left out: %s", error)
+            log.error("%s: this broker counts as lost until it can be read", error)
         else:
             brokers[broker.id] = broker
     return brokers
@@ -268,9 +268,14 @@ class ReadTopics(NamedTuple):
 
 def _report_bad_names(names: Sequence[str]) -> None:
     for name in names[:REPORTED_NAMES]:
-        log.error("left out: %s has a name that no topic can have", shown(znode_paths.topic(name)))
+        log.error(
+            "%s has a name that no topic can have: the controller ignores it; the znode can be deleted",
+            shown(znode_paths.topic(name)),
+        )
     if len(names) > REPORTED_NAMES:
-        log.error("left out: %d more with such names", len(names) - REPORTED_NAMES)
+        log.error(
+            "%d more znodes have names that no topic can have: the controller ignores them", len(names) - REPORTED_NAMES
+        )
 
 
 async def read_topics(
@@ -293,7 +298,7 @@ async def read_topics(
         try:
             found[name] = znode_contents.decode_topic(read[0], path), read[1]
         except BadZnode as error:
-            log.error("left out: %s", error)
+            log.error("%s: whatever is asked about this topic is refused until it can be read", error)
             unreadable[name] = str(error)
         await pace.rest()
     partitions, bad = await _read_partitions(zk, found, moves or {}, pace)
@@ -333,7 +338,7 @@ async def _read_partitions(
             try:
                 state = _state(read, path)
             except BadZnode as error:
-                log.error("left out: %s", error)
+                log.error("%s: the partition keeps its replicas and its leader until it can be read", error)
                 bad.setdefault(name.topic, set()).add(name.partition)
             record = moves.get(name)
             partitions[name.topic][name.partition] = (
@@ -353,7 +358,7 @@ async def read_states(zk: ZooKeeper, names: Sequence[TopicPartition]) -> dict[To
         try:
             state = _state(read, path)
         except BadZnode as error:
-            log.error("left out: %s", error)
+            log.error("%s: the partition keeps its replicas and its leader until it can be read", error)
         else:
             if state is not None:
                 states[name] = state
@@ -424,7 +429,7 @@ async def read_moves(zk: ZooKeeper, names: Collection[str] | None = None) -> Rea
         for child in children or ():
             index = znode_paths.parse_index(child)
             if index is None:
-                log.error("left out: %s/%s: not a partition", parent, child)
+                log.error("%s/%s is no partition: nothing is done about it; the znode can be deleted", parent, child)
             else:
                 places.append((f"{parent}/{child}", TopicPartition(topic, index)))
         await pace.rest()
@@ -489,7 +494,7 @@ async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> 
             configs_found.versions[name] = read[1].czxid, read[1].version
             configs_found.configs[name] = znode_contents.decode_config(read[0], path)
         except BadZnode as error:
-            log.error("left out: %s", error)
+            log.error("%s: these configs count as none, and nobody can change them, until they can be read", error)
         await pace.rest()
     return configs_found
 

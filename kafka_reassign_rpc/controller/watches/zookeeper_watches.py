@@ -391,7 +391,7 @@ class ZooKeeperWatches:
         changes = await self._configs.changes_since(self._last_config_change, watch=True)
         self._last_config_change = changes.last
         for error in changes.bad:
-            log.error("left out: %s", error)
+            log.error("%s: the change of configs that it tells of may hold only from the next term on", error)
         for kind in ("topics", "brokers"):
             names = [name for entity in changes.entities for found, _, name in [entity.partition("/")] if found == kind]
             if names:

@@ -33,7 +33,7 @@ async def test_sv_3_many_configs_are_decoded_in_slices() -> None:
     zk = ReadAlready(names, znode_contents.encode_config({"retention.ms": "1"}))
     with longest_turn() as turn:
         found = await asyncio.create_task(read_named_configs(zk, "topics", names))
-    assert len(found) == MANY
+    assert len(found.configs) == MANY
     assert turn.seconds < 0.05
 
 
