@@ -205,7 +205,8 @@ def broken_rules(cluster: PlannerCluster, goal: Goal, plan: Plan, headroom: floa
         if spread(cluster, target) < min(spread(cluster, held.replicas), most):
             broken.append(f"{name}: in fewer racks than before, and than it could be")
         least = min(crowd(cluster, chosen) for chosen in itertools.combinations(usable, min(len(target), len(usable))))
-        if crowd(cluster, target) > max(crowd(cluster, held.replicas), least):
+        added = max(0, len(target) - len(held.replicas))
+        if crowd(cluster, target) > max(crowd(cluster, held.replicas) + added, least):
             broken.append(f"{name}: more in one rack than before, and than needed")
         if not live & set(held.isr):
             broken.append(f"{name}: nothing to copy from")

@@ -134,16 +134,17 @@ def _may_lead_first(move: MovedPartition, facts: PlanFacts) -> bool:
 def _less_even_over_racks(move: MovedPartition, facts: PlanFacts) -> bool:
     """More replicas in the fullest rack than before, or in the two fullest together, and so on.
 
-    Replicas that cannot stay in their rack, because too few of its brokers stay, and those that a larger factor adds,
-    go to the racks with the fewest. A smaller factor takes from the racks with the most.
+    Replicas that cannot stay in their rack, because too few of its brokers stay, go to the racks with the fewest. A
+    smaller factor takes from the racks with the most. What a larger one adds goes where there is room.
     """
     room = Counter(facts.racks[broker] for broker in facts.staying if broker in facts.racks)
     before, after = (_by_rack(replicas, facts) for replicas in (move.original, move.target))
     unknown = len(move.original) - before.total()
     allowed = before & room
-    while allowed.total() + unknown < len(move.target) and (free := room - allowed):
+    fewer = min(len(move.original), len(move.target))
+    while allowed.total() + unknown < fewer and (free := room - allowed):
         allowed[min(free, key=lambda rack: allowed[rack])] += 1
-    while allowed.total() + unknown > len(move.target) and +allowed:
+    while allowed.total() + unknown > fewer and +allowed:
         allowed[max(allowed, key=lambda rack: allowed[rack])] -= 1
     most, held = (_fullest_first(counts, len(move.target)) for counts in (allowed, after))
     return any(sum(held[:n]) > sum(most[:n]) for n in range(1, len(held) + 1))

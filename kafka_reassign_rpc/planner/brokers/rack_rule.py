@@ -2,7 +2,7 @@
 
 What counts is how many replicas each rack has, most first. A change may leave as many in the fullest rack as there
 were, as many in the two fullest together, and so on: then no rack is given up, and the loss of a rack takes no more
-replicas with it than before. Where racks have fewer brokers than replicas, or the factor changes, `RackRule.bound` says
+replicas with it than before. Where racks have fewer brokers than replicas, or the factor falls, `RackRule.bound` says
 what takes the place of the former replicas: those that can stay, and the others as evenly as the racks allow.
 
 The racks are those of the live brokers that remain, whether or not they may get replicas. Where no live broker has a
@@ -60,11 +60,15 @@ class RackRule(msgspec.Struct, frozen=True):
         return count_by_rack(replicas, self.racks)
 
     def bound(self, before: Sequence[int], factor: int) -> list[int]:
-        """The least even counts by rack that `factor` replicas may have which take the place of `before`."""
+        """The least even counts by rack that `factor` replicas may have which take the place of `before`.
+
+        Those that a larger factor adds may be in any rack: which have room is not known here.
+        """
         counts = self.counts(before)
         unknown = len(before) - sum(counts.values())
         staying = {rack: min(counts.get(rack, 0), size) for rack, size in self.sizes.items()}
-        return _in_all(poured(staying, self.sizes, factor - unknown - sum(staying.values())), factor)
+        more = min(factor, len(before)) - unknown - sum(staying.values())
+        return _in_all(poured(staying, self.sizes, more), factor)
 
     def allows(self, before: Sequence[int], after: Sequence[int]) -> bool:
         counts = self.counts(after)
