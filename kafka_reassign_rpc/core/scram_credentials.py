@@ -155,11 +155,21 @@ def credential_text(algorithm: str, iterations: int, salt: bytes, salted_passwor
     algorithm   the hash of the mechanism, such as sha512
     """
     stored_key = stored_key_of(algorithm, salted_password)
-    server_key = hmac.digest(salted_password, b"Server Key", algorithm)
+    server_key = server_key_of(algorithm, salted_password)
     texts = (b64encode(value).decode() for value in (salt, stored_key, server_key))
     return "salt={},stored_key={},server_key={},iterations={}".format(*texts, iterations)
 
 
 def stored_key_of(algorithm: str, salted_password: bytes) -> bytes:
     """What a client's proof is checked against (RFC 5802)."""
-    return hashlib.new(algorithm, hmac.digest(salted_password, b"Client Key", algorithm)).digest()
+    return hashlib.new(algorithm, client_key_of(algorithm, salted_password)).digest()
+
+
+def client_key_of(algorithm: str, salted_password: bytes) -> bytes:
+    """What only a client with the password has (RFC 5802)."""
+    return hmac.digest(salted_password, b"Client Key", algorithm)
+
+
+def server_key_of(algorithm: str, salted_password: bytes) -> bytes:
+    """With what a server proves that it knows the user's credential (RFC 5802)."""
+    return hmac.digest(salted_password, b"Server Key", algorithm)

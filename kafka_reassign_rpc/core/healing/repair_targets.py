@@ -69,7 +69,7 @@ def still_needed(cluster: Cluster, partition: Partition | None, target: tuple[in
     if len(replicas) != len(target):
         return target
     left = tuple([old if old in cluster.brokers else new for old, new in zip(replicas, target, strict=True)])
-    racks = {broker.id: broker.rack for broker in cluster.brokers.values()}
+    racks = {replica: cluster.brokers[replica].rack for replica in (*left, *target) if replica in cluster.brokers}
     with_returned, repaired = (count_by_rack(chosen, racks).values() for chosen in (left, target))
     if len(set(left)) < len(left) or not is_as_even(with_returned, repaired):
         return target

@@ -25,11 +25,9 @@ from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.soft_state import SoftState
+from kafka_reassign_rpc.core.writers.facts import SLICE
 from kafka_reassign_rpc.core.writers.topic_writes import keep_id_since, put_partition
 from kafka_reassign_rpc.support.slices import in_slices
-
-SLICE = 200
-"""Number of partitions between two `yield`s."""
 
 
 class Reloaded(NamedTuple):

@@ -33,15 +33,13 @@ from kafka_reassign_rpc.core.state.cluster import (
     TopicPartition,
 )
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
+from kafka_reassign_rpc.core.writers.facts import SLICE
 from kafka_reassign_rpc.core.writers.topic_writes import add_topic, begin_deletion, put_partition, remove_topic
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.reassign_partitions import BatchWritten
 from kafka_reassign_rpc.support.slices import SliceCounter
 
 EndedLeases = tuple[dict[str, None], dict[int, None]]
-
-SLICE = 200
-"""Number of partitions between two `yield`s."""
 
 
 class Written(NamedTuple):

@@ -108,11 +108,9 @@ def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) 
         given = min((broker for broker in new if held[rule.racks[broker]] == most), key=worth)
         kept = [broker for broker in new if broker != given]
         chosen = choice.choose(kept, size, random_bits(key, 1000 + lacking))
-        if chosen is None:
+        if chosen is None or rule.copies_lacking([*kept, chosen]) >= lacking:
             return f"no broker of another rack has room for {size} bytes"
         new[new.index(given)] = chosen
-        if rule.copies_lacking(new) >= lacking:
-            return f"no broker of another rack has room for {size} bytes"
     racks = ", ".join(f"{count} in rack {rack}" for rack, count in sorted(rule.counts(old).items()))
     return ForcedChange(tuple(new), 2, f"uneven over racks: {racks}", "racks")
 

@@ -15,7 +15,12 @@ from base64 import b64decode, b64encode
 from collections.abc import Generator, Mapping
 from typing import Protocol
 
-from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS
+from kafka_reassign_rpc.core.scram_credentials import (
+    LEAST_ITERATIONS,
+    client_key_of,
+    server_key_of,
+    stored_key_of,
+)
 from kafka_reassign_rpc.security.login.login_errors import LoginFailed
 
 Exchange = Generator[bytes, bytes, None]
@@ -71,13 +76,12 @@ def scram(mechanism: str, username: str, password: str) -> Exchange:
     salted = hashlib.pbkdf2_hmac(digest, password.encode(), b64decode(found["salt"]), iterations)
     client_final = f"c=biws,r={found['nonce']}"
     signed = f"{client_first},{server_first},{client_final}".encode()
-    client_key = hmac.digest(salted, b"Client Key", digest)
-    signature = hmac.digest(hashlib.new(digest, client_key).digest(), signed, digest)
-    proof = bytes(one ^ other for one, other in zip(client_key, signature, strict=True))
+    signature = hmac.digest(stored_key_of(digest, salted), signed, digest)
+    proof = bytes(one ^ other for one, other in zip(client_key_of(digest, salted), signature, strict=True))
 
     server_final = _text(mechanism, (yield f"{client_final},p={b64encode(proof).decode()}".encode()))
     ended = _SERVER_FINAL.fullmatch(server_final)
-    known = hmac.digest(hmac.digest(salted, b"Server Key", digest), signed, digest)
+    known = hmac.digest(server_key_of(digest, salted), signed, digest)
     if ended is None or not hmac.compare_digest(b64decode(ended["signature"]), known):
         raise LoginFailed(f"{mechanism}: the server does not prove that it knows the password")
 
