@@ -1,6 +1,6 @@
-"""`python -m benchmarks [acls|bulk|list|cancel|progress|page|rps|secured|hostile|failover|growth|queue|heal|…]`.
+"""Runs benchmarks: `python -m benchmarks NAME…`.
 
-`python -m benchmarks compare OLD [NEW]`: what has become worse between two results.
+`python -m benchmarks compare OLD [NEW]` shows what has become worse.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import platform
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks import (
@@ -17,6 +18,7 @@ from benchmarks import (
     bulk,
     cancel,
     compare,
+    exact,
     failover,
     generate,
     growth,
@@ -42,7 +44,7 @@ from tests.stock import kraft
 from tests.stock.jars import BROKER_VERSION, JarsUnavailable, jars
 
 _ZOOKEEPER_JVM = ("-XX:+UseSerialGC", "-XX:-UsePerfData")
-"""ZooKeeper works for minutes here: it may compile everything, as a real one does."""
+"""ZooKeeper runs for minutes here, so it may compile everything, as a real one does."""
 _ZOOKEEPER_HEAP_MB = 2048
 """It holds the znodes of several hundred thousand partitions."""
 
@@ -62,6 +64,7 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "heal": heal.run,
     "pipeline": pipeline.run,
     "small": small_jobs.run,
+    "exact": exact.run,
     "generate": generate.run,
     "sooner": sooner.run,
     "workers": workers.run,
@@ -83,6 +86,8 @@ def main() -> int:
     unknown = [name for name in arguments.which if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no such benchmark: {', '.join(unknown)}")
+    if "exact" in (arguments.which or BENCHMARKS) and find_spec("ortools") is None:
+        parser.error("exact needs OR-tools: pip install 'ortools==9.15.*' (pyproject.toml says why it is not locked)")
     for version in (BROKER_VERSION, kraft.VERSION):
         try:
             jars(version)

@@ -34,7 +34,7 @@ def _literal(count: int) -> dict[ResourcePattern, frozenset[AccessControlEntry]]
 
 
 def _prefixed(count: int) -> dict[ResourcePattern, frozenset[AccessControlEntry]]:
-    """Prefixes of 60 lengths: so many are looked up for a long name."""
+    """The authorizer looks up 60 prefixes for a long name, one for each length."""
     return {
         ResourcePattern(TOPIC, f"{n:06d}" + "x" * (n % 60), PatternType.PREFIXED): frozenset([_entry(ALICE)])
         for n in range(count)
@@ -65,7 +65,7 @@ async def run(_zookeeper: str, _directory: Path, *, quick: bool) -> str:
 
 
 def _measure(acls: dict[ResourcePattern, frozenset[AccessControlEntry]], decisions: int) -> float:
-    """Seconds for a decision about a topic with a long name, some of them allowed."""
+    """Seconds for one decision about a topic with a long name; some decisions are to allow."""
     authorizer = AclAuthorizer(["User:admin"])
     for pattern, entries in acls.items():
         for _ in authorizer.cache.put(pattern, entries):

@@ -14,7 +14,7 @@ from benchmarks.turns import PAUSE_S, Turns, create, warm_up
 
 REPLICAS = 3
 BYTES = 10_000
-"""Size of each partition. It is small, since this benchmark measures control, not copying."""
+"""Size of each partition: small, since this benchmark measures control, not copying."""
 SIZES = (1_000, 4_000, 10_000)
 SPREAD = 100
 ROUNDS = 3
@@ -26,7 +26,7 @@ HEAD = (
 
 
 class Round(NamedTuple):
-    """Seconds until the last answer, until nothing moved any more, and of the longest wait of others."""
+    """Seconds until the last answer, seconds until no partition moves, and the longest wait of other clients."""
 
     answered: float
     moved: float
@@ -73,7 +73,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
 
 
 def measure(address: Address, topics: Mapping[str, int], rounds: int = ROUNDS) -> Side:
-    """Moves all partitions of the topics away and back again, in turn. Ends with a round that takes too long."""
+    """Moves all partitions away and back, in turn, until a round takes too long."""
     warm_up(address, topics, REPLICAS)
     side = Side([], [], [])
     place = frames.alter(topics, REPLICAS), frames.alter(topics, REPLICAS, back=True)
@@ -87,7 +87,7 @@ def measure(address: Address, topics: Mapping[str, int], rounds: int = ROUNDS) -
 
 
 def one_round(address: Address, alters: Sequence[bytes], partitions: int, bound: float) -> Round:
-    """Sends these Alters of so many partitions, one after the other. Raises TimeoutError after `bound` seconds."""
+    """Sends these Alters one after the other. Raises TimeoutError after `bound` seconds."""
     with Wire(address, bound) as wire:
         with Pings(address) as pings:
             begun = time.perf_counter()
@@ -112,5 +112,5 @@ def _cells(ours: Side, stock: Side) -> list[str]:
 
 
 def median_of(values: list[float], bound: float | None = None) -> str:
-    """The median and, in brackets, of how many rounds."""
+    """The median, with the number of rounds in brackets."""
     return f"{duration(middle(values), '-' if bound is None else f'not within {bound:.0f} s')} ({len(values)})"

@@ -57,7 +57,7 @@ async def _one(cluster: Cluster, topics: Mapping[str, int], turns: Turns) -> lis
 
 
 def measure(address: Address, topics: Mapping[str, int]) -> tuple[list[float], list[float]]:
-    """Seconds until a cancel of all moves is answered, and the longest wait of other clients meanwhile."""
+    """Seconds until a cancel of all moves is answered, and the longest wait of other clients in that time."""
     size = sum(topics.values())
     start, cancel = frames.alter(topics, REPLICAS), frames.cancel(topics)
     answered, worst = [], []

@@ -1,7 +1,7 @@
-"""Plans carried out by submit on a fleet: the time that it takes, beside that of the simulation and the bound.
+"""`submit` carries out plans on a fleet: its time beside that of the simulation and the bound.
 
-The brokers copy no bytes, but take the time that bytes take at their bandwidth. Thirty of them, ZooKeeper, the server
-and submit share this machine: it must have time left, or the table shows the machine.
+The brokers copy no bytes, but take as long as the bytes would at their bandwidth. Thirty brokers, ZooKeeper, the server
+and submit share this machine. If it has no idle time, the table shows the limits of the machine.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
 BROKERS, LOST, DRAINED = range(1, 30), 30, 7
 PARTITIONS, QUICK_PARTITIONS = 20_000, 2_000
 BANDWIDTH, QUICK_BANDWIDTH = 500_000, 1_000_000
-"""So low that a move takes seconds, as moves do: what a move takes beside its bytes would be most of it otherwise."""
+"""Low, so that a move takes seconds and the bytes outweigh all other costs of a move, as in practice."""
 SMALLEST = 100_000
 """Bytes of the smallest partitions; the largest have 13 times as many."""
 GOALS = (Goal(GoalKind.REBALANCE), Goal(GoalKind.DRAIN, (DRAINED,)), Goal(GoalKind.HEAL, (LOST,)))
@@ -75,7 +75,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
 
 
 def _home(index: int, replicas: int) -> list[int]:
-    """Uneven: a third of all partitions has its replicas on the first ten brokers."""
+    """An uneven start: a third of all partitions has its replicas on the first ten brokers."""
     count = 10 if index % 3 == 0 else 30
     return [1 + (index // 3 + place * (1 + index % 3)) % count for place in range(replicas)]
 
@@ -103,7 +103,7 @@ def _planned(plan: Path, bandwidth: int) -> _Planned:
 
 
 def _carry_out(bootstrap: str, plan: Path) -> float:
-    """Seconds that submit takes."""
+    """Returns the seconds that submit takes."""
     with ReassignmentClient(bootstrap_servers=bootstrap) as client:
         submission = Submission(client, plan, read_plan(plan), ProgressOutput(lambda _: None, lambda _: None))
         began = time.perf_counter()
@@ -112,7 +112,7 @@ def _carry_out(bootstrap: str, plan: Path) -> float:
 
 
 def _until_gone(bootstrap: str, broker: int) -> None:
-    """Until the session of a killed broker has ended."""
+    """Wait until the session of a killed broker has ended."""
     end = time.monotonic() + 120
     with ReassignmentClient(bootstrap_servers=bootstrap) as client:
         while any(node.id == broker for node in client.describe_cluster()):

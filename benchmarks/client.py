@@ -1,4 +1,4 @@
-"""The load client: blocking sockets and frames encoded beforehand, so that the client costs next to nothing."""
+"""The load client: blocking sockets, and frames encoded beforehand, so that the client costs almost nothing."""
 
 import socket
 import ssl
@@ -14,7 +14,7 @@ Address = tuple[str, int]
 
 
 class Wire:
-    """One connection, over TLS where there is a context. Every wait raises TimeoutError after `timeout` seconds."""
+    """One connection, over TLS if there is a context. Every wait raises TimeoutError after `timeout` seconds."""
 
     def __init__(self, address: Address, timeout: float = 60.0, tls: ssl.SSLContext | None = None) -> None:
         self._socket = socket.create_connection(address, timeout=timeout)
@@ -58,7 +58,7 @@ class Wire:
 
 
 class Latencies(NamedTuple):
-    """Latencies of requests in seconds, in the order of their answers."""
+    """Seconds from request to answer, in the order of the answers."""
 
     of_each: list[float]
     took: float
@@ -83,9 +83,9 @@ def small_requests(
     timeout: float = 60.0,
     connect: Callable[[Address, float], Wire] = Wire,
 ) -> Latencies:
-    """List of nothing on one connection with `depth` requests outstanding, while `go_on(seconds since start)`.
+    """Sends empty Lists on one connection, with `depth` requests outstanding, while `go_on(seconds since start)`.
 
-    Ends when nothing has come for `timeout` seconds; requests without an answer count as answered at that moment.
+    Ends when nothing has come for `timeout` seconds. Requests without an answer count as answered at that moment.
     """
     frame = frames.LIST_NOTHING
     with connect(address, timeout) as wire:
@@ -116,7 +116,7 @@ def small_requests(
 
 
 class Pings:
-    """A client that sends an empty List every few milliseconds while the block runs, to measure how others are served.
+    """Sends an empty List every few milliseconds while the block runs, to measure how others are served.
 
     The latency of a ping counts from the moment at which it was due, so a late ping does not hide the next ones.
     """

@@ -1,7 +1,7 @@
 """The cluster of a benchmark: one chroot of one ZooKeeper, six simulated brokers in one process, and controllers.
 
-A controller is our server, or a stock broker 3.9.1 that holds no replicas (with Kafka's own thread counts and the JVM
-options of Kafka's start scripts). A benchmark starts one after the other, or several as standbys.
+A controller is our server, or a stock broker 3.9.1 without replicas (with Kafka's own thread counts and the JVM options
+of Kafka's start scripts). A benchmark starts one after the other, or several as standbys.
 """
 
 import asyncio
@@ -15,8 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from benchmarks import frames
+from benchmarks import frames, protection
 from benchmarks.client import Address, Wire, until_controller
+from benchmarks.protection import PROPERTIES
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -65,12 +66,10 @@ class Server(LoggedProcess):
             self.page = (await self.wait_for_line(_PAGE, START_S))[1].decode()
 
     def cpu_seconds(self) -> float:
-        """CPU time of the server's process since its start (Linux)."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """CPU time of the server's process since its start."""
+        return cpu_seconds(self.pid)
 
     def mebibytes(self, kind: str) -> float:
-        """Memory of the server's process: see `mebibytes`."""
         return mebibytes(self.pid, kind)
 
     async def stop(self) -> None:
@@ -80,7 +79,7 @@ class Server(LoggedProcess):
 
 
 class Stock(StockBroker):
-    """A stock broker that is a controller and nothing else."""
+    """A stock broker that only serves as the controller."""
 
     jvm: Sequence[str] = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:-UsePerfData")
 
@@ -104,13 +103,15 @@ class Cluster:
         bandwidth: int = 10_000_000_000,
         brokers: Sequence[int] = frames.BROKERS,
         racks: Callable[[int], str] | None = None,
+        protected: bool = False,
     ) -> None:
-        """`racks`: the rack of each broker."""
+        """`racks`: the rack of each broker. `protected`: its controllers have quotas and ACLs (`protection`)."""
         self.zookeeper = f"{zookeeper}/{name}"
         self.directory = directory / name
         self.brokers = brokers
         self._bandwidth = bandwidth
         self._racks = racks
+        self._protected = protected
         self._fleet = LoggedProcess(self.directory / "fleet.log")
         self._zk = ZooKeeper(self.zookeeper)
         self._started: list[LoggedProcess] = [self._fleet]
@@ -120,6 +121,8 @@ class Cluster:
         try:
             await self._zk.start()
             await self._zk.ensure_path("/")
+            if self._protected:
+                await protection.protect(self._zk)
             await self._start_fleet(self._fleet, self.brokers)
         except BaseException:
             await self._end()
@@ -154,15 +157,17 @@ class Cluster:
         await process.wait_for_line(_BROKERS, START_S)
 
     async def server(self, server_id: int = SERVER_ID, *options: str) -> Server:
-        """Start our server. It becomes the controller, or the standby where there is a controller."""
+        """Start our server. It becomes the controller, or the standby if there is a controller."""
+        if self._protected:
+            options = (*options, *(part for name, value in PROPERTIES.items() for part in (_flag(name), value)))
         server = Server(self.zookeeper, server_id, self.directory, *options)
         self._started.append(server)
         await server.start()
         return server
 
     async def stock(self) -> Stock:
-        """Start the stock broker. It becomes the controller as soon as there is no other."""
-        stock = Stock(self.zookeeper, self.directory)
+        """Start the stock broker. It becomes the controller when no other node is the controller."""
+        stock = Stock(self.zookeeper, self.directory, PROPERTIES if self._protected else None)
         self._started.append(stock)
         await stock.start()
         return stock
@@ -207,8 +212,19 @@ class Cluster:
         return "127.0.0.1", int(found[1])
 
 
+def _flag(name: str) -> str:
+    """The flag of a setting."""
+    return "--" + name.replace(".", "-")
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process since its start (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def mebibytes(pid: int, kind: str) -> float:
-    """Memory of a process (Linux). `kind`: VmRSS, resident now, or VmHWM, the most that was."""
+    """Memory of a process (Linux). `kind` is VmRSS (resident now) or VmHWM (the highest so far)."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return int(next(line for line in status.splitlines() if line.startswith(f"{kind}:")).split()[1]) / 1024
 
@@ -225,7 +241,7 @@ def until_shown(address: Address, topics: Mapping[str, int], timeout: float) -> 
 
 
 async def start_moves(address: Address, topics: Mapping[str, int], replicas: int) -> None:
-    """Moves every partition of these topics to other brokers; returns once the server has answered."""
+    """Moves every partition of these topics to other brokers; returns when the server has answered."""
     with Wire(address, 600) as wire:
         frames.accepted(await asyncio.to_thread(wire.ask, frames.alter(topics, replicas)))
 
@@ -236,7 +252,7 @@ async def controlling(address: Address, timeout: float = START_S) -> None:
 
 
 def zipf(partitions: int, smallest: int) -> Mapping[str, tuple[int, int]]:
-    """Topics of Zipf sizes: partitions by name, and the bytes of each; `smallest`: the least of these."""
+    """Topics of Zipf sizes: name -> (partitions, bytes of each). `smallest` is the least of these bytes."""
     found: dict[str, tuple[int, int]] = {}
     left = partitions
     while left > 0:
@@ -248,6 +264,6 @@ def zipf(partitions: int, smallest: int) -> Mapping[str, tuple[int, int]]:
 
 
 def spread(partitions: int, topics: int, prefix: str) -> Mapping[str, int]:
-    """Topic names and partition counts: so many partitions, spread evenly over so many topics."""
+    """Spreads the partitions evenly over the topics: name -> partitions."""
     each = partitions // topics
     return {f"{prefix}-{number}": each for number in range(topics)}

@@ -1,4 +1,4 @@
-"""`python -m benchmarks compare OLD [NEW]`: what has become worse between two results."""
+"""Shows what has become worse between two results: `python -m benchmarks compare OLD [NEW]`."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence

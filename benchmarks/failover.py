@@ -32,7 +32,7 @@ HEAD = (
 
 
 class Failover(NamedTuple):
-    """Seconds until the next controller answers: since the old one ended, and since the election of the new one."""
+    """Seconds until the next controller answers, since the end of the old one and since the election of the new one."""
 
     since_end: float
     since_election: float
@@ -100,7 +100,9 @@ async def _measure_stock(cluster: Cluster, controller: Server, broker: Stock) ->
 
 
 async def _measure(cluster: Cluster, controller: Server, standby: Address, *, kill: bool) -> Failover:
-    """All times are of one machine's clock: this process reads it, and ZooKeeper for the creation of /controller."""
+    """All times are by the clock of one machine: this process reads it, and ZooKeeper stamps the creation of
+    /controller.
+    """
     waiting = asyncio.create_task(asyncio.to_thread(until_controller, standby, BOUND_S))
     await asyncio.sleep(0.5)
     ended = time.time()

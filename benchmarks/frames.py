@@ -23,11 +23,12 @@ from kafka_reassign_rpc.protocol.messages import (
 
 BROKERS = (1, 2, 3, 4, 5, 6)
 CORRELATION_ID = 7
+CLIENT_ID = "benchmark"
 _TIMEOUT_MS = 3_600_000
 
 
 def _frame(body: Any, version: int) -> bytes:
-    return encode_request(body, version=version, correlation_id=CORRELATION_ID, client_id="benchmark")
+    return encode_request(body, version=version, correlation_id=CORRELATION_ID, client_id=CLIENT_ID)
 
 
 LIST_NOTHING = _frame(ListPartitionReassignmentsRequest(version=0, timeout_ms=_TIMEOUT_MS, topics=[]), 0)
@@ -95,7 +96,7 @@ def alter_to(topics: Mapping[str, int], target: Callable[[int], list[int] | None
 
 
 def accepted(answer: bytes) -> int:
-    """The number of partitions that an Alter accepted; raises RuntimeError at the first refusal."""
+    """The number of partitions that an Alter accepted. Raises RuntimeError at the first refusal."""
     _, body = decode_response(AlterPartitionReassignmentsResponse, answer, version=0)
     if body.error_code:
         raise RuntimeError(f"Alter refused: {body.error_code} {body.error_message}")
@@ -109,7 +110,7 @@ def accepted(answer: bytes) -> int:
 
 
 def list_error(answer: bytes) -> int:
-    """Error code of a List (correlation id, header tags, throttle time, then the code)."""
+    """The error code of a List (after correlation id, header tags and throttle time)."""
     (code,) = struct.unpack_from(">h", answer, 4 + 1 + 4)
     return int(code)
 

@@ -1,10 +1,10 @@
 """Compares plans with the stock tool's --generate, and with DataDog's topicmappr, on the same cluster: bytes to copy,
 time, and the balance afterwards.
 
-python -m benchmarks generate [--quick]
-TOPICMAPPR=/path/of/topicmappr python -m benchmarks generate [--quick]
+    python -m benchmarks generate [--quick]
+    TOPICMAPPR=/path/of/topicmappr python -m benchmarks generate [--quick]
 
-The time is that of the planner's simulation, for all: moves start as others end, the most urgent first.
+All times are those of the planner's simulation: moves start as others end, the most urgent first.
 """
 
 import asyncio
@@ -36,8 +36,9 @@ PARTITIONS, QUICK = 20_000, 2_000
 
 
 class Case(NamedTuple):
-    """A task: the brokers that join before, the goal of our plan, the brokers that others may use, and the way in which
-    topicmappr is asked."""
+    """A task: the brokers that join before it, the goal of our plan, the brokers that the others may use, and the
+    arguments for topicmappr.
+    """
 
     name: str
     coming: Sequence[int]
@@ -64,7 +65,7 @@ NOTES = (
 
 
 class Found(NamedTuple):
-    """A case with the snapshot that it begins with, and where each of the others would put replicas, by its name."""
+    """A case with its first snapshot, and the replicas that each of the other tools chooses, by the tool's name."""
 
     case: Case
     snapshot: Path
@@ -120,7 +121,7 @@ def _rack(broker: int) -> str:
 
 
 def _home(index: int, replicas: int) -> list[int]:
-    """Replicas in different racks; over all partitions, each broker has as many as the others."""
+    """Replicas in different racks. Each broker has the same number of replicas over all partitions."""
     first, turn = index % len(BROKERS), index // len(BROKERS) % RACKS
     return [BROKERS[(first + place * (1 + RACKS * turn)) % len(BROKERS)] for place in range(replicas)]
 

@@ -1,4 +1,4 @@
-"""How this server grows: failover, moves of everything, and memory, from 10,000 to 200,000 partitions."""
+"""How this server grows from 10,000 to 200,000 partitions: failover, moves of everything, and memory."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ SIZES = (10_000, 50_000, 100_000, 200_000)
 PER_TOPIC = 1_000
 PER_REQUEST = 10_000
 WHOLE = 100_000
-"""Of so many partitions everything also moves in one request."""
+"""At this number of partitions, everything also moves in one request."""
 REPLICAS = 3
 BYTES = 10_000
 ROUNDS = 3
@@ -33,7 +33,7 @@ WHOLE_GOALS = ("5.00 s", "40.0 ms")
 
 
 class Size(NamedTuple):
-    """Medians in seconds, and the resident memory of the server in MiB: after the failovers, and the highest."""
+    """Medians in seconds, and the resident MiB of the server: after the failovers, and the highest."""
 
     partitions: int
     failover: float
@@ -84,7 +84,7 @@ async def _measure(cluster: Cluster, topics: Mapping[str, int], partitions: int)
 
 
 async def _rounds(address: Address, topics: Mapping[str, int], per_request: int) -> list[Round]:
-    """An even number of rounds, so that everything is at home again; the first does not count."""
+    """An even number of rounds, so that every partition is back at its start. The first round does not count."""
     return [
         await asyncio.to_thread(_move_everything, address, topics, per_request, back=number % 2 == 1)
         for number in range(ROUNDS + 1)

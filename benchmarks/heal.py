@@ -1,7 +1,7 @@
 """The repair after the loss of a broker: when it is queued, how long it takes, what it moves, the balance after it.
 
-The failure interval is short, but long enough for two steps: the controller handles the lost replicas, and it plans
-the repair (in the second half of the interval, or in its last 30 s). A client sends an empty List every 2 ms and
+The failure interval is short, but long enough for two steps: the controller handles the lost replicas, and it plans the
+repair (in the second half of the interval, or in its last 30 s). A client sends an empty List every 2 ms, which
 measures how others are served: from the kill to the last move in the queue, and from there to the end. Thirty brokers,
 ZooKeeper and that client share two cores with the server, so they cause some of its waits.
 """
@@ -41,7 +41,10 @@ HEAD = (
 
 
 class Repair(NamedTuple):
-    """Seconds since the end of the interval, and bytes; `cpu`: the server's CPU seconds until the repair was queued."""
+    """Seconds since the end of the interval, and bytes.
+
+    `cpu` is the server's CPU seconds until the repair was queued.
+    """
 
     queued: float
     cpu: float
@@ -122,7 +125,7 @@ async def _replicas(zk: ZooKeeper, topics: Mapping[str, int]) -> dict[tuple[str,
 
 
 async def _scheduled(address: tuple[str, int]) -> float:
-    """The time at which, by the server's events, the whole repair was queued."""
+    """The time, by the server's events, at which the whole repair was queued."""
     client = await RpcClient.open(*address, "benchmark", 60.0)
     try:
         seq = 0
@@ -140,7 +143,9 @@ async def _scheduled(address: tuple[str, int]) -> float:
 
 
 async def _nothing_left(zk: ZooKeeper, address: tuple[str, int]) -> None:
-    """Wait until the queue is empty before listing: repeated Lists of all waiting moves would be a load themselves."""
+    """Wait until the queue is empty, and only then list: repeated Lists of all waiting moves would be a load
+    themselves.
+    """
     async with asyncio.timeout(BOUND_S):
         while await zk.exists(znode_paths.REASSIGN_QUEUE) is not None:
             await asyncio.sleep(0.2)

@@ -1,8 +1,8 @@
-"""What a stranger's login costs a server in CPU, and how long others wait meanwhile; beside a stock broker 3.9.1.
+"""What a stranger's login costs a server in CPU, and how long others wait meanwhile, beside a stock broker 3.9.1.
 
 Both nodes run throughout with the same properties. For each mechanism one client logs in again and again: rightly, with
-wrong credentials, and with the largest and most expensive messages (`tests.security.worst_tokens`). An honest client
-asks on another listener all the time.
+wrong credentials, and with the largest and most expensive messages (`tests.security.worst_tokens`). All the time, an
+honest client sends requests on another listener.
 
 python -m benchmarks hostile [--quick]
 """
@@ -42,11 +42,11 @@ SECONDS, QUICK_S = 4.0, 0.5
 WARM_UP_S = 3.0
 ASKS_EVERY_S = 0.002
 ANSWER_S = 1.0
-"""How long a login waits for an answer: where Java's stack has no room for a message, a stock broker gives none."""
+"""How long a login waits for an answer. A stock broker gives none to a message for which Java's stack has no room."""
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 MECHANISMS = ("PLAIN", *SCRAM, "OAUTHBEARER")
 GSSAPI = "GSSAPI"
-"""Where there is a KDC."""
+"""Measured only if there is a KDC."""
 HEAD = ("", "logins", "CPU each", "others wait", "stock: logins", "CPU each", "others wait")
 JAAS = {
     "plain": 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="alice-secret";',
@@ -67,7 +67,10 @@ if HAS_KDC:
 
 
 class Node(NamedTuple):
-    """A node's process and its listeners. `hashed`: one of PLAIN whose users are hashes in a file (ours alone)."""
+    """A node's process and its listeners.
+
+    `hashed` is a PLAIN listener whose file holds hashes of passwords (only ours).
+    """
 
     pid: int
     at: dict[str, Address]
@@ -79,7 +82,7 @@ class Node(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Of logins in a row. `waited`: the longest of the honest client."""
+    """The cost of logins in a row. `waited` is the longest wait of the honest client."""
 
     logins: int
     cpu_s: float
@@ -119,7 +122,7 @@ def _cells(cost: Cost) -> list[str]:
 
 
 def _cases(token: str) -> Iterator[tuple[str, str, Callable[[], Iterator[Login]]]]:
-    """Name, listener, and what makes logins without an end."""
+    """Name, listener, and a function that makes logins without end."""
     bearer = f"n,,\x01auth=Bearer {token}\x01\x01".encode()
     wrong_bearer = f"n,,\x01auth=Bearer {token[:-8]}AAAAAAAA\x01\x01".encode()
     right: dict[str, Login] = {name: partial(_scram, name, "alice-secret") for name in SCRAM}
@@ -214,7 +217,7 @@ def _ask(address: Address, waits: list[float], over: threading.Event) -> None:
 
 @asynccontextmanager
 async def _realm() -> AsyncIterator[None]:
-    """Where there is a KDC, a realm of its own; its environment is this process's meanwhile."""
+    """If there is a KDC, the block runs in its own realm: this process has the realm's environment."""
     with kerberos_realm() if HAS_KDC else nullcontext():
         yield
 

@@ -25,7 +25,7 @@ HEAD = ("in flight", "one Alter answered", "longest wait of others", "List, firs
 
 
 class Lists(NamedTuple):
-    """Seconds; `first`: the first List after every listed partition has changed."""
+    """All in seconds. `first` is the first List after every listed partition has changed."""
 
     first: float
     middle: float

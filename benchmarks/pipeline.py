@@ -2,7 +2,7 @@
 
     python -m benchmarks pipeline [--quick]
 
-Each plan runs in its own process, so that the memory of its driver, JVM and workers can be measured.
+Each plan runs in its own process, which makes the memory of its driver, JVM and workers measurable.
 """
 
 import asyncio
@@ -31,7 +31,9 @@ LIMIT_S = 1800.0
 
 
 class Measured(NamedTuple):
-    """One plan. `cpu`, `wall`: seconds; `peak`: bytes; `found`: the figures that the process printed at its end."""
+    """One plan: `cpu` and `wall` in seconds, `peak` in bytes, and `found`, the figures that the process printed at its
+    end.
+    """
 
     goal: str
     partitions: int
@@ -175,7 +177,7 @@ def _kill(root: int) -> None:
 
 
 def _plan(path: Path, goal: str) -> None:
-    """The main function of a plan's own process."""
+    """The entry point of a plan's own process."""
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
     from kafka_reassign_rpc.pipeline.spark_session import session

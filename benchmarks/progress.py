@@ -2,7 +2,7 @@
 
     at rest     the server does not sample brokers (interval 0), and no client watches
     sampling    the server samples brokers every five seconds
-    watched     that, and `kafka-reassign --watch` at one refresh a second: a List and a Describe of everything
+    watched     in addition, `kafka-reassign --watch` lists and describes everything once a second
 
 The moves never end (brokers copy a few bytes a second), so every sample has news of each move. The CPU time is that of
 the server's process, from /proc (Linux). A ping every 2 ms measures how other clients are served.
@@ -61,7 +61,7 @@ async def _row(name: str, server: Server, window: float, *, watched: bool) -> tu
 
 
 def _measure(server: Server, window: float, *, watched: bool) -> tuple[float, list[float], int]:
-    """The share of a core, the seconds of each Describe, and the number of moves with figures in the last one."""
+    """The share of a core, the seconds of each Describe, and the number of moves with figures in the last Describe."""
     describe: list[float] = []
     answer = b""
     with Wire(server.address, 60) as wire:

@@ -1,7 +1,7 @@
-"""The queue: many moves are queued, wait, are read by the next controller, and start under caps until none is left.
+"""The queue: moves are queued and wait, the next controller reads them, and they start under caps until none is left.
 
 Stock Kafka has no queue, so there is no comparison. One controller runs in this process on a real ZooKeeper, without
-brokers: the benchmark makes their requests itself and so measures the queue's own work. The longest stall is the most
+brokers. The benchmark makes their requests itself, and so measures the queue's own work. The longest stall is the most
 CPU time that the event loop spent before it ran a task that is due every 2 ms.
 """
 
@@ -140,7 +140,7 @@ async def _measured(name: str, controller: BareController, work: Callable[[], Aw
 
 
 def _written(zk: DyingZooKeeper) -> tuple[int, int]:
-    """Bytes of the operations on the queue, and of all."""
+    """Bytes of the operations on the queue, and bytes of all operations."""
     ops = [op for transaction in zk.transactions for op in transaction]
     return _sum(op for op in ops if op.path.startswith(znode_paths.REASSIGN_QUEUE)), _sum(ops)
 
@@ -167,7 +167,7 @@ def _cap(controller: BareController) -> None:
 
 
 async def _carry_out(controller: BareController) -> None:
-    """Every move ends at once, and what has room starts, until nothing is left."""
+    """Every move ends at once, and as many start as the caps admit, until none is left."""
     while controller.cluster.moving:
         names = [(topic, index) for topic, indexes in controller.cluster.moving.items() for index in indexes]
         answers = []

@@ -1,8 +1,9 @@
 """Results as JSON, and what has become worse between two of them.
 
-A figure is one cell of a table, known by its benchmark, its table, its row and its column. Of what this product does,
-the unit tells what is worse: more seconds, more bytes, fewer of anything per second. What stock Kafka and other tools
-do, ratios, percentages and counts are shown and not judged: they are the machine's, or follow from the others.
+A figure is one cell of a table. Its key is the benchmark, the table, the row and the column. The unit of a figure of
+this product says which direction is worse: more seconds, more bytes, fewer of anything per second. Figures of stock
+Kafka and other tools, ratios, percentages and counts are shown but not judged: they depend on the machine, or follow
+from other figures.
 """
 
 import json
@@ -17,9 +18,9 @@ from benchmarks.tables import Table
 
 ROOT = Path(__file__).parents[1]
 PAGE = "docs/benchmarks.json"
-"""Beside docs/benchmarks.md, by its path in the repository."""
+"""The results beside docs/benchmarks.md; a path in the repository."""
 NOISE = 0.25
-"""By how much a figure may be worse: the two shared cores of the page have slow and fast hours."""
+"""How much worse a figure may be: the two shared cores of the page have slow and fast hours."""
 
 _CELL = re.compile(r"[<>~]?(-?[\d,]*\.?\d+) ?(us|µs|ms|s|B|[kMG]i?B|x|%)?(/s)?( \(\d+\))?")
 _SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -32,11 +33,11 @@ _OF_OTHERS = re.compile(r"\b(stock|ZooKeeper mode|KRaft|topicmappr|--generate)\b
 
 
 class NoResults(Exception):
-    """There is no such file, no such commit, or what is in it are no results. The message says which."""
+    """There is no such file or commit, or it holds no results. The message says which."""
 
 
 class Figure(NamedTuple):
-    """unit: "s", "B", "/s", "B/s"; "" for what is not judged. text: as the table has it."""
+    """`unit` is "s", "B", "/s" or "B/s", or "" if the figure is not judged. `text` is what the table shows."""
 
     value: float
     unit: str
@@ -50,13 +51,15 @@ class Change(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """New over old; None where one of them is missing, and where nothing can be divided."""
+        """New over old; None if one is missing or the division is impossible."""
         if self.old is None or self.new is None or not self.old.value or self.old.unit != self.new.unit:
             return None
         return self.new.value / self.old.value
 
     def is_worse(self, noise: float) -> bool:
-        """Whether it takes over 1 + noise times as much, or gets less than 1 / (1 + noise) of it done per second."""
+        """Whether it takes over 1 + noise times as long, or gets less than 1 / (1 + noise) of the work done per
+        second.
+        """
         if self.old is None or self.new is None or not self.new.unit or self.old.unit != self.new.unit:
             return False
         values = (self.old.value, self.new.value)
@@ -65,20 +68,22 @@ class Change(NamedTuple):
 
 
 def document(tables: Mapping[str, Sequence[Table]], *, machine: str, quick: bool) -> dict[str, Any]:
-    """The tables of each benchmark, each with the commit that was measured: a run may be of some of them."""
+    """The tables of each benchmark, each with the commit that was measured, since a run may cover only some
+    benchmarks.
+    """
     commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")
     about = {"commit": (commit or "unknown").strip(), "changed": bool(changed), "machine": machine, "quick": quick}
     return {name: {**about, "tables": [table._asdict() for table in found]} for name, found in tables.items()}
 
 
 def written(results: Mapping[str, Any], file: Path) -> None:
-    """Put results into a file; what it has of other benchmarks stays."""
+    """Put results into a file, and keep those of other benchmarks in it."""
     before = json.loads(file.read_text()) if file.exists() else {}
     file.write_text(json.dumps({**before, **results}, indent=1, ensure_ascii=False) + "\n")
 
 
 def read(place: str) -> dict[str, Any]:
-    """The results in a file, or those of the page in a commit. Raises NoResults."""
+    """The results in a file, or in the page of a commit. Raises NoResults."""
     if Path(place).is_file():
         text: str | None = Path(place).read_text()
     else:
@@ -94,13 +99,13 @@ def read(place: str) -> dict[str, Any]:
 
 
 def compared(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
-    """Every figure of one of them or of both, in the order of the new results and then of the old ones."""
+    """Every figure of either result, in the order of the new one and then of the old one."""
     before, after = dict(_figures(old)), dict(_figures(new))
     return [Change(name, before.get(name), after.get(name)) for name in {**after, **before}]
 
 
 def unlike(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Benchmarks of both that were measured with other sizes or on another machine, with what differs."""
+    """Benchmarks that are in both but were measured with other sizes or on another machine, with the difference."""
     return [
         f"{name}: {key} was {old[name][key]!r} and is {new[name][key]!r}"
         for name in new
@@ -111,7 +116,7 @@ def unlike(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def figure(text: str, column: str, *, judged: bool = True) -> Figure | None:
-    """The figure of a cell, of which the head of its column may tell the unit; None where it has none."""
+    """The figure of a cell, or None. The head of its column may give the unit."""
     match = _CELL.fullmatch(text.strip())
     if match is None:
         return None
@@ -143,12 +148,12 @@ def _figures(results: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
 
 
 def _label(row: Sequence[str]) -> str:
-    """The first cell, and others that are words."""
+    """The first cell, and other cells that are words."""
     return ", ".join([row[0], *(text for text in row[1:] if re.match(r"[^\W\d]", text))])
 
 
 def _of_others(head: Sequence[str], place: int) -> bool:
-    """Whether a column is of another software: its head says so, or is there once more before one that says so."""
+    """Whether a column is of other software: its head, or a later column with the same head, says so."""
     if _OF_OTHERS.search(head[place]):
         return True
     first = head.index(head[place])

@@ -1,6 +1,6 @@
-"""A SCRAM-SHA-512 login that costs the load client next to nothing: the salted password is derived once.
+"""A SCRAM-SHA-512 login that costs the load client almost nothing: it derives the salted password once.
 
-Source: RFC 5802; Kafka's ScramSaslClient. The server's signature is not checked.
+Source: RFC 5802; Kafka's ScramSaslClient. It does not check the server's signature.
 """
 
 import base64
@@ -21,7 +21,7 @@ VERSION = 1
 
 
 class Credentials:
-    """A user, and its password as SCRAM derives it."""
+    """A user, with its password as SCRAM derives it."""
 
     def __init__(self, name: str, password: str, salt: bytes, iterations: int) -> None:
         self.name = name
@@ -40,7 +40,7 @@ _HANDSHAKE = encode_request(
 
 
 def log_in(wire: Wire, user: Credentials) -> None:
-    """Raises RuntimeError where the server does not take the user, or its salt is another."""
+    """Raises RuntimeError if the server refuses the user, or sends another salt."""
     wire.ask(_HANDSHAKE)
     bare = f"n={user.name},r={secrets.token_hex(12)}"
     server_first = _token(wire, f"n,,{bare}".encode()).decode()

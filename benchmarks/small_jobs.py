@@ -1,10 +1,10 @@
-"""Commands on a small cluster, from their start to their end: what a user waits for.
+"""Commands on a small cluster, from start to end: the time that a user waits.
 
     python -m benchmarks small [--quick]
 
-42 partitions on six brokers, one of which is lost; three snapshots of them for the audit. Each command runs in a
-process of its own, first without the file of Spark's classes, then with it (`kafka-reassign-rpc prepare`). No round
-warms up: each process starts cold, as a user's does.
+The cluster has 42 partitions on six brokers, one of them lost; the audit gets three snapshots of it. Each command runs
+in its own process, first without the file of Spark's classes, then with it (`kafka-reassign-rpc prepare`). There is no
+warm-up: each process starts cold, as a user's does.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ COMMANDS: tuple[tuple[str, int], ...] = (
     ("audit --snapshots {0}/series --out {0}/out", 3),
     ("plan heal --snapshot {0}/none --out {0}/out", 2),
 )
-"""Each with its exit code: the audits find the lost broker, and the last command has a wrong path."""
+"""Each command with its exit code: the audits find the lost broker, and the last command has a wrong path."""
 
 
 async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
@@ -66,7 +66,7 @@ def _measure(command: str, code: int, directory: Path, environment: Mapping[str,
 
 
 def _run(command: str, code: int, environment: Mapping[str, str]) -> float:
-    """The command's time in seconds. Raises RuntimeError where it ends with another code."""
+    """The command's time in seconds. Raises RuntimeError if it ends with another code."""
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "kafka_reassign_rpc.cli.main", *command.split()],

@@ -1,4 +1,6 @@
-"""Generates snapshots of clusters: topics of Zipf sizes, partition sizes with a long tail, brokers unevenly full."""
+"""Generates snapshots of clusters with topics of Zipf sizes, a long tail of partition sizes, and brokers unevenly
+full.
+"""
 
 import random
 from collections.abc import Iterator

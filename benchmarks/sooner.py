@@ -1,8 +1,9 @@
-"""How soon a cluster is whole: the time of plans beside the least that their moves need.
+"""How soon a cluster is whole: the time of plans beside the minimum that their moves need.
 
     python -m benchmarks sooner [--quick]
 
-Plans are made in memory, and simulated. Then `carried_out` has some carried out on a fleet, which takes half an hour.
+It makes plans in memory and simulates them. Then `carried_out` carries out some of them on a fleet, which takes half an
+hour.
 """
 
 import asyncio
@@ -31,12 +32,12 @@ from tests.planner.shapes import SHAPES, shaped
 BROKERS, PARTITIONS = 30, 2_000
 QUICK_BROKERS, QUICK_PARTITIONS = 12, 300
 MANY = ((12, 1_000), (12, 2_000), (30, 2_000))
-"""Brokers and partitions of the clusters that are many: every shape, with every seed."""
+"""Brokers and partitions of the clusters that are measured in every shape with every seed."""
 SEEDS = 4
 QUICK_MANY = ((12, 300),)
 ALLOWED = 1.10
 NETWORK = NetworkLimits(100_000)
-"""A thousandth of what is usual: so are the partitions of these clusters (1 MiB in the middle)."""
+"""A thousandth of the usual, like the partitions of these clusters (1 MiB in the middle)."""
 CAPS = Caps(BatchLimits().moves_per_broker, BatchLimits().moves_per_batch)
 HEADER = ("", "", "moves", "copied", "least", "now", "batches", "before", "at a time", "bytes", "racks")
 NOTES = (
@@ -52,7 +53,7 @@ MANY_HEADER = ("brokers x partitions", "", "plans", "mean", "worst", f"over {ALL
 
 
 async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
-    """The table of all shapes and goals, that of many clusters, and that of plans carried out on a fleet."""
+    """Returns three tables: all shapes and goals, many clusters, and plans carried out on a fleet."""
     brokers, partitions = (QUICK_BROKERS, QUICK_PARTITIONS) if quick else (BROKERS, PARTITIONS)
     rows = []
     for shape in SHAPES:
@@ -101,7 +102,7 @@ def _of_many(quick: bool) -> str:
 
 
 def _over_bound(case: _Case, brokers: int, partitions: int, seeds: int) -> Iterator[float]:
-    """The time of each plan that copies anything over the least that its moves need."""
+    """For each plan that copies anything, its time over the minimum that its moves need."""
     for shape in SHAPES:
         for seed in range(1, seeds + 1):
             plan = make_plan(case.cluster(shape, brokers, partitions, seed), case.goal)

@@ -1,8 +1,8 @@
-"""CPU that the status page costs a server with a hundred thousand moves in flight, and what its other clients wait.
+"""CPU that the status page costs a server with a hundred thousand moves in flight, and the wait of its other clients.
 
-    nobody looks     the controller works as ever: it samples brokers every so often
-    N viewers        N browsers: a stream of events each, and every four seconds moves, brokers and events; two of them
-                     sort the moves in another way
+    nobody looks     the controller only samples brokers at its usual interval
+    N viewers        N browsers, each with a stream of events and requests for moves, brokers and events every four
+                     seconds; two of them sort the moves in another way
 
 The moves never end (brokers copy a few bytes a second). The CPU time is that of the server's process, from /proc
 (Linux). A ping every 2 ms measures how other clients are served.
@@ -27,9 +27,9 @@ SIZE = 10**12
 BANDWIDTH = 1_000_000
 VIEWERS = (0, 1, 10)
 TABLES_S = 4.0
-"""As the page's script has it."""
+"""The same interval as in the page's script."""
 OPTIONS = ("--metrics-listener", "127.0.0.1:0", "--status-page", "full", "--zookeeper-session-timeout-ms", "60000")
-"""The session outlives a machine that is busy with a hundred thousand moves."""
+"""The session timeout is long, because a hundred thousand moves keep the machine busy."""
 
 
 async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:

@@ -1,10 +1,11 @@
-"""Pieces of work that the event loop does in one go: the CPU time of the longest step, which other clients wait for.
+"""Pieces of work that the event loop does without a pause: the CPU time of the longest one, for which other clients
+wait.
 
     topic znode        10,000 moving partitions of one topic are encoded
     LeaderAndIsr       a simulated broker applies 10,000 partition states
-    slow sender        a frame of 2.4 MB arrives byte by byte; beside it one of 300 kB: eight times the bytes
+    slow sender        a frame of 2.4 MB arrives byte by byte, and for comparison one of 300 kB, an eighth of it
 
-Medians of five rounds after one to warm up.
+The figures are medians of five rounds after a warm-up.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """One Alter on three real brokers, under three controllers: this server, stock Kafka in ZooKeeper mode, and KRaft.
 
 Each controller gets three fresh brokers, which run alone on the machine. The brokers are stock Kafka 3.9.1 with one
-settings file for all; KRaft, which the tests have in version 4.1, brings brokers of its own version with the same
-settings, and its controller shares a process with a broker, as a broker of ZooKeeper mode does with its controller.
+settings file for all. KRaft, which the tests have in version 4.1, brings brokers of its own version with the same
+settings. Its controller shares a process with a broker, as the controller of ZooKeeper mode does.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ HEAD = (
 
 
 class Controlled(NamedTuple):
-    """A running cluster: where its controller answers, and its brokers."""
+    """A running cluster: the address of its controller, and its brokers."""
 
     controller: Address
     brokers: tuple[Address, ...]
@@ -86,7 +86,7 @@ def _away(partition: int) -> list[int]:
 
 
 def _measure(cluster: Controlled, topics: Mapping[str, int]) -> Side:
-    """Create the topics, move everything away and home once uncounted, then measure."""
+    """Create the topics, move everything away and back once uncounted, then measure."""
     for topic, partitions in topics.items():
         with Wire(cluster.controller, BOUND_S) as wire:
             if failed := frames.created(wire.ask(frames.create(topic, partitions, REPLICAS, _home))):

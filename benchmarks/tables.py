@@ -18,7 +18,7 @@ _shown: ContextVar[list[Table] | None] = ContextVar("shown", default=None)
 
 @contextmanager
 def recorded() -> Iterator[list[Table]]:
-    """Has every table that is shown in the block."""
+    """Collects every table that is shown in the block."""
     tables: list[Table] = []
     token = _shown.set(tables)
     try:
@@ -28,7 +28,7 @@ def recorded() -> Iterator[list[Table]]:
 
 
 def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:
-    """A table: the first column is aligned to the left, the others to the right."""
+    """A table with the first column aligned to the left and the others to the right."""
     if (tables := _shown.get()) is not None:
         tables.append(Table(title, tuple(head), tuple(tuple(row) for row in rows)))
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
@@ -53,7 +53,7 @@ def duration(seconds: float | None, otherwise: str = "-") -> str:
 
 
 def ratio(theirs: float | None, ours: float | None, at_least: float | None = None) -> str:
-    """How many times as long stock Kafka took; `at_least`: the limit that it exceeded, if any."""
+    """Stock Kafka's time over ours. `at_least` is the limit that stock Kafka exceeded, if any."""
     if ours is None:
         return "-"
     if theirs is None:

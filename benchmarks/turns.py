@@ -1,7 +1,7 @@
 """Turns of a comparison: the same start, the same rounds and a warm-up for this server and for stock Kafka.
 
-One controller works at a time, on the same brokers and topics. A turn begins with every partition at home and with one
-move of all of them away and back that does not count. Rows of a table alternate in who begins.
+One controller works at a time, on the same brokers and topics. A turn begins with every partition at its start, and
+with an uncounted move of all of them away and back. Rows of a table alternate in who begins.
 """
 
 import asyncio
@@ -14,19 +14,21 @@ from benchmarks.client import Address, Wire, until_nothing_moves
 from benchmarks.cluster import Cluster, controlling
 
 PAUSE_S = 3.0
-"""Pause between rounds, so that brokers delete the replicas that the last round has removed."""
+"""Seconds between rounds, for brokers to delete the replicas that the last round has removed."""
 HOME_BOUND_S = 900.0
 
 Found = TypeVar("Found")
 
 
 class Turns(NamedTuple):
-    """The order of one row: how often each has begun shows in the table's rows, one after the other."""
+    """The order within one row: whose turn comes first."""
 
     stock_first: bool
 
     async def take(self, cluster: Cluster, measure: Callable[[Address], Found]) -> tuple[Found, Found]:
-        """`measure` with this server as the controller, and with stock Kafka; blocking calls, in a thread."""
+        """Call `measure` with this server as the controller, then with stock Kafka; a thread runs the blocking
+        calls.
+        """
         if self.stock_first:
             stock = await _stock(cluster, measure)
             return await _ours(cluster, measure), stock
@@ -59,7 +61,7 @@ async def create(cluster: Cluster, topics: Mapping[str, int], replicas: int, siz
 
 
 def warm_up(address: Address, topics: Mapping[str, int], replicas: int) -> None:
-    """Everything home, wherever the last turn has left it; then away and home again, uncounted."""
+    """Move every partition back, since the last turn may have ended elsewhere; then all away and back, uncounted."""
     for back in (True, False, True):
         with Wire(address, HOME_BOUND_S) as wire:
             wire.ask(frames.alter(topics, replicas, back=back))

@@ -1,9 +1,9 @@
-"""Plans on a standalone Spark cluster: time over partitions and over workers, and the part that the driver alone takes.
+"""Plans on a standalone Spark cluster: time over partitions and over workers, and the share of the driver alone.
 
     python -m benchmarks workers [--quick]
 
-Master, workers and driver share this machine's cores. So two workers show what is spread, and what is not, rather than
-how fast machines of their own would be. The store is a folder; each plan runs in a process of its own.
+Master, workers and driver share this machine's cores. So two workers show which work is spread, but not the speed of
+separate machines. The store is a folder. Each plan runs in its own process.
 """
 
 import asyncio
@@ -28,12 +28,13 @@ MEMORY_MB = {10_000: 768, 100_000: 1024, 1_000_000: 2048}
 GOAL = "rebalance"
 _LOOK_EVERY_S = 0.5
 _PHASES = {"reading": "read", "round": "rounds", "writing": "write", "verifying": "verify"}
-"""The first word of a status, and the phase that begins with it."""
+"""The first word of a status -> the phase that begins with it."""
 
 
 class Timed(NamedTuple):
-    """One plan: seconds of each phase; CPU seconds of the driver with its JVM, and of the workers with their executors;
-    moves and rounds as it found them."""
+    """One plan: seconds of each phase, CPU seconds of the driver with its JVM and of the workers with their executors,
+    and the moves and rounds that it found.
+    """
 
     partitions: int
     workers: int
@@ -67,7 +68,7 @@ NOTES = (
 
 
 def measure(path: Path, partitions: int, workers: int) -> Timed:
-    """Start a cluster, make one plan there. Raises RuntimeError where it fails."""
+    """Start a cluster and make one plan on it. Raises RuntimeError if the plan fails."""
     logs, out = path.with_name(f"{path.name}-logs-{workers}"), path.with_name(f"{path.name}-plan-{workers}")
     logs.mkdir()
     with spark_cluster(logs, workers=workers, shared=path.parent, memory_mb=MEMORY_MB[partitions]) as cluster:
@@ -86,7 +87,7 @@ def measure(path: Path, partitions: int, workers: int) -> Timed:
 
 
 def _cpu_until_end(job: "subprocess.Popen[str]", workers: list[int]) -> tuple[float, float]:
-    """Wait; the CPU seconds of the job and of the workers, with all their descendants, as they were last seen."""
+    """Wait for the end; the CPU seconds of the job and of the workers, with all their descendants, at the last look."""
     of_job, of_workers = dict[int, float](), dict[int, float]()
     before = sum(sum(family(worker).values()) for worker in workers)
     while job.poll() is None:
@@ -109,7 +110,7 @@ def _row(timed: Timed) -> tuple[str, ...]:
 
 
 def _plan(master: str, path: Path, out: Path, memory: str) -> None:
-    """The main function of a plan's own process."""
+    """The entry point of a plan's own process."""
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
     from kafka_reassign_rpc.pipeline.spark_session import session

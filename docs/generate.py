@@ -16,6 +16,8 @@ from typing import Any
 
 import msgspec
 
+from docs.error_advice import ADVICE
+from docs.own_messages import MESSAGES
 from kafka_reassign_rpc.api.api_definition import ApiGroup
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
@@ -28,9 +30,10 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
 from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL
+from kafka_reassign_rpc.core.status import documents
 from kafka_reassign_rpc.protocol import connection_state
 from kafka_reassign_rpc.server import connection_states
-from kafka_reassign_rpc.status_page import documents, requests
+from kafka_reassign_rpc.status_page import requests
 from kafka_reassign_rpc.status_page.status_stream import EVERY_S, MOST_VIEWERS, STREAM_S
 from kafka_reassign_rpc.support.bounded_log import LONGEST_FIELD, LONGEST_LINE
 
@@ -39,87 +42,18 @@ SCHEMAS = FOLDER.parent / "kafka_reassign_rpc" / "schemas"
 
 NOTE = "<!-- `python -m docs.generate` writes this page from {source}. Do not edit it. -->"
 
-COMMANDS_WITH_EXIT_CODES = ("check", "status", "health", "export", "plan", "submit", "audit", "history", "hash")
-
-HERE = {
-    "UnknownServerError": "The message says what happened; a line on the server's standard error says more. Try again",
-    "UnknownTopicOrPartition": "Check the topic's name and the partition's number. A topic that is being deleted counts"
-    " as gone",
-    "NotLeaderOrFollower": "The client asked this server for records. Clients look for the leader and try again on"
-    " their own",
-    "RequestTimedOut": "Raise the client's timeout, send fewer partitions in one request, or try again: the message"
-    " says which",
-    "StaleControllerEpoch": "A broker answers it to a controller that was replaced. Nothing to do, unless the server"
-    " warns of it while it is the controller: then restart the broker",
-    "CoordinatorNotAvailable": "`__consumer_offsets` or `__transaction_state` has no leader for this group yet",
-    "InvalidTopic": "Choose a legal topic name",
-    "UnsupportedVersion": "The server or broker is older than the option that was asked for",
-    "IllegalSaslState": "The listener has no SASL, or the client is authenticated already. Compare the client's"
-    " `security.protocol` with the listener's",
-    "TopicAlreadyExists": "Choose another name, or use the existing topic",
-    "InvalidPartitions": "A topic needs at least one partition, and it can only grow",
-    "InvalidReplicationFactor": "The target has another number of replicas than the partition, and the request or"
-    " `partition.reassignments.replication.factor.change.allowed` forbids that. Or a new topic asks for more replicas"
-    " than there are brokers",
-    "InvalidReplicaAssignment": "The message names the broker or the replica list at fault: an empty list, a broker"
-    " twice, an adding broker that is not alive, replicas other than the expected ones, a cancel that would need an"
-    " unclean election",
-    "InvalidConfig": "The message names the config. Correct its name or value",
-    "NotController": "The client asked a server that is not the controller. Clients look for the controller and try"
-    " again on their own",
-    "InvalidRequest": "The message says which part of the request makes no sense",
-    "PolicyViolation": "Reassignments are disabled, or a topic's znode would exceed 1 MiB, or repairs are held back."
-    " The message says which; `kafka-reassign --enable` enables reassignments",
-    "MismatchedEndpointType": "The client asked for KRaft controllers (`--bootstrap-controller`). Use"
-    " `--bootstrap-server`",
-    "KafkaStorageError": "A log dir of the broker failed. Repair the disk, then restart the broker",
-    "LogDirNotFound": "Name a log dir that the broker has (`kafka-log-dirs.sh --describe`)",
-    "ReassignmentInProgress": "Add partitions when the topic's moves are over, or cancel the moves",
-    "ReplicaNotAvailable": "The replica is not on that broker yet. Try again when the move has started",
-    "TopicDeletionDisabled": "The brokers have `delete.topic.enable=false`",
-    "FencedLeaderEpoch": "A broker's own request is out of date; it tries again. Nothing to do",
-    "StaleBrokerEpoch": "The broker has restarted since. Nothing to do",
-    "BrokerIdNotRegistered": "A broker that this server does not know, as right after its start. It asks again",
-    "PreferredLeaderNotAvailable": "The preferred replica is not alive or not in the ISR. Wait until it is",
-    "EligibleLeadersNotAvailable": "No replica can lead. Bring back a broker of the ISR, or ask for an unclean"
-    " election and lose records",
-    "ElectionNotNeeded": "The wanted leader leads already. Nothing to do",
-    "NoReassignmentInProgress": "There is nothing to cancel: the move is over, or never was",
-    "InvalidUpdateVersion": "A leader asked for an ISR on old knowledge; it tries again. Nothing to do",
-    "UnknownTopicId": "The topic was deleted, or deleted and created again",
-    "InconsistentTopicId": "A broker has the log of an earlier topic; the controller has it deleted. Nothing to do, "
-    "unless the server warns that the log stays: see [operations](operations.md#a-log-of-an-earlier-topic)",
-    "IneligibleReplica": "A replica has restarted since the leader saw it; the leader tries again. Nothing to do",
-    "ClusterAuthorizationFailed": "Give the client's principal the right on the cluster: `access.denied` in the event"
-    " log tells which. A server without an authorizer answers so where brokers have one: start it with theirs",
-    "TopicAuthorizationFailed": "Give the client's principal the right on the topic: `access.denied` in the event log"
-    " tells which",
-    "GroupAuthorizationFailed": "Give the client's principal the right on the group: `access.denied` in the event log"
-    " tells which",
-    "TransactionalIdAuthorizationFailed": "Give the client's principal the right on the transactional id: WRITE for a"
-    " producer, DESCRIBE to find its coordinator",
-    "LeaderNotAvailable": "The server cannot read its topics while ZooKeeper is away. Clients ask again on their own",
-    "BrokerNotAvailable": "The broker is not registered. Check that it runs",
-    "CoordinatorLoadInProgress": "The client tries again on its own",
-    "NotCoordinator": "The client looks for the coordinator and tries again on its own",
-    "InvalidRequiredAcks": "Set the producer's `acks` to -1, 0 or 1",
-    "InconsistentGroupProtocol": "A defect of the client: it does not name the protocol of its group",
-    "InvalidGroupId": "Give the client a `group.id`",
-    "InvalidTransactionTimeout": "Set the producer's `transaction.timeout.ms` above 0",
-    "FetchSessionIdNotFound": "The client asked this server for records. It begins again on its own",
-    "DelegationTokenAuthDisabled": "This server makes no delegation tokens. Ask a broker that has"
-    " `delegation.token.secret.key`",
-    "DelegationTokenRequestNotAllowed": "Authenticate with SASL or with a certificate first",
-    "SecurityDisabled": "The server runs without an authorizer, so there are no ACLs to show or change: set "
-    "`authorizer.class.name`",
-    "ResourceNotFound": "The user has no such SCRAM credential",
-    "ThrottlingQuotaExceeded": "The client's controller_mutation_rate is used up. Wait as long as the answer says",
-    "DuplicateResource": "Name each user once",
-    "UnacceptableCredential": "The text says what is wrong with the user or the credential",
-    "UnsupportedSaslMechanism": "Use SCRAM-SHA-256 or SCRAM-SHA-512",
-    "OperationNotAttempted": "Another part of the same request failed. Correct that and send the rest again",
-}
-"""What an operator who meets an error here should know or do. The class names are those of core/kafka_errors.py."""
+COMMANDS_WITH_EXIT_CODES = (
+    "check",
+    "status",
+    "leave",
+    "health",
+    "export",
+    "plan",
+    "submit",
+    "audit",
+    "history",
+    "hash",
+)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -263,17 +197,22 @@ def exit_codes(command: str) -> list[list[str]]:
 def errors_page() -> str:
     """Every Kafka error that the server answers, and the exit codes of the commands."""
     rows = [
-        [f"`{error().name}`", str(error.code), "yes" if error.retriable else "", error.default_message, HERE[name]]
+        [f"`{error().name}`", str(error.code), "yes" if error.retriable else "", error.default_message, ADVICE[name]]
         for name, error in known_errors().items()
     ]
     codes = [row for command in COMMANDS_WITH_EXIT_CODES for row in exit_codes(command)]
     parts = [
-        NOTE.format(source="kafka_reassign_rpc/core/kafka_errors.py and the help of the commands"),
+        NOTE.format(
+            source="kafka_reassign_rpc/core/kafka_errors.py, docs/own_messages.py and the help of the commands"
+        ),
         "# Errors and exit codes",
         "## Errors",
         "The server answers these Kafka errors. The same call may succeed later where *retriable* says yes. Most"
         " answers carry a message that is more precise than the meaning here.",
         table(["error", "code", "retriable", "meaning in Kafka", "what to know or do"], rows),
+        "## Messages of this product",
+        "Stock Kafka and its tools do not have these. `…` stands for what differs.",
+        table(["message", "what to know or do"], [list(row) for row in MESSAGES]),
         "## Exit codes",
         "Every command ends with 0 on success, 1 when it failed, 2 for wrong flags, settings or input, 130 on Ctrl-C."
         " Where the disk is full, or its standard output cannot be written, it has failed: one line on standard error"
@@ -381,8 +320,8 @@ def apis_page() -> str:
         " versions that all brokers know too: a broker that is away counts as what it was, one that has not answered"
         " yet as one of 2.8. Where only the controller can answer, another server answers"
         ' NOT_CONTROLLER. "Elements" are the most that all arrays of a request may have together; eight numbers of one'
-        " array count as one. The last column is Kafka's permission for the API; this version checks none"
-        " ([security](security.md)).",
+        " array count as one. The last column is Kafka's permission for the API, which the client's principal needs"
+        " where the server has an authorizer ([authorization](authorization.md)).",
     ]
     for group, rows in groups.items():
         parts += [f"## For {group}", table(["key", "API", "versions", "elements", "permission"], rows)]
@@ -403,6 +342,8 @@ ANSWERS = (
     documents.Status,
     documents.Moves,
     documents.Brokers,
+    documents.Partitions,
+    documents.Departure,
     documents.Events,
     documents.History,
     documents.Problem,
@@ -474,7 +415,7 @@ def _json_type(schema: Mapping[str, Any]) -> str:
 def status_api_page() -> str:
     """The API of the status page: paths, parameters, documents."""
     parts = [
-        NOTE.format(source="kafka_reassign_rpc/status_page"),
+        NOTE.format(source="kafka_reassign_rpc/core/status and kafka_reassign_rpc/status_page"),
         "# API of the status page",
         "A server with `metrics.listener` shows a page at `/`, and the same as JSON below `/api/v1/`. Both read and"
         " change nothing. `status.page` says what they tell ([settings](settings.md#files-logs-and-metrics));"
@@ -485,13 +426,16 @@ def status_api_page() -> str:
         "```\n"
         "curl -s http://127.0.0.1:9593/api/v1/status\n"
         "curl -s 'http://127.0.0.1:9593/api/v1/moves?state=stalled&sort=left&limit=10'\n"
+        "curl -s 'http://127.0.0.1:9593/api/v1/departure?brokers=3,7'\n"
         "```",
         "| path | document | with `status.page=counts` | on a standby |\n"
         "|---|---|---|---|\n"
-        "| /api/v1/status | [Status](#status) | without addresses and problems | yes, what it knows |\n"
+        "| /api/v1/status | [Status](#status) | without addresses, people and groups | yes, what it knows |\n"
         "| /api/v1/stream | server-sent events | as `status` | yes |\n"
         "| /api/v1/moves | [Moves](#moves) | 403 | 503, with the address of the controller's page |\n"
         "| /api/v1/brokers | [Brokers](#brokers) | 403 | 503, as above |\n"
+        "| /api/v1/partitions | [Partitions](#partitions) | 403 | 503, as above |\n"
+        "| /api/v1/departure | [Departure](#departure) | 403 | 503, as above |\n"
         "| /api/v1/events | [Events](#events) | 403 | yes, of all servers |\n"
         "| /api/v1/history | [History](#history) | yes | empty |",
         "An answer other than 200 is a [Problem](#problem): 400 for a parameter that makes no sense, 401 without"
@@ -505,7 +449,7 @@ def status_api_page() -> str:
         "No znode has that. The controller remembers it for moves that were asked for in its own term; for others"
         " `who` is null, and the events tell, as long as some server keeps them.",
         "## Many moves",
-        "Order and sums of [Moves](#moves) are made anew as often as costs 1 % of a core: at once with a few moves,"
+        "Order and sums of [Moves](#moves) are made again as often as costs 1 % of a core: at once with a few moves,"
         " about twice a minute with a hundred thousand; `listed_at` says when. The moves of a page are always as they"
         " are now; one that is over by then is left out.",
         "## Parameters",

@@ -11,7 +11,7 @@ async def stop_listening(servers: Collection[asyncio.Server]) -> None:
     """Accepts no more connections. Every accepted one has had its `connection_made` when this returns.
 
     asyncio (BaseSelectorEventLoop._accept_connection2) makes the transport one turn after it has accepted the socket.
-    If its server is closed in between, that fails silently, and the client's socket stays open for ever. uvloop does
+    If its server is closed in between, that fails silently, and the client's socket stays open forever. uvloop does
     both at once.
     """
     loop = asyncio.get_running_loop()

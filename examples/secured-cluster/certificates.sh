@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes, in this folder, the authority of the cluster unless there is one (ca.key, ca.pem), and a keystore for each node:
+# Makes in this folder the cluster's certificate authority (ca.key, ca.pem), if it is missing, and a keystore for each node:
 #   STORE_PASSWORD=keystore-secret sh certificates.sh broker1 broker2 controller1
-# NODE=HOST,HOST says other names or addresses than the node's own. Each certificate has the subject CN=kafka.
+# NODE=HOST,HOST gives a node other names or addresses than its own. Each certificate has the subject CN=kafka.
 set -eu
 umask 077
 : "${STORE_PASSWORD:?the password of the keystores}"

@@ -17,7 +17,7 @@ coordinator_refusals.py requests to coordinators, on a node that is none
 delegation_tokens.py    requests about delegation tokens, on a node that makes none
 visible_topics.py       topics that clients may see
 partition_metadata.py   a partition as Metadata and DescribeTopicPartitions show it
-large_requests.py       slices for large requests and answers
+large_requests.py       what handlers do with large requests and answers
 config_entries.py       configs as DescribeConfigs and CreateTopics show them
 config_changes.py       what AlterConfigs and IncrementalAlterConfigs do
 cluster_defaults.py     changes of the cluster-wide broker configs, which all live brokers have to accept

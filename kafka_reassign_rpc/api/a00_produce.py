@@ -14,6 +14,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
     Handled,
@@ -21,13 +22,12 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.coordinator_refusals import check_transaction
 from kafka_reassign_rpc.api.partition_refusals import (
-    KnownTopics,
     Layout,
     PartitionError,
     PartitionRefusals,
     TopicRights,
+    named_topics,
     topic_right,
-    with_named_topics,
 )
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS
@@ -40,6 +40,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.protocol.frame_codec import NoAnswer
 from kafka_reassign_rpc.protocol.messages import ProduceRequest, ProduceResponse
+from kafka_reassign_rpc.support.turns import Work
 
 REFUSALS = PartitionRefusals(
     ProduceResponse,
@@ -54,7 +55,7 @@ _MAGIC, _ATTRIBUTES = 16, 22
 _TRANSACTIONAL = 0x10
 
 
-def handle(node: Node, request: ProduceRequest, ctx: RequestContext) -> Handled:
+def handle(node: Node, request: ProduceRequest, ctx: RequestContext) -> Work[Answer]:
     if request.acks == 0:
         return NoAnswer(closes=any(topic.partition_data for topic in request.topic_data))
     if any(_is_transactional(one.records) for topic in request.topic_data for one in topic.partition_data):
@@ -70,11 +71,9 @@ def handle(node: Node, request: ProduceRequest, ctx: RequestContext) -> Handled:
             error = InvalidTopic()
         return lambda _index, _partition: error
 
-    def answer(known: KnownTopics) -> Handled:
-        rights = TopicRights(topic_right(ctx.access, AclOperation.WRITE), known)
-        return REFUSALS.refuse(request, ctx.api_version, rights.errors(error_of))
-
-    return with_named_topics(node, request.topic_data, "name", answer)
+    known = yield from named_topics(node, request.topic_data)
+    rights = TopicRights(topic_right(ctx.access, AclOperation.WRITE), known)
+    return (yield from REFUSALS.refuse(request, ctx.api_version, rights.errors(error_of)))
 
 
 def _is_transactional(records: bytes | None) -> bool:

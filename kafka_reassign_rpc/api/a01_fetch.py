@@ -15,6 +15,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
     Handled,
@@ -22,15 +23,14 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.partition_refusals import (
     DENIED,
-    KnownTopics,
     Layout,
     PartitionError,
     PartitionRefusals,
     TopicRights,
     anything,
+    named_topics,
     same,
     topic_right,
-    with_named_topics,
 )
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -40,6 +40,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicId,
 )
 from kafka_reassign_rpc.protocol.messages import FetchRequest, FetchResponse
+from kafka_reassign_rpc.support.turns import Work
 
 FIRST_WITH_SESSIONS = 7
 FIRST_WITH_IDS = 13
@@ -56,7 +57,7 @@ _FULL_EPOCHS = {0, -1}
 _NOT_LEADER = same(NotLeaderOrFollower())
 
 
-def handle(node: Node, request: FetchRequest, ctx: RequestContext) -> Handled:
+def handle(node: Node, request: FetchRequest, ctx: RequestContext) -> Work[Answer]:
     version = ctx.api_version
     if version >= FIRST_WITH_SESSIONS and request.session_epoch not in _FULL_EPOCHS:
         return FetchResponse(version=version, error_code=FetchSessionIdNotFound.code)
@@ -64,25 +65,22 @@ def handle(node: Node, request: FetchRequest, ctx: RequestContext) -> Handled:
     if _follower(request, version) >= 0:
         if not ctx.access.may_on_cluster(AclOperation.CLUSTER_ACTION):
             refusals = _BY_NAME if version < FIRST_WITH_IDS else _BY_ID
-            return refusals.refuse(request, version, same(DENIED))
+            return (yield from refusals.refuse(request, version, same(DENIED)))
         may = anything
     if version < FIRST_WITH_IDS:
-
-        def by_name(known: KnownTopics) -> Handled:
-            return _BY_NAME.refuse(request, version, TopicRights(may, known).errors(_NOT_LEADER))
-
-        return with_named_topics(node, request.topics, "topic", by_name)
+        known = yield from named_topics(node, request.topics, "topic")
+        return (yield from _BY_NAME.refuse(request, version, TopicRights(may, known).errors(_NOT_LEADER)))
     rights = TopicRights(may, node.topics_now() or {}).errors(_NOT_LEADER)
 
     def of_id(topic_id: UUID) -> PartitionError:
         name = node.topic_name(topic_id)
         return _unknown_id if name is None else rights(name)
 
-    return _BY_ID.refuse(request, version, of_id)
+    return (yield from _BY_ID.refuse(request, version, of_id))
 
 
 def _follower(request: FetchRequest, version: int) -> int:
-    """The broker that fetches; -1 or less for a consumer."""
+    """Returns the broker that fetches; -1 or less for a consumer."""
     if version < FIRST_WITH_REPLICA_STATE:
         return request.replica_id
     return -1 if request.replica_state is None else request.replica_state.replica_id

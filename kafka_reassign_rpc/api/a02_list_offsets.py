@@ -13,25 +13,24 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, flat, handled
 from kafka_reassign_rpc.api.partition_refusals import (
     DENIED,
     UNKNOWN,
-    KnownTopics,
     PartitionError,
     PartitionRefusals,
     TopicRights,
+    named_topics,
     topic_right,
-    with_named_topics,
 )
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotLeaderOrFollower, UnsupportedVersion
 from kafka_reassign_rpc.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
+from kafka_reassign_rpc.support.turns import Steps, Work
 
 REFUSALS = PartitionRefusals(ListOffsetsResponse)
 LEAST_VERSIONS: Mapping[int, int] = {-2: 1, -1: 1, -3: 7, -4: 8, -5: 9}
@@ -41,47 +40,40 @@ _EARLIEST = -2
 _Partition = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
 
 
-def handle(node: Node, request: ListOffsetsRequest, ctx: RequestContext) -> Handled:
+def handle(node: Node, request: ListOffsetsRequest, ctx: RequestContext) -> Work[Answer]:
     version = ctx.api_version
+    known = yield from named_topics(node, request.topics)
+    rights = TopicRights(topic_right(ctx.access, AclOperation.DESCRIBE), known)
+    twice = yield from _twice(request, version)
 
-    def answer(known: KnownTopics) -> Handled:
-        rights = TopicRights(topic_right(ctx.access, AclOperation.DESCRIBE), known)
+    def of_topic(name: str) -> PartitionError:
+        if not rights.may(name):
+            return lambda _index, _partition: DENIED
+        existing = rights.existing(name)
 
-        def steps() -> AnswerSteps:
-            twice = yield from _twice(request, version)
+        def error_of(index: int, partition: _Partition) -> KafkaError:
+            if (name, index) in twice:
+                return _TWICE
+            if not _is_known_place(partition.timestamp, version):
+                return _UNKNOWN_PLACE
+            return _NOT_LEADER if index in existing else UNKNOWN
 
-            def of_topic(name: str) -> PartitionError:
-                if not rights.may(name):
-                    return lambda _index, _partition: DENIED
-                existing = rights.existing(name)
+        return error_of
 
-                def error_of(index: int, partition: _Partition) -> KafkaError:
-                    if (name, index) in twice:
-                        return _TWICE
-                    if not _is_known_place(partition.timestamp, version):
-                        return _UNKNOWN_PLACE
-                    return _NOT_LEADER if index in existing else UNKNOWN
-
-                return error_of
-
-            return REFUSALS.refuse(request, version, of_topic)
-
-        return handled(steps(), REFUSALS.items(request.topics))
-
-    return with_named_topics(node, request.topics, "name", answer)
+    return (yield from REFUSALS.refuse(request, version, of_topic))
 
 
 _TWICE, _UNKNOWN_PLACE, _NOT_LEADER = InvalidRequest(), UnsupportedVersion(), NotLeaderOrFollower()
 
 
 def _twice(request: ListOffsetsRequest, version: int) -> Steps[set[tuple[str, int]]]:
-    """The partitions that the request names more than once; nobody looks at these in version 0."""
+    """Returns the partitions that the request names more than once; version 0 allows that."""
     counts: Counter[tuple[str, int]] = Counter()
-    for found in flat(request.topics if version else (), lambda topic: topic.partitions):
-        if found is None:
+    for topic in request.topics if version else ():
+        yield
+        for partition in topic.partitions:
             yield
-        else:
-            counts[found[0].name, found[1].partition_index] += 1
+            counts[topic.name, partition.partition_index] += 1
     return {partition for partition, count in counts.items() if count > 1}
 
 

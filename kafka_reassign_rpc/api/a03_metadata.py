@@ -1,18 +1,16 @@
 """Metadata (key 3), versions 0-13: brokers, controller, topics and partitions.
 
 Behaviour   as KafkaApis.handleTopicMetadataRequest of a ZooKeeper-mode broker. An empty list means all topics in
-            version 0, null in later ones. Version 0 leaves out dead brokers. Topic ids come with version 12.
-            Authorized operations are shown on request. Version 13 adds a top-level error. A topic that the caller
-            may not DESCRIBE is refused where the request names it, and left out where it asks for all. While a
-            node cannot learn its topics, it names the brokers all the same, and its topics have LEADER_NOT_AVAILABLE,
-            which clients take for what passes.
-Difference  A request never creates a topic, whatever `allow_auto_topic_creation` says: an administration server
-            has no producers or consumers that need it.
+            version 0, null in later ones. Version 0 leaves out dead brokers. Authorized operations are shown on
+            request. Topic ids come with version 12, a top-level error with version 13. A topic that the caller may not
+            DESCRIBE is refused if the request names it, and left out if it asks for all. A node that cannot learn its
+            topics still names the brokers, and its topics have LEADER_NOT_AVAILABLE, which clients take for temporary.
+Difference  A request never creates a topic, whatever `allow_auto_topic_creation` says: an administration server has no
+            producers or consumers that need it.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from inspect import isawaitable
 from itertools import chain
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -29,12 +27,11 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
-    awaited,
 )
-from kafka_reassign_rpc.api.large_requests import SMALL, AnswerSteps, Steps, answer_with, at_once, handled, paced
+from kafka_reassign_rpc.api.large_requests import SMALL, answer_with
 from kafka_reassign_rpc.api.partition_metadata import PartitionMetadata, partition_metadata
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
-from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, with_topics
+from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, known_topics
 from kafka_reassign_rpc.core.kafka_errors import (
     BrokerNotAvailable,
     InvalidRequest,
@@ -49,7 +46,7 @@ from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import MetadataRequest, MetadataResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.turns import Steps, Work
 
 _FIRST_WITH_ID_FIELD = 10
 FIRST_WITH_TOPIC_IDS = 12
@@ -59,99 +56,73 @@ _Topic = MetadataResponse.MetadataResponseTopic
 
 
 class _Asked(NamedTuple):
-    """The topics of a request, each once."""
-
     names: list[str]
     ids: list[UUID]
 
 
 class _Missing(NamedTuple):
-    """A topic that the answer does not show: its name or, where that is None, its id, and why."""
+    """A topic that the answer does not show, and why: its name or, if that is None, its id."""
 
     name: str | None
     topic_id: UUID
     code: int
 
 
-def handle(node: Node, request: MetadataRequest, ctx: RequestContext) -> Handled:
-    answer = _handle(node, request, ctx)
-    return _or_brokers_alone(answer, node, request, ctx) if isawaitable(answer) else answer
-
-
-async def _or_brokers_alone(
-    answer: Awaitable[Answer], node: Node, request: MetadataRequest, ctx: RequestContext
-) -> Answer:
-    """A client believes that no other brokers exist than those that it is told of, so it is told of them."""
+def handle(node: Node, request: MetadataRequest, ctx: RequestContext) -> Work[Answer]:
     try:
-        return await answer
+        return (yield from _with_topics(node, request, ctx))
     except BrokerNotAvailable as error:
-        asked = await in_turns(_asked(request.topics or (), ctx.api_version))
-        missing = await in_turns(_not_now(asked, ctx))
-        code = 0 if missing else error.code
-        return await awaited(_message(node, (), missing, request, ctx, code))
+        # a client believes that no other brokers exist than the answer shows
+        asked = yield from _asked(request.topics or (), ctx.api_version)
+        missing = yield from _not_now(asked, ctx)
+        return (yield from _message(node, (), missing, request, ctx, 0 if missing else error.code))
 
 
 def _not_now(asked: _Asked, ctx: RequestContext) -> Steps[list[_Missing]]:
     found = [_Missing(None, topic_id, LeaderNotAvailable.code) for topic_id in asked.ids]
-    yield
-    for name, pause in paced(asked.names):
+    for name in asked.names:
         may = _may_describe(ctx.access, name)
         found.append(_Missing(name, ZERO_UUID, LeaderNotAvailable.code if may else TopicAuthorizationFailed.code))
-        if pause:
-            yield
+        yield
     return found
 
 
-def _handle(node: Node, request: MetadataRequest, ctx: RequestContext) -> Handled:
+def _with_topics(node: Node, request: MetadataRequest, ctx: RequestContext) -> Work[Answer]:
     version = ctx.api_version
     wanted = request.topics
     if wanted is None or (version == 0 and not wanted):
-        return with_topics(node, None, lambda known: _all(node, known, request, ctx))
-    if len(wanted) > SMALL:
-        return _answer_many(node, request, ctx)
-    names, ids = at_once(_asked(wanted, version))
+        known = yield from known_topics(node, None)
+        visible = yield from _visible(known, ctx.access)
+        return (yield from _message(node, visible, (), request, ctx))
+    asked = yield from _asked(wanted, version)
     # ids count before names, as in Kafka; resolving them needs the topics
-    return with_topics(
-        node, None if ids else names, lambda known: at_once(_answer(node, known, _Asked(names, ids), request, ctx))
-    )
+    known = yield from known_topics(node, None if asked.ids else asked.names)
+    return (yield from _answer(node, known, asked, request, ctx))
 
 
-def _all(node: Node, known: Mapping[str, Topic], request: MetadataRequest, ctx: RequestContext) -> Handled:
+def _visible(known: Mapping[str, Topic], access: Access) -> Steps[list[Topic]]:
+    """Returns all topics that the caller may see now."""
     visible = list(filter(is_visible, known.values()))
-    if ctx.access.unlimited:
-        return _message(node, visible, (), request, ctx)
-
-    def steps() -> AnswerSteps:
-        found = []
-        for topic, pause in paced(visible):
-            if _may_describe(ctx.access, topic.name, told=False):
-                found.append(topic)
-            if pause:
-                yield
-        return _message(node, found, (), request, ctx)
-
-    return handled(steps(), len(visible))
+    if access.unlimited:
+        return visible
+    found = []
+    for topic in visible:
+        yield
+        if _may_describe(access, topic.name, told=False):
+            found.append(topic)
+    return found
 
 
 def _may_describe(access: Access, name: str, *, told: bool = True) -> bool:
     return access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name, told=told)
 
 
-async def _answer_many(node: Node, request: MetadataRequest, ctx: RequestContext) -> Answer:
-    asked = await in_turns(_asked(request.topics or (), ctx.api_version))
-    known = node.topics_now()
-    if known is None:
-        known = await node.topics(None if asked.ids else asked.names)
-    answer = await in_turns(_answer(node, known, asked, request, ctx))
-    return await awaited(answer)
-
-
 def _asked(wanted: Sequence[MetadataRequest.MetadataRequestTopic], version: int) -> Steps[_Asked]:
-    """What a request names; raises InvalidRequest where it makes no sense."""
+    """Raises InvalidRequest if what the request names makes no sense."""
     names: dict[str, None] = {}
     ids: dict[UUID, None] = {}
     nameless = False
-    for topic, pause in paced(wanted):
+    for topic in wanted:
         name, topic_id = topic.name, topic.topic_id if version >= _FIRST_WITH_ID_FIELD else None
         if version < FIRST_WITH_TOPIC_IDS and name is None:
             raise InvalidRequest(f"Topic name can not be null for version {version}")
@@ -163,8 +134,7 @@ def _asked(wanted: Sequence[MetadataRequest.MetadataRequestTopic], version: int)
             nameless = True
         else:
             names[name] = None
-        if pause:
-            yield
+        yield
     if nameless and not ids:
         raise InvalidRequest("A topic needs a name or a topic ID")
     return _Asked(list(names), list(ids))
@@ -172,13 +142,13 @@ def _asked(wanted: Sequence[MetadataRequest.MetadataRequestTopic], version: int)
 
 def _answer(
     node: Node, known: Mapping[str, Topic], asked: _Asked, request: MetadataRequest, ctx: RequestContext
-) -> Steps[Handled]:
+) -> Steps[Answer]:
     found: list[Topic] = []
     missing: list[_Missing] = []
     denied: list[_Missing] = []
     if asked.ids:
         resolve = _resolver(node, known)
-        for topic_id, pause in paced(asked.ids):
+        for topic_id in asked.ids:
             topic = known.get(resolve(topic_id) or "")
             if topic is None or not is_visible(topic):
                 missing.append(_Missing(None, topic_id, UnknownTopicId.code))
@@ -186,10 +156,9 @@ def _answer(
                 found.append(topic)
             else:
                 denied.append(_Missing(None, topic_id, TopicAuthorizationFailed.code))
-            if pause:
-                yield
+            yield
     else:
-        for name, pause in paced(asked.names):
+        for name in asked.names:
             topic = known.get(name)
             if not _may_describe(ctx.access, name):
                 denied.append(_Missing(name, ZERO_UUID, TopicAuthorizationFailed.code))
@@ -198,13 +167,12 @@ def _answer(
             else:
                 code = UnknownTopicOrPartition.code if is_valid_name(name) else InvalidTopic.code
                 missing.append(_Missing(name, ZERO_UUID, code))
-            if pause:
-                yield
-    return _message(node, found, [*missing, *denied], request, ctx)
+            yield
+    return (yield from _message(node, found, [*missing, *denied], request, ctx))
 
 
 def _resolver(node: Node, known: Mapping[str, Topic]) -> Callable[[UUID], str | None]:
-    """The name of a topic by its id. A node that had to fetch its topics knows only the ids among them."""
+    """Finds the name of a topic by its id. A node that had to fetch its topics knows only the ids among them."""
     if node.topics_now() is not None:
         return node.topic_name
     by_id = {topic.id: name for name, topic in known.items()}
@@ -218,7 +186,7 @@ def _message(
     request: MetadataRequest,
     ctx: RequestContext,
     error_code: int = 0,
-) -> Handled:
+) -> Steps[Answer]:
     endpoints = node.nodes(ctx.listener)
     version = ctx.api_version
     operations = (
@@ -249,7 +217,7 @@ def _brokers(endpoints: Sequence[NodeEndpoint], version: int) -> list[_Broker]:
 def _topic(
     version: int, topic: Topic, alive: frozenset[int], operations: Callable[[str], frozenset[int]] | None
 ) -> Any:
-    """A topic as it is at this moment, its partitions in slices where they are many."""
+    """Shows a topic as it is at this moment, its partitions in slices if they are many."""
     hide_dead = version == 0
     table = topic.partitions
     partitions = (
@@ -269,7 +237,7 @@ def _topic(
 
 
 def _partition(version: int, view: PartitionMetadata) -> tuple[object, ...]:
-    """The fields of a partition in the order of that version: much cheaper than an object for each."""
+    """Returns the fields of a partition in the order of that version: much cheaper than an object for each."""
     if version >= 7:
         return view
     error, index, leader, _, replicas, isr, offline = view

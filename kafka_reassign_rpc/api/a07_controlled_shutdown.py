@@ -9,16 +9,17 @@ from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest, ControlledShutdownResponse
+from kafka_reassign_rpc.support.turns import Work, waited
 
 _Partition = ControlledShutdownResponse.RemainingPartition
 
 
-async def handle(node: Node, request: ControlledShutdownRequest, ctx: RequestContext) -> ControlledShutdownResponse:
+def handle(node: Node, request: ControlledShutdownRequest, ctx: RequestContext) -> Work[ControlledShutdownResponse]:
     controller = active_controller(node)
     if controller is None:
         raise NotController
     epoch = request.broker_epoch if ctx.api_version >= 2 else -1
-    remaining = await controller.controlled_shutdown(request.broker_id, epoch)
+    remaining = yield from waited(controller.controlled_shutdown(request.broker_id, epoch))
     return ControlledShutdownResponse(
         version=ctx.api_version,
         error_code=0,

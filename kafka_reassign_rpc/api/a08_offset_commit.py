@@ -10,35 +10,27 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.coordinator_refusals import check_group
-from kafka_reassign_rpc.api.partition_refusals import (
-    KnownTopics,
-    PartitionRefusals,
-    TopicRights,
-    same,
-    topic_right,
-    with_named_topics,
-)
+from kafka_reassign_rpc.api.partition_refusals import PartitionRefusals, TopicRights, named_topics, same, topic_right
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import NotCoordinator
 from kafka_reassign_rpc.protocol.messages import OffsetCommitRequest, OffsetCommitResponse
+from kafka_reassign_rpc.support.turns import Work
 
 REFUSALS = PartitionRefusals(OffsetCommitResponse)
 
 
-def handle(node: Node, request: OffsetCommitRequest, ctx: RequestContext) -> Handled:
+def handle(node: Node, request: OffsetCommitRequest, ctx: RequestContext) -> Work[Answer]:
     check_group(ctx.access, AclOperation.READ, request.group_id)
 
-    def answer(known: KnownTopics) -> Handled:
-        rights = TopicRights(topic_right(ctx.access, AclOperation.READ), known)
-        return REFUSALS.refuse(request, ctx.api_version, rights.errors(same(NotCoordinator())))
-
-    return with_named_topics(node, request.topics, "name", answer)
+    known = yield from named_topics(node, request.topics)
+    rights = TopicRights(topic_right(ctx.access, AclOperation.READ), known)
+    return (yield from REFUSALS.refuse(request, ctx.api_version, rights.errors(same(NotCoordinator()))))
 
 
 API = Api(

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
     Handled,
@@ -23,7 +24,7 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
-from kafka_reassign_rpc.api.visible_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, is_visible, with_topics
+from kafka_reassign_rpc.api.visible_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, is_visible, known_topics
 from kafka_reassign_rpc.core.kafka_errors import (
     CoordinatorNotAvailable,
     GroupAuthorizationFailed,
@@ -34,6 +35,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka_reassign_rpc.protocol.sliced_messages import in_order
+from kafka_reassign_rpc.support.turns import Steps, Work
 
 _Coordinator = FindCoordinatorResponse.Coordinator
 _FIRST_WITH_KEYS = 4
@@ -50,12 +52,13 @@ CHARACTERS_PER_ITEM = 20
 """To hash so many characters of a key takes as long as to build one element of the answer."""
 
 
-def handle(node: Node, request: FindCoordinatorRequest, ctx: RequestContext) -> Handled:
+def handle(node: Node, request: FindCoordinatorRequest, ctx: RequestContext) -> Work[Answer]:
     topic = _TOPICS.get(request.key_type)
     if topic is None:
         _check_share(request, ctx)
         raise CoordinatorNotAvailable
-    return with_topics(node, [topic], lambda known: _answer(node, known.get(topic), request, ctx))
+    known = yield from known_topics(node, [topic])
+    return (yield from _answer(node, known.get(topic), request, ctx))
 
 
 def _check_share(request: FindCoordinatorRequest, ctx: RequestContext) -> None:
@@ -65,7 +68,7 @@ def _check_share(request: FindCoordinatorRequest, ctx: RequestContext) -> None:
     ctx.access.check_cluster(AclOperation.CLUSTER_ACTION)
 
 
-def _answer(node: Node, topic: Topic | None, request: FindCoordinatorRequest, ctx: RequestContext) -> Handled:
+def _answer(node: Node, topic: Topic | None, request: FindCoordinatorRequest, ctx: RequestContext) -> Steps[Answer]:
     keys = request.coordinator_keys if ctx.api_version >= _FIRST_WITH_KEYS else [request.key]
     alive = {endpoint.id: endpoint for endpoint in node.nodes(ctx.listener)}
     leaders: dict[int, int] = {}
@@ -79,13 +82,12 @@ def _answer(node: Node, topic: Topic | None, request: FindCoordinatorRequest, ct
 
 
 def _denial(request: FindCoordinatorRequest, access: Access) -> Callable[[str], KafkaError | None]:
-    """The error of a key that the caller may not DESCRIBE."""
     resource, error = _RESOURCES[request.key_type]
     return lambda key: None if access.may(AclOperation.DESCRIBE, resource, key) else error
 
 
 def partition_for(key: str, partitions: int) -> int:
-    """The partition of a group or a transactional id: Java's String.hashCode, then Kafka's Utils.abs."""
+    """Returns the partition of a group or a transactional id: Java's String.hashCode, then Kafka's Utils.abs."""
     units = key.encode("utf-16-be", "surrogatepass")
     hashed = 0
     for at in range(0, len(units), 2):
@@ -101,7 +103,7 @@ def _message(
     keeper: Callable[[str], NodeEndpoint],
     error: KafkaError,
     denial: Callable[[str], KafkaError | None] = lambda _key: None,
-) -> Handled:
+) -> Steps[Answer]:
     """The answer. `error` is for the keys that no broker coordinates, `denial` gives the error of those that the caller
     may not ask for."""
 
@@ -126,7 +128,7 @@ def _message(
     fields_of = in_order(_Coordinator, version)
     coordinators = (fields_of({"key": key, **fields(key)}) for key in keys)
     characters = sum(map(len, keys)) // CHARACTERS_PER_ITEM
-    return answer_with(answer, "coordinators", coordinators, len(keys), characters)
+    return (yield from answer_with(answer, "coordinators", coordinators, len(keys), characters))
 
 
 def fail(request: FindCoordinatorRequest, version: int, error: KafkaError) -> Handled:

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
     Handled,
@@ -21,6 +22,7 @@ from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import GroupAuthorizationFailed, KafkaError, NotCoordinator
 from kafka_reassign_rpc.protocol.messages import DescribeGroupsRequest, DescribeGroupsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import in_order
+from kafka_reassign_rpc.support.turns import Steps
 
 _Group = DescribeGroupsResponse.DescribedGroup
 
@@ -37,7 +39,7 @@ def fail(request: DescribeGroupsRequest, version: int, error: KafkaError) -> Han
     return _answer(request, version, lambda _group: error.code)
 
 
-def _answer(request: DescribeGroupsRequest, version: int, code: Callable[[str], int]) -> Handled:
+def _answer(request: DescribeGroupsRequest, version: int, code: Callable[[str], int]) -> Steps[Answer]:
     fields = in_order(_Group, version)
     same = {
         "group_state": "",

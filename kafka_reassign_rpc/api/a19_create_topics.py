@@ -3,13 +3,13 @@
 Behaviour   One result per entry. Order of checks as in ZkAdminManager.createTopics: duplicate name, existing topic,
             null config values, counts together with assignments; then the controller's checks (counts, name, broker
             ids); then config names and values, and whether a policy would have to check the topic. Counts of -1, and
-            policies, are learnt from the brokers. While most have not told, a moment after the start of a server,
-            the request waits, for as long as its timeout says and at most 5 s; then a topic with counts of -1 fails
-            with REQUEST_TIMED_OUT, and any topic where brokers refuse to tell. `validate_only` from version 1. From
-            version 5 the answer has the counts and every config of the topic, from version 7 its id. From version 6 a
-            topic beyond the client's controller mutation quota gets THROTTLING_QUOTA_EXCEEDED; before, it is created,
-            and the client asked to wait. REQUEST_TIMED_OUT for a topic that is created but not in time: where the
-            timeout is 0 or less, or a partition has no leader when it is over (the server waits at most 5 s).
+            policies, are learnt from the brokers. While most have not told, a moment after the start of a server, the
+            request waits for its timeout, at most 5 s; then a topic with counts of -1 fails with REQUEST_TIMED_OUT, and
+            any topic if brokers refuse to tell. `validate_only` from version 1. From version 5 the answer has the
+            counts and every config of the topic, from version 7 its id. From version 6 a topic beyond the client's
+            controller mutation quota gets THROTTLING_QUOTA_EXCEEDED; before, it is created, and the client asked to
+            wait. REQUEST_TIMED_OUT for a topic that is created but not in time: the timeout is 0 or less, or a
+            partition has no leader at its end (at most 5 s).
 """
 
 from collections import Counter
@@ -28,11 +28,10 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
-    awaited,
 )
 from kafka_reassign_rpc.api.broker_policies import check_create_topic, check_known
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, paced, replicas
+from kafka_reassign_rpc.api.large_requests import answer_with, replicas
 from kafka_reassign_rpc.api.mutation_quota import mutation_quota
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
@@ -52,8 +51,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import BROKER_DEFAULT
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
-from kafka_reassign_rpc.support.slice_timer import in_turns
-from kafka_reassign_rpc.support.slices import SliceCounter
+from kafka_reassign_rpc.support.slices import emptied
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _Result = CreateTopicsResponse.CreatableTopicResult
 _Config = _Result.CreatableTopicConfigs
@@ -64,38 +63,36 @@ ELEMENTS = 20_000
 one."""
 _CONFIGS = 30
 """About so many configs has a topic."""
-_CONFIG_COST, _ITEMS_PER_SLICE = 5, 500
-"""To check a config takes as long as to read so many assignments; so many of these are read in a slice."""
 
 Outcome = KafkaError | CreatedTopic
 
 
-async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) -> Work[Answer]:
     controller = active_controller(node)
     if controller is None:
         raise NotController
-    needed = await in_turns(_needed(request))
-    unknown = await node.unknown_settings(needed, request.timeout_ms)
+    needed = yield from _needed(request)
+    unknown = yield from waited(node.unknown_settings(needed, request.timeout_ms))
     controller = active_controller(node)
     if controller is None:  # since it has waited
         raise NotController
     counts = Counter(topic.name for topic in request.topics)
     known = node.topics_now()
     if known is None:
-        known = await node.topics(list(counts))
+        known = yield from waited(node.topics(list(counts)))
     outcomes: dict[str, Outcome] = {}
-    brokers = await node.live_brokers()
-    accepted = await in_turns(_accepted(node, request, counts, known, outcomes, ctx.access, unknown, brokers))
+    brokers = yield from waited(node.live_brokers(answered=TIERED_STORAGE in needed))
+    accepted = yield from _accepted(node, request, counts, known, outcomes, ctx.access, unknown, brokers)
     # Before anything is created: once it is, nothing may fail any more.
-    layers = await node.topic_layers() if ctx.api_version >= _FIRST_WITH_CONFIGS else ConfigLayers()
+    layers = (yield from waited(node.topic_layers())) if ctx.api_version >= _FIRST_WITH_CONFIGS else ConfigLayers()
     validate_only = ctx.api_version >= 1 and request.validate_only
     controller = active_controller(node)
     if controller is None:  # since it has waited
         raise NotController
     quota = mutation_quota(node, ctx, 6)
     if accepted:
-        outcomes.update(
-            await controller.create_topics(
+        created = yield from waited(
+            controller.create_topics(
                 list(accepted.values()),
                 validate_only=validate_only,
                 quota=quota,
@@ -103,6 +100,7 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
                 ctx=ctx,
             )
         )
+        outcomes.update(created)
     same: list[list[_Config]] = []
 
     def configs(name: str) -> list[_Config] | None:
@@ -127,9 +125,9 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
         may_show,
         throttle_ms=quota.throttle_time_ms(),
     )
-    done = await awaited(answer)
-    await freed(accepted, outcomes)
-    return done
+    answered = yield from answer
+    yield from emptied(accepted, outcomes)
+    return answered
 
 
 def _accepted(
@@ -142,13 +140,11 @@ def _accepted(
     unknown: Collection[str],
     brokers: LiveBrokers,
 ) -> Steps[dict[str, NewTopic]]:
-    """The topics that the controller is asked to create. Puts the errors of the others into `outcomes`."""
+    """Returns the topics that the controller is asked to create. Puts the errors of the others into `outcomes`."""
     accepted: dict[str, NewTopic] = {}
     may_all = access.may_on_cluster(AclOperation.CREATE, told=False)
-    pace = SliceCounter(_ITEMS_PER_SLICE)
     for topic in request.topics:
-        if pace.step(1 + len(topic.configs) * _CONFIG_COST + len(topic.assignments)):
-            yield
+        yield
         if counts[topic.name] > 1:
             outcomes[topic.name] = InvalidRequest(_DUPLICATE)
             continue
@@ -167,19 +163,16 @@ def _accepted(
 
 
 def _needed(request: CreateTopicsRequest) -> Steps[list[str]]:
-    """The settings of brokers that decide about the topics of the request."""
     needed: dict[str, None] = {}
-    for topic, pause in paced(request.topics):
+    for topic in request.topics:
         needed.update(dict.fromkeys(_settings_of(topic)))
         if topic.configs:
             needed[TIERED_STORAGE] = None
-        if pause:
-            yield
+        yield
     return list(needed)
 
 
 def _settings_of(topic: CreateTopicsRequest.CreatableTopic) -> Iterator[str]:
-    """The settings of brokers that decide about this topic."""
     yield CREATE_TOPIC_POLICY
     if topic.num_partitions == BROKER_DEFAULT and not topic.assignments:
         yield "num.partitions"
@@ -195,7 +188,7 @@ def _message(
     may_show: Callable[[str], bool] = lambda _name: True,
     *,
     throttle_ms: int = 0,
-) -> Handled:
+) -> Steps[Answer]:
     topics = (_result(version, name, outcome, configs, may_show) for name, outcome in outcomes)
     answer = CreateTopicsResponse(version=version, throttle_time_ms=throttle_ms)
     items = size * (_CONFIGS if version >= _FIRST_WITH_CONFIGS else 1)
@@ -203,7 +196,7 @@ def _message(
 
 
 def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
-    """The requested topic. Makes the checks that need no cluster; raises KafkaError."""
+    """Makes the checks that need no cluster; raises KafkaError."""
     null = [config.name for config in topic.configs if config.value is None]
     if null:
         raise InvalidConfig(f"Null value not supported for topic configs: {','.join(null)}")
@@ -223,8 +216,8 @@ def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
 
 
 def _checked(node: Node, topic: NewTopic, brokers: LiveBrokers) -> NewTopic:
-    """The topic with its configs as they are set, or with what is wrong with them, or else with a policy that only
-    brokers can look at. The controller tells that where nothing else is wrong with the topic."""
+    """Returns the topic with its configs as they are set, or with what is wrong with them, or else with a policy that
+    only brokers can apply. The controller reports that if nothing else is wrong with the topic."""
     try:
         configs = validate_topic_configs(topic.configs, brokers)
         check_create_topic(node)
@@ -242,7 +235,7 @@ def _result(
     configs: Callable[[str], list[_Config] | None],
     may_show: Callable[[str], bool],
 ) -> _Result:
-    """Who may not DESCRIBE_CONFIGS learns neither configs nor counts nor the id of the topic."""
+    """Whoever may not DESCRIBE_CONFIGS learns neither configs nor counts nor the id of the topic."""
     if isinstance(outcome, KafkaError):
         failed = _failed_topic(version, name, outcome)
         refused_first = isinstance(outcome, TopicAuthorizationFailed) or outcome.message == _DUPLICATE

@@ -1,15 +1,14 @@
 """DeleteTopics (key 20), versions 0-6: delete topics, by name or (from version 6) by id.
 
 Behaviour   One result per entry; UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID for a topic that does not exist. The
-            request fails with INVALID_REQUEST where it has both name and id of a topic. With
-            `delete.topic.enable=false` all topics are refused, before anything else is looked at and without a
-            message: TOPIC_DELETION_DISABLED, INVALID_REQUEST before version 3. While the brokers' setting is not known,
-            which takes a moment after the start of a server, the request waits, for as long as its timeout says and at
-            most 5 s; then it fails with REQUEST_TIMED_OUT and nothing is deleted. The answer has the id only where the
-            request had it. It comes once the deletion is durable, from when on nobody sees the topic; the replicas are
-            deleted later. REQUEST_TIMED_OUT where the client's timeout is 0 or less: the topic is deleted all the same.
-            From version 5 a topic beyond the client's controller mutation quota gets THROTTLING_QUOTA_EXCEEDED;
-            before, it is deleted, and the client asked to wait.
+            request fails with INVALID_REQUEST if it has both name and id of a topic. With `delete.topic.enable=false`
+            all topics are refused first and without a message: TOPIC_DELETION_DISABLED, INVALID_REQUEST before version
+            3. While the brokers' setting is unknown, a moment after the start of a server, the request waits for its
+            timeout, at most 5 s; then it fails with REQUEST_TIMED_OUT and nothing is deleted. The answer has the id
+            only if the request had it. It comes once the deletion is durable, from when on nobody sees the topic; the
+            replicas are deleted later. REQUEST_TIMED_OUT if the client's timeout is 0 or less: the topic is deleted all
+            the same. From version 5 a topic beyond the client's controller mutation quota gets
+            THROTTLING_QUOTA_EXCEEDED; before, it is deleted, and the client asked to wait.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,9 +26,8 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
-    awaited,
 )
-from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, answer_with, freed, handled, paced
+from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.mutation_quota import mutation_quota
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
@@ -44,7 +42,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest, DeleteTopicsResponse
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.slices import emptied
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _Result = DeleteTopicsResponse.DeletableTopicResult
 _FIRST_WITH_DISABLED = 3
@@ -55,12 +54,11 @@ Outcome = tuple[str | None, UUID, KafkaError | None]
 
 
 def _asked(request: DeleteTopicsRequest, version: int) -> Steps[list[NameOrId]]:
-    """The topics of the request. A topic that is named twice is answered twice, and deleted once."""
+    """A topic that is named twice is answered twice, and deleted once."""
     asked: list[NameOrId] = []
-    for one, pause in paced(_named(request, version)):
+    for one in _named(request, version):
         asked.append(one)
-        if pause:
-            yield
+        yield
     return asked
 
 
@@ -74,48 +72,42 @@ def _size(request: DeleteTopicsRequest, version: int) -> int:
     return len(request.topic_names if version < _FIRST_WITH_IDS else request.topics)
 
 
-async def handle(node: Node, request: DeleteTopicsRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: DeleteTopicsRequest, ctx: RequestContext) -> Work[Answer]:
     controller = active_controller(node)
     if controller is None:
         raise NotController
     if node.static_configs.get("delete.topic.enable", "true").lower() == "false":
-        return await _disabled(request, ctx.api_version)
-    asked = await in_turns(_asked(request, ctx.api_version))
-    outcomes, throttle_ms = await _delete(node, controller, asked, request.timeout_ms, ctx)
-    answer = await _answer(ctx.api_version, outcomes, len(asked), throttle_ms=throttle_ms)
-    await freed(asked)
+        return (yield from _all(request, ctx.api_version, TopicDeletionDisabled()))
+    asked = yield from _asked(request, ctx.api_version)
+    outcomes, throttle_ms = yield from _delete(node, controller, asked, request.timeout_ms, ctx)
+    answer = yield from _answer(ctx.api_version, outcomes, len(asked), throttle_ms=throttle_ms)
+    yield from emptied(asked)
     return answer
 
 
-async def _disabled(request: DeleteTopicsRequest, version: int) -> Answer:
-    """Each topic is refused, as often as it is asked for."""
-    error = TopicDeletionDisabled()
-    return await _answer(version, ((*one, error) for one in _named(request, version)), _size(request, version))
-
-
-async def _answer(version: int, outcomes: Iterable[Outcome], size: int, *, throttle_ms: int = 0) -> Answer:
-    answer = _message(version, outcomes, size, throttle_ms=throttle_ms)
-    return await awaited(answer)
-
-
-def _message(version: int, outcomes: Iterable[Outcome], size: int, *, throttle_ms: int = 0) -> Handled:
+def _answer(version: int, outcomes: Iterable[Outcome], size: int, *, throttle_ms: int = 0) -> Steps[Answer]:
     results = (_result(version, *outcome) for outcome in outcomes)
     answer = DeleteTopicsResponse(version=version, throttle_time_ms=throttle_ms)
     return answer_with(answer, "responses", results, size)
 
 
-async def _delete(
+def _all(request: DeleteTopicsRequest, version: int, error: KafkaError) -> Steps[Answer]:
+    """Answers with the same error for each topic, as often as the request names it."""
+    return _answer(version, ((*one, error) for one in _named(request, version)), _size(request, version))
+
+
+def _delete(
     node: Node, controller: ControllerPort, asked: list[NameOrId], timeout_ms: int, ctx: RequestContext
-) -> tuple[Iterator[Outcome], int]:
+) -> Work[tuple[Iterator[Outcome], int]]:
     """The outcome of each topic, and how long the client should wait, in ms."""
     known = node.topics_now()
     if known is None:
-        known = await node.topics(None)
-    names, existing, denied = await in_turns(_names(node, asked, known, ctx.access))
+        known = yield from waited(node.topics(None))
+    names, existing, denied = yield from _names(node, asked, known, ctx.access)
     quota = mutation_quota(node, ctx, 5)
     deleted: Mapping[str, KafkaError | None] = {}
     if existing:
-        deleted = await controller.delete_topics(existing, quota=quota, timeout_ms=timeout_ms, ctx=ctx)
+        deleted = yield from waited(controller.delete_topics(existing, quota=quota, timeout_ms=timeout_ms, ctx=ctx))
 
     def outcomes() -> Iterator[Outcome]:
         for one, name in zip(asked, names, strict=True):
@@ -135,12 +127,12 @@ async def _delete(
 def _names(
     node: Node, asked: list[NameOrId], known: Mapping[str, Topic], access: Access
 ) -> Steps[tuple[list[str | None], list[str], dict[NameOrId, Outcome]]]:
-    """The name of each topic, None where no topic has the id; the topics that exist and that the caller may delete,
-    each once; and the outcomes of those that he may not."""
+    """Returns the name of each topic, None if no topic has the id; the topics that exist and that the caller may
+    delete, each once; and the outcomes of those that he may not."""
     names: list[str | None] = []
     denied: dict[NameOrId, Outcome] = {}
     existing: dict[str, None] = {}
-    for (name, topic_id), pause in paced(asked):
+    for name, topic_id in asked:
         if name is not None and topic_id != ZERO_UUID:
             raise InvalidRequest("Topic name and topic ID can not both be specified.")
         found = name if topic_id == ZERO_UUID else node.topic_name(topic_id)
@@ -151,13 +143,13 @@ def _names(
                 denied[name, topic_id] = refusal
             elif is_visible(known.get(found)):
                 existing[found] = None
-        if pause:
-            yield
+        yield
     return names, list(existing), denied
 
 
 def _denial(name: str, topic_id: UUID, access: Access) -> Outcome | None:
-    """The outcome for a topic that the caller may not delete. Who may not DESCRIBE it learns no name from its id."""
+    """Returns the outcome for a topic that the caller may not delete. Whoever may not DESCRIBE it learns no name from
+    its id."""
     if topic_id != ZERO_UUID and not access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name):
         return None, topic_id, TopicAuthorizationFailed()
     if not access.may(AclOperation.DELETE, AclResource.TOPIC, name):
@@ -173,11 +165,7 @@ def _result(version: int, name: str | None, topic_id: UUID, error: KafkaError | 
 
 
 def fail(request: DeleteTopicsRequest, version: int, error: KafkaError) -> Handled:
-    def steps() -> AnswerSteps:
-        asked = yield from _asked(request, version)
-        return _message(version, ((*one, error) for one in asked), len(asked))
-
-    return handled(steps(), _size(request, version))
+    return _all(request, version, error)
 
 
 API = Api(

@@ -20,11 +20,12 @@ from kafka_reassign_rpc.core.kafka_errors import (
     TransactionalIdAuthorizationFailed,
 )
 from kafka_reassign_rpc.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
+from kafka_reassign_rpc.support.turns import Work, waited
 
 _FIRST_WITH_PRODUCER, _NONE = 3, -1
 
 
-async def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext) -> InitProducerIdResponse:
+def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext) -> Work[InitProducerIdResponse]:
     access = ctx.access
     if request.transactional_id is not None:
         if not access.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, request.transactional_id):
@@ -40,7 +41,7 @@ async def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext
     if controller is None:
         raise CoordinatorLoadInProgress
     try:
-        producer_id = await controller.producer_id()
+        producer_id = yield from waited(controller.producer_id())
     except NotController as error:  # producers do not expect NOT_CONTROLLER
         raise CoordinatorLoadInProgress from error
     return InitProducerIdResponse(
@@ -49,7 +50,7 @@ async def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext
 
 
 def _check_producer(request: InitProducerIdRequest, version: int) -> None:
-    """Raises InvalidRequest where the request has only one of a producer's id and its epoch."""
+    """Raises InvalidRequest if the request has only one of a producer's id and its epoch."""
     if version >= _FIRST_WITH_PRODUCER and (request.producer_id == _NONE) != (request.producer_epoch == _NONE):
         raise InvalidRequest
 

@@ -9,38 +9,36 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.partition_refusals import (
-    KnownTopics,
     Layout,
     PartitionRefusals,
     TopicRights,
     anything,
+    named_topics,
     same,
     topic_right,
-    with_named_topics,
 )
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import NotLeaderOrFollower
 from kafka_reassign_rpc.protocol.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from kafka_reassign_rpc.support.turns import Work
 
 _LAYOUT = Layout(name="topic", number="partition")
 REFUSALS = PartitionRefusals(OffsetForLeaderEpochResponse, _LAYOUT, _LAYOUT)
 
 
-def handle(node: Node, request: OffsetForLeaderEpochRequest, ctx: RequestContext) -> Handled:
+def handle(node: Node, request: OffsetForLeaderEpochRequest, ctx: RequestContext) -> Work[Answer]:
     follower = ctx.access.may_on_cluster(AclOperation.CLUSTER_ACTION, told=False)
     may = anything if follower else topic_right(ctx.access, AclOperation.DESCRIBE)
 
-    def answer(known: KnownTopics) -> Handled:
-        errors = TopicRights(may, known).errors(same(NotLeaderOrFollower()))
-        return REFUSALS.refuse(request, ctx.api_version, errors)
-
-    return with_named_topics(node, request.topics, "topic", answer)
+    known = yield from named_topics(node, request.topics, "topic")
+    errors = TopicRights(may, known).errors(same(NotLeaderOrFollower()))
+    return (yield from REFUSALS.refuse(request, ctx.api_version, errors))
 
 
 API = Api(

@@ -15,13 +15,14 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
     Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.coordinator_refusals import check_transaction, transaction_error
-from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, answer_with, flat, handled
+from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.partition_refusals import (
     KnownTopics,
     Layout,
@@ -29,15 +30,16 @@ from kafka_reassign_rpc.api.partition_refusals import (
     TopicErrors,
     TopicRights,
     anything,
+    named_topics,
     same,
     topic_right,
-    with_named_topics,
 )
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, OperationNotAttempted
 from kafka_reassign_rpc.protocol.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
+from kafka_reassign_rpc.support.turns import Steps, Work
 
 FIRST_OF_BROKERS = 4
 _TOLD = Layout("results_by_topic_v3_and_below", partitions="results_by_partition", code="partition_error_code")
@@ -47,40 +49,30 @@ _Result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
 _NOT_ATTEMPTED = OperationNotAttempted()
 
 
-def handle(node: Node, request: AddPartitionsToTxnRequest, ctx: RequestContext) -> Handled:
+def handle(node: Node, request: AddPartitionsToTxnRequest, ctx: RequestContext) -> Work[Answer]:
     version = ctx.api_version
     if version >= FIRST_OF_BROKERS:
         ctx.access.check_cluster(AclOperation.CLUSTER_ACTION, API.name)
         named = [topic for transaction in request.transactions for topic in transaction.topics]
-        return with_named_topics(node, named, "name", lambda known: _of_brokers(request, version, known))
+        known = yield from named_topics(node, named)
+        return (yield from _of_brokers(request, version, known))
     transaction = request.v3_and_below_transactional_id
     check_transaction(ctx.access, AclOperation.WRITE, transaction)
     may_write = topic_right(ctx.access, AclOperation.WRITE)
-
-    def answer(known: KnownTopics) -> Handled:
-        rights = TopicRights(lambda topic: topic in INTERNAL_TOPICS or may_write(topic), known)
-
-        def steps() -> AnswerSteps:
-            errors = yield from _errors(request.v3_and_below_topics, rights, transaction)
-            return _OF_PRODUCER.refuse(request, version, errors)
-
-        return handled(steps(), _OF_PRODUCER.items(request.v3_and_below_topics))
-
-    return with_named_topics(node, request.v3_and_below_topics, "name", answer)
+    known = yield from named_topics(node, request.v3_and_below_topics)
+    rights = TopicRights(lambda topic: topic in INTERNAL_TOPICS or may_write(topic), known)
+    errors = yield from _errors(request.v3_and_below_topics, rights, transaction)
+    return (yield from _OF_PRODUCER.refuse(request, version, errors))
 
 
-def _of_brokers(request: AddPartitionsToTxnRequest, version: int, known: KnownTopics) -> Handled:
+def _of_brokers(request: AddPartitionsToTxnRequest, version: int, known: KnownTopics) -> Steps[Answer]:
     rights = TopicRights(anything, known)
-
-    def steps() -> AnswerSteps:
-        results = []
-        for transaction in request.transactions:
-            errors = yield from _errors(transaction.topics, rights, transaction.transactional_id)
-            results.append(_result(transaction, version, errors))
-        return answer_with(_answer(version, 0), "results_by_transaction", results, len(results), items)
-
+    results = []
+    for transaction in request.transactions:
+        errors = yield from _errors(transaction.topics, rights, transaction.transactional_id)
+        results.append(_result(transaction, version, errors))
     items = sum(1 + _OF_BROKER.items(transaction.topics) for transaction in request.transactions)
-    return handled(steps(), items)
+    return (yield from answer_with(_answer(version, 0), "results_by_transaction", results, len(results), items))
 
 
 def _result(transaction: Any, version: int, errors: TopicErrors) -> InParts:
@@ -91,11 +83,12 @@ def _result(transaction: Any, version: int, errors: TopicErrors) -> InParts:
 
 def _errors(topics: Sequence[Any], rights: TopicRights, transactional_id: str) -> Steps[TopicErrors]:
     """The errors of the partitions of a transaction: one that may not be part of it spares all others."""
-    for found in flat(topics, lambda topic: topic.partitions):
-        if found is None:
+    for topic in topics:
+        yield
+        for partition in topic.partitions:
             yield
-        elif not rights.may(found[0].name) or found[1] not in rights.existing(found[0].name):
-            return rights.errors(same(_NOT_ATTEMPTED))
+            if not rights.may(topic.name) or partition not in rights.existing(topic.name):
+                return rights.errors(same(_NOT_ATTEMPTED))
     return same(transaction_error(transactional_id))
 
 

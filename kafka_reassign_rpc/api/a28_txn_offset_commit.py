@@ -10,35 +10,27 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.coordinator_refusals import check_group, check_transaction, group_error
-from kafka_reassign_rpc.api.partition_refusals import (
-    KnownTopics,
-    PartitionRefusals,
-    TopicRights,
-    same,
-    topic_right,
-    with_named_topics,
-)
+from kafka_reassign_rpc.api.partition_refusals import PartitionRefusals, TopicRights, named_topics, same, topic_right
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.protocol.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from kafka_reassign_rpc.support.turns import Work
 
 REFUSALS = PartitionRefusals(TxnOffsetCommitResponse)
 
 
-def handle(node: Node, request: TxnOffsetCommitRequest, ctx: RequestContext) -> Handled:
+def handle(node: Node, request: TxnOffsetCommitRequest, ctx: RequestContext) -> Work[Answer]:
     check_transaction(ctx.access, AclOperation.WRITE, request.transactional_id)
     check_group(ctx.access, AclOperation.READ, request.group_id)
 
-    def answer(known: KnownTopics) -> Handled:
-        rights = TopicRights(topic_right(ctx.access, AclOperation.READ), known)
-        return REFUSALS.refuse(request, ctx.api_version, rights.errors(same(group_error(request.group_id))))
-
-    return with_named_topics(node, request.topics, "name", answer)
+    known = yield from named_topics(node, request.topics)
+    rights = TopicRights(topic_right(ctx.access, AclOperation.READ), known)
+    return (yield from REFUSALS.refuse(request, ctx.api_version, rights.errors(same(group_error(request.group_id)))))
 
 
 API = Api(

@@ -9,16 +9,7 @@ Difference  A filter with a code that stands for no value at all is INVALID_REQU
 from collections.abc import Sequence
 
 from kafka_reassign_rpc.api.acl_messages import binding_filter
-from kafka_reassign_rpc.api.api_definition import (
-    Acl,
-    AclOperation,
-    AclResource,
-    Answer,
-    Api,
-    ApiGroup,
-    RequestContext,
-    awaited,
-)
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.brokers_authorizer import acls_of
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
@@ -26,20 +17,21 @@ from kafka_reassign_rpc.core.acls.acl_binding import AccessControlEntry, AclPerm
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError
 from kafka_reassign_rpc.protocol.messages import DescribeAclsRequest, DescribeAclsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
+from kafka_reassign_rpc.support.turns import Work, waited
 
 _Resource = DescribeAclsResponse.DescribeAclsResource
 _Description = _Resource.AclDescription
 
 
-async def handle(node: Node, request: DescribeAclsRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: DescribeAclsRequest, ctx: RequestContext) -> Work[Answer]:
     acls = acls_of(node, "No Authorizer is configured on the broker")
     version = ctx.api_version
-    found = await acls.find(binding_filter(request, version))
+    found = yield from waited(acls.find(binding_filter(request, version)))
     if any(map(_is_unknown, found.values())):
         raise UnknownServerError("Contain UNKNOWN elements")
     answer = DescribeAclsResponse(version=version, throttle_time_ms=0, error_code=0, error_message="")
     resources = (_resource(version, pattern, entries) for pattern, entries in found.items())
-    return await awaited(answer_with(answer, "resources", resources, len(found), sum(map(len, found.values()))))
+    return (yield from answer_with(answer, "resources", resources, len(found), sum(map(len, found.values()))))
 
 
 def _is_unknown(entries: Sequence[AccessControlEntry]) -> bool:

@@ -20,10 +20,9 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
-    awaited,
 )
 from kafka_reassign_rpc.api.brokers_authorizer import acls_of
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced
+from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.acls.acl_binding import (
     CLUSTER_NAME,
@@ -38,30 +37,28 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.protocol.messages import CreateAclsRequest, CreateAclsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import in_order
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _Creation = CreateAclsRequest.AclCreation
 _Result = CreateAclsResponse.AclCreationResult
 
 
-async def handle(node: Node, request: CreateAclsRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: CreateAclsRequest, ctx: RequestContext) -> Work[Answer]:
     acls = acls_of(node, "No Authorizer is configured.")
-    asked = await in_turns(_bindings(request, ctx.api_version))
-    created = iter(await acls.create([one for one in asked if isinstance(one, AclBinding)], ctx))
+    asked = yield from _bindings(request, ctx.api_version)
+    created = iter((yield from waited(acls.create([one for one in asked if isinstance(one, AclBinding)], ctx))))
     outcomes = [next(created) if isinstance(one, AclBinding) else one for one in asked]
-    return await awaited(_answer(ctx.api_version, outcomes))
+    return (yield from _answer(ctx.api_version, outcomes))
 
 
 def _bindings(request: CreateAclsRequest, version: int) -> Steps[list[AclBinding | KafkaError]]:
-    """The ACLs, or why they cannot be created."""
     found: list[AclBinding | KafkaError] = []
-    for creation, pause in paced(request.creations):
+    for creation in request.creations:
         try:
             found.append(_binding(creation, version))
         except InvalidRequest as error:
             found.append(error.as_answer())
-        if pause:
-            yield
+        yield
     return found
 
 
@@ -93,7 +90,7 @@ def _binding(asked: _Creation, version: int) -> AclBinding:
     return AclBinding(pattern, entry)
 
 
-def _answer(version: int, outcomes: Sequence[KafkaError | None]) -> Handled:
+def _answer(version: int, outcomes: Sequence[KafkaError | None]) -> Steps[Answer]:
     fields = in_order(_Result, version)
     results = (
         fields({"error_code": code_of(error), "error_message": "" if error is None else message_of(error)})

@@ -21,35 +21,33 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
-    awaited,
 )
 from kafka_reassign_rpc.api.brokers_authorizer import acls_of
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced
+from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import DeletedAcl, Node
 from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DeleteAclsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _Result = DeleteAclsResponse.DeleteAclsFilterResult
 _Matching = _Result.DeleteAclsMatchingAcl
 
 
-async def handle(node: Node, request: DeleteAclsRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: DeleteAclsRequest, ctx: RequestContext) -> Work[Answer]:
     acls = acls_of(node, "No Authorizer is configured.")
-    deleted = await acls.delete(await in_turns(_filters(request, ctx.api_version)), ctx)
+    deleted = yield from waited(acls.delete((yield from _filters(request, ctx.api_version)), ctx))
     answer = DeleteAclsResponse(version=ctx.api_version, throttle_time_ms=0)
     results = (_result(ctx.api_version, matching) for matching in deleted)
-    return await awaited(answer_with(answer, "filter_results", results, len(deleted), sum(map(len, deleted))))
+    return (yield from answer_with(answer, "filter_results", results, len(deleted), sum(map(len, deleted))))
 
 
 def _filters(request: DeleteAclsRequest, version: int) -> Steps[list[AclBindingFilter]]:
     found = []
-    for one, pause in paced(request.filters):
+    for one in request.filters:
         found.append(binding_filter(one, version))
-        if pause:
-            yield
+        yield
     return found
 
 

@@ -13,17 +13,19 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, answer_with, existing, handled, items_of, paced
+from kafka_reassign_rpc.api.large_requests import answer_with, existing
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, UnknownTopicOrPartition
 from kafka_reassign_rpc.protocol.messages import ListReassignmentsRequest, ListReassignmentsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.turns import Steps, Work
 
 _Topic = ListReassignmentsResponse.ListedTopic
 
@@ -31,44 +33,38 @@ SHOWN_UNKNOWN = 10
 """Partitions that an error message names."""
 
 
-def handle(node: Node, request: ListReassignmentsRequest, _ctx: RequestContext) -> Handled:
+def handle(node: Node, request: ListReassignmentsRequest, _ctx: RequestContext) -> Work[Answer]:
     controller = active_controller(node)
     if controller is None:
         raise NotController
     asked = request.topic_partitions
     if asked is None:
-        return _listed(controller, None, None)
-
-    def steps() -> AnswerSteps:
-        wanted = yield from existing(node, ((topic.topic, topic.partition_ids) for topic in asked))
-        unknown = yield from _unknown(((topic.topic, topic.partition_ids) for topic in asked), wanted)
-        return _listed(controller, wanted, unknown)
-
-    return handled(steps(), items_of(len(topic.partition_ids) for topic in asked))
+        return (yield from _listed(controller, None, None))
+    wanted = yield from existing(node, ((topic.topic, topic.partition_ids) for topic in asked))
+    unknown = yield from _unknown(((topic.topic, topic.partition_ids) for topic in asked), wanted)
+    return (yield from _listed(controller, wanted, unknown))
 
 
 def _unknown(
     asked: Iterable[tuple[str, Sequence[int]]], known: Mapping[str, Collection[int]]
 ) -> Steps[KafkaError | None]:
-    """The error of a request that names partitions that do not exist. It names the first of them."""
+    """Returns the error of a request that names partitions that do not exist. It names the first of them."""
     first: list[str] = []
     count = 0
-    for (name, index), pause in paced((name, index) for name, indexes in asked for index in indexes):
+    for name, index in ((name, index) for name, indexes in asked for index in indexes):
         if index not in known.get(name, ()):
             count += 1
             if count <= SHOWN_UNKNOWN:
                 first.append(f"{shortened(name)}-{index}")
-        if pause:
-            yield
+        yield
     if not count:
         return None
-    more = f" and {count - SHOWN_UNKNOWN} more" if count > SHOWN_UNKNOWN else ""
-    return UnknownTopicOrPartition(f"There is no partition {', '.join(first)}{more}.")
+    return UnknownTopicOrPartition(f"There is no partition {first_of(first, SHOWN_UNKNOWN, of=count)}.")
 
 
 def _listed(
     controller: ControllerPort, wanted: Mapping[str, Collection[int]] | None, error: KafkaError | None
-) -> Handled:
+) -> Steps[Answer]:
     """Takes all values from the controller at once: the next commit changes them."""
     found = [
         (topic.name, ids)

@@ -31,7 +31,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Encoded,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, in_pieces, paced
+from kafka_reassign_rpc.api.large_requests import in_pieces
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
@@ -42,7 +42,7 @@ from kafka_reassign_rpc.core.throttling.controller_state import BrokerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, DescribeReassignmentsResponse
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _HEAD = struct.pack(">ih", 0, 0) + b"\x00"
 """No throttle, no error, no message."""
@@ -62,17 +62,17 @@ Asked = dict[str, dict[int, int | set[int]]]
 has several: a hundred thousand sets would take long to free."""
 
 
-async def handle(
+def handle(
     node: Node, request: DescribeReassignmentsRequest, _ctx: RequestContext
-) -> DescribeReassignmentsResponse | Encoded:
+) -> Work[DescribeReassignmentsResponse | Encoded]:
     controller = active_controller(node)
     if controller is None:
         raise NotController
     asked: Asked | None = None
     if request.topic_reassignments is not None:
         if not request.topic_reassignments:
-            return await _no_moves(controller, request)
-        asked = await in_turns(_asked(request.topic_reassignments))
+            return (yield from _no_moves(controller, request))
+        asked = yield from _asked(request.topic_reassignments)
     parts: dict[str, Described] = {}
     missing: list[Missing] = []
     for topic, indexes in controller.list_reassignments(asked):
@@ -85,7 +85,7 @@ async def handle(
             partitions = [(index, topic.partitions[index]) for index in ordered]
             missing.append(Missing(topic.name, cache_key, partitions, waiting, []))
         parts[topic.name] = kept or NOTHING
-    await in_turns(_describe(controller, missing, asked))
+    yield from _describe(controller, missing, asked)
     for one in missing:
         parts[one.topic] = Described(len(one.found), b"".join(one.found))
         if asked is None and not one.waiting:
@@ -97,23 +97,19 @@ async def handle(
     return Encoded([_HEAD + uvarint(count + 1), *in_pieces(one.encoded for one in described), b"\x00"])
 
 
-def _asked(
-    topics: Sequence[_AskedTopic],
-) -> Steps[Asked]:
+def _asked(topics: Sequence[_AskedTopic]) -> Steps[Asked]:
     """The identities of the moves that are asked for."""
     asked: Asked = {}
-    for topic, end_of_topics in paced(topics):
+    for topic in topics:
         of_topic = asked.setdefault(topic.topic, {})
-        for move, pause in paced(topic.reassignments):
+        for move in topic.reassignments:
             known = of_topic.setdefault(move.partition_id, move.reassignment_id)
             if isinstance(known, set):
                 known.add(move.reassignment_id)
             elif known != move.reassignment_id:
                 of_topic[move.partition_id] = {known, move.reassignment_id}
-            if pause:
-                yield
-        if end_of_topics:
             yield
+        yield
     return asked
 
 
@@ -122,11 +118,9 @@ def _is_asked(identities: int | set[int], identity: int) -> bool:
 
 
 def _describe(controller: ControllerPort, missing: "Sequence[Missing]", asked: Asked | None) -> Steps[None]:
-    """Finds the descriptions that are not in the cache."""
     every = ((one, index, partition) for one in missing for index, partition in one.partitions)
-    for (one, index, partition), pause in paced(every):
-        if pause:
-            yield
+    for one, index, partition in every:
+        yield
         move = partition.move
         if move is None or not (move.id >= 0 if asked is None else _is_asked(asked[one.topic][index], move.id)):
             continue
@@ -135,9 +129,9 @@ def _describe(controller: ControllerPort, missing: "Sequence[Missing]", asked: A
         one.found.append(_FRAGMENTS.description(one.topic, index, partition, one.cache_key.throttles, figures, waiting))
 
 
-async def _no_moves(controller: ControllerPort, request: DescribeReassignmentsRequest) -> DescribeReassignmentsResponse:
+def _no_moves(controller: ControllerPort, request: DescribeReassignmentsRequest) -> Work[DescribeReassignmentsResponse]:
     """Only what holds for all moves."""
-    disabled = await controller.reassignments_disabled()
+    disabled = yield from waited(controller.reassignments_disabled())
     state = controller.state() if request.include_state else None
     return DescribeReassignmentsResponse(
         version=0,
@@ -146,19 +140,18 @@ async def _no_moves(controller: ControllerPort, request: DescribeReassignmentsRe
         error_message=None,
         descriptions=[],
         disabled_reason=None if disabled is None else disabled.message,
-        history=await in_turns(_spans(controller.history())) if request.include_history else [],
+        history=(yield from _spans(controller.history())) if request.include_history else [],
         server_version=None if state is None else state.version,
         controller_epoch=-1 if state is None else state.epoch,
         controller_since=-1 if state is None else state.since,
-        brokers=[] if state is None else await in_turns(_brokers(state.brokers)),
+        brokers=[] if state is None else (yield from _brokers(state.brokers)),
     )
 
 
 def _brokers(states: Mapping[int, BrokerState]) -> Steps[list[DescribeReassignmentsResponse.BrokerState]]:
     found = []
-    for (broker, state), pause in paced(states.items()):
-        if pause:
-            yield
+    for broker, state in states.items():
+        yield
         rate = _known(state.leased_rate)
         found.append(
             DescribeReassignmentsResponse.BrokerState(
@@ -199,8 +192,7 @@ def _known(figure: int | None) -> int:
 
 
 class CacheKey(NamedTuple):
-    """The values that a topic's descriptions are made from: its revision, the number of the last sample, its
-    throttles."""
+    """What a topic's descriptions are made from: its revision, the number of the last sample, its throttles."""
 
     revision: int
     samples: int
@@ -215,8 +207,8 @@ class Described(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """The moves of a topic that are not in the cache; `found` has their descriptions as they are made. `waiting`: moves
-    of the same partitions in the queue."""
+    """The moves of a topic that are not in the cache; `found` has their descriptions as they are made. `waiting` has
+    moves of the same partitions in the queue."""
 
     topic: str
     cache_key: CacheKey
@@ -239,7 +231,7 @@ class DescriptionFragments:
         self._topics: dict[str, tuple[CacheKey, Described]] = {}
 
     def of_topic(self, topic: str, cache_key: CacheKey) -> Described | None:
-        """The descriptions of all moves of the topic, where they were made from these values."""
+        """Returns the descriptions of all moves of the topic, if they were made from these values."""
         kept = self._topics.get(topic)
         return None if kept is None or kept[0] != cache_key else kept[1]
 
@@ -265,12 +257,11 @@ class DescriptionFragments:
         return entry[3]
 
     def throttles(self, topic: str, now: TopicThrottles) -> TopicThrottles:
-        """The throttles with which the topic's descriptions were made, where they are equal to `now`; else `now`."""
+        """Returns the throttles with which the topic's descriptions were made, if they equal `now`; else `now`."""
         known = self._moves.get(topic)
         return known[0] if known is not None and known[0].is_same(now) else now
 
     def keep(self, topics: Collection[str]) -> None:
-        """Drop the entries of all other topics."""
         for kept in (self._moves, self._topics):
             for name in kept.keys() - topics:
                 del kept[name]
@@ -287,7 +278,7 @@ def encode_description(
     figures: MoveProgress,
     waiting: WaitingMove | None = None,
 ) -> bytes:
-    """A ReassignmentDescription of version 0. `waiting`: another move of the partition in the queue."""
+    """Makes a ReassignmentDescription of version 0. `waiting` is another move of the partition in the queue."""
     move = partition.move
     assert move is not None
     copied = figures.copied
@@ -326,6 +317,10 @@ def encode_description(
         if waiting.reason:
             tags += (b"\x0a", sized(compact_string(waiting.reason)))
             count += 1
+    joining = figures.waits_to_join(partition.isr)
+    if joining:
+        tags += (b"\x0b", sized(compact_ids(joining)))
+        count += 1
     leader = partition.leader
     head = _DESCRIPTION.pack(move.id, move.started, leader, throttles.leader(index, leader))
     return b"".join([head, uvarint(len(replicas) + 1), *replicas, uvarint(count), *tags])

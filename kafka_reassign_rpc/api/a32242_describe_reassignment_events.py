@@ -14,18 +14,19 @@ from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint, RecordedEvents
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest, DescribeReassignmentEventsResponse
+from kafka_reassign_rpc.support.turns import Work, waited
 
 MAX_BYTES = 1_048_576
 """The most bytes of events in one answer."""
 
 
-async def handle(
+def handle(
     node: Node, request: DescribeReassignmentEventsRequest, ctx: RequestContext
-) -> DescribeReassignmentEventsResponse:
-    found = await node.events(request.from_seq, min(request.max_bytes, MAX_BYTES))
+) -> Work[DescribeReassignmentEventsResponse]:
+    found = yield from waited(node.events(request.from_seq, min(request.max_bytes, MAX_BYTES)))
     if found is None:
         raise PolicyViolation("This server keeps no event log: start it with event.log.dir set to a directory.")
-    servers = await node.servers(ctx.listener) if request.from_seq < 0 else ()
+    servers = (yield from waited(node.servers(ctx.listener))) if request.from_seq < 0 else ()
     return _answer(None, node.node_id, found, servers)
 
 

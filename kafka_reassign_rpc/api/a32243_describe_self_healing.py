@@ -10,15 +10,16 @@ from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, DescribeSelfHealingResponse
+from kafka_reassign_rpc.support.turns import Work, waited
 
 NEVER = -1
 
 
-async def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContext) -> DescribeSelfHealingResponse:
+def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContext) -> Work[DescribeSelfHealingResponse]:
     controller = active_controller(node)
     if controller is None:
         raise NotController
-    found = await controller.healing()
+    found = yield from waited(controller.healing())
     return DescribeSelfHealingResponse(
         version=0,
         throttle_time_ms=0,

@@ -8,23 +8,15 @@ Behaviour   The repair does not wait for `failure.interval.ms`, but the brakes h
 
 from collections.abc import Sequence
 
-from kafka_reassign_rpc.api.api_definition import (
-    Acl,
-    AclOperation,
-    AclResource,
-    Answer,
-    Api,
-    ApiGroup,
-    RequestContext,
-    awaited,
-)
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, paced
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.healing.self_healing_status import RepairMove
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import HealBrokerRequest, HealBrokerResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, LargeArray
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.slices import emptied
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 UNKNOWN_SIZE = -1
 
@@ -33,12 +25,12 @@ _Partition = tuple[int, tuple[int, ...], tuple[int, ...]]
 """The fields of RepairedPartition."""
 
 
-async def handle(node: Node, request: HealBrokerRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: HealBrokerRequest, ctx: RequestContext) -> Work[Answer]:
     controller = active_controller(node)
     if controller is None:
         raise NotController
-    found = await controller.heal(request.broker_id, ctx, dry_run=request.dry_run)
-    by_topic = await in_turns(_by_topic(found.moves))
+    found = yield from waited(controller.heal(request.broker_id, ctx, dry_run=request.dry_run))
+    by_topic = yield from _by_topic(found.moves)
     topics = (
         InParts(_Topic(version=0, name=name), "partitions", len(partitions), partitions)
         for name, partitions in by_topic.items()
@@ -54,18 +46,16 @@ async def handle(node: Node, request: HealBrokerRequest, ctx: RequestContext) ->
         topics=[],
         left_out=[],
     )
-    answered = await awaited(answer_with(answer, "topics", topics, len(by_topic), len(found.moves), others))
-    await freed(*by_topic.values(), by_topic)
+    answered = yield from answer_with(answer, "topics", topics, len(by_topic), len(found.moves), others)
+    yield from emptied(*by_topic.values(), by_topic)
     return answered
 
 
 def _by_topic(moves: Sequence[RepairMove]) -> Steps[dict[str, list[_Partition]]]:
-    """The moves of each topic, as the encoder takes them."""
     found: dict[str, list[_Partition]] = {}
-    for move, pause in paced(moves):
+    for move in moves:
         found.setdefault(move.partition.topic, []).append((move.partition.partition, move.replicas, move.target))
-        if pause:
-            yield
+        yield
     return found
 
 

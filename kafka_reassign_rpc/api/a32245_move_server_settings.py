@@ -9,14 +9,15 @@ from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.protocol.messages import MoveServerSettingsRequest, MoveServerSettingsResponse
+from kafka_reassign_rpc.support.turns import Work, waited
 
 _Setting = MoveServerSettingsResponse.OldSetting
 
 
-async def handle(node: Node, _request: MoveServerSettingsRequest, _ctx: RequestContext) -> MoveServerSettingsResponse:
+def handle(node: Node, _request: MoveServerSettingsRequest, ctx: RequestContext) -> Work[MoveServerSettingsResponse]:
     if node.settings is None:
         raise InvalidRequest("This node is no kafka-reassign-rpc server.")
-    found = await node.settings.move()
+    found = yield from waited(node.settings.move(ctx.requester))
     values = [(name, value, True) for name, value in found.moved.items()]
     values += [(name, value, False) for name, value in found.dropped.items()]
     return MoveServerSettingsResponse(

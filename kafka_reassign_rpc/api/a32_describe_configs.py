@@ -21,7 +21,6 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
-    awaited,
 )
 from kafka_reassign_rpc.api.config_changes import (
     ConfigResource,
@@ -38,15 +37,16 @@ from kafka_reassign_rpc.api.config_entries import (
     setting_entries,
     topic_entries,
 )
-from kafka_reassign_rpc.api.large_requests import SMALL, Steps, answer_with, map_bounded, paced
-from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, Node
+from kafka_reassign_rpc.api.large_requests import SMALL, answer_with, map_bounded
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.server_settings import divided
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT, TOPICS
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 ENTRIES = 30
 """About so many configs has a topic."""
@@ -80,18 +80,18 @@ class _RequestedResource(NamedTuple):
     error: KafkaError | None
 
 
-async def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContext) -> Work[Answer]:
     of_broker = ConfigLayers(
-        own=dict(await node.configs.get(BROKERS, str(node.node_id))),
-        defaults=dict(await node.configs.get(BROKERS, CLUSTER_DEFAULT)),
+        own=dict((yield from waited(node.configs.get(BROKERS, str(node.node_id))))),
+        defaults=dict((yield from waited(node.configs.get(BROKERS, DEFAULT)))),
         static=node.static_configs,
     )
-    wanted = await in_turns(_wanted(request))
-    allowed, denied = await in_turns(_divided(wanted, ctx.access))
+    wanted = yield from _wanted(request)
+    allowed, denied = yield from _divided(wanted, ctx.access)
     asks_topics = any(resource.type == ConfigResourceType.TOPIC for resource, _ in allowed)
-    of_topic = await node.topic_layers() if asks_topics else ConfigLayers()
+    of_topic = (yield from waited(node.topic_layers())) if asks_topics else ConfigLayers()
     layers = _Layers(of_broker, of_topic, of_server=node.settings is not None)
-    asked = [*await map_bounded(partial(_ask, node), allowed), *denied]
+    asked = [*(yield from waited(map_bounded(partial(_ask, node), allowed))), *denied]
     of_topics: dict[None, list[_Entry]] = {}
 
     def results() -> Iterator[_Result]:
@@ -100,37 +100,33 @@ async def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContex
 
     answer = DescribeConfigsResponse(version=ctx.api_version, throttle_time_ms=0)
     answered = answer_with(answer, "results", results(), len(asked), len(asked) * ENTRIES)
-    return await awaited(answered)
+    return (yield from answered)
 
 
 def _wanted(request: DescribeConfigsRequest) -> Steps[list[_Wanted]]:
-    """What is asked for. Of many resources each once: the answer is some kilobytes for every mention of one."""
+    """Of many resources it keeps each once: the answer is some kilobytes for every mention of one."""
     wanted: list[_Wanted] = []
-    for one, pause in paced(request.resources):
+    for one in request.resources:
         keys = frozenset(one.configuration_keys) if one.configuration_keys else None
         wanted.append((ConfigResource(one.resource_type, one.resource_name), keys))
-        if pause:
-            yield
+        yield
     return wanted if len(wanted) <= SMALL else list(dict.fromkeys(wanted))
 
 
 def _divided(wanted: Sequence[_Wanted], access: Access) -> Steps[tuple[list[_Wanted], list[_RequestedResource]]]:
-    """What the caller may ask for, and the refusals of the rest."""
     allowed: list[_Wanted] = []
     denied: list[_RequestedResource] = []
-    for one, pause in paced(wanted):
+    for one in wanted:
         error = config_denial(one[0], AclOperation.DESCRIBE_CONFIGS, access)
         if error is None:
             allowed.append(one)
         else:
             denied.append(_RequestedResource(one[0], None, {}, error))
-        if pause:
-            yield
+        yield
     return allowed, denied
 
 
 async def _ask(node: Node, wanted: _Wanted) -> _RequestedResource:
-    """Fetches and checks the values that the answer for one resource needs."""
     resource, keys = wanted
     try:
         return _RequestedResource(resource, keys, await _configs(node, resource), None)
@@ -189,7 +185,6 @@ def _entries(asked: _RequestedResource, layers: _Layers) -> Sequence[ConfigEntry
 
 
 def _of_brokers(asked: _RequestedResource, layers: ConfigLayers) -> list[ConfigEntry]:
-    """The configs that brokers have too."""
     if not asked.resource.name:
         return cluster_entries(layers.defaults, asked.keys)
     return broker_entries(layers, asked.keys)
@@ -202,7 +197,7 @@ def _result(
     layers: _Layers,
     of_topics: dict[None, list[_Entry]],
 ) -> _Result:
-    """The answer for one resource. `of_topics` keeps the configs that all topics share which set none themselves."""
+    """Answers for one resource. `of_topics` keeps the configs that all topics share which set none themselves."""
     if asked.error is not None:
         return _failed(version, asked.resource, asked.error)
     shared = asked.resource.type == ConfigResourceType.TOPIC and not asked.configs and asked.keys is None

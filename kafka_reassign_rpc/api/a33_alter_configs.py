@@ -30,12 +30,13 @@ from kafka_reassign_rpc.api.config_changes import (
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import AlterConfigsRequest, AlterConfigsResponse
+from kafka_reassign_rpc.support.turns import Work
 
 _Config = AlterConfigsRequest.AlterConfigsResource.AlterableConfig
 
 
-async def handle(node: Node, request: AlterConfigsRequest, ctx: RequestContext) -> Answer:
-    return await alter_resources(node, request, AlterConfigsResponse, ctx.api_version, _wanted, ctx.access)
+def handle(node: Node, request: AlterConfigsRequest, ctx: RequestContext) -> Work[Answer]:
+    return (yield from alter_resources(node, request, AlterConfigsResponse, _wanted, ctx))
 
 
 def _wanted(_resource: ConfigResource, configs: Sequence[_Config]) -> WantedConfigs:

@@ -18,72 +18,59 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
-    awaited,
 )
-from kafka_reassign_rpc.api.large_requests import (
-    SMALL,
-    AnswerSteps,
-    Steps,
-    answer_with,
-    flat,
-    freed,
-    handled,
-    items_of,
-    paced,
-)
+from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, LogDirNotFound
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.slices import emptied
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _Topic = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
 _Result = tuple[int, int]
 """The partition and its error code: the fields of an AlterReplicaLogDirPartitionResult in order."""
 
 
-async def handle(node: Node, request: AlterReplicaLogDirsRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: AlterReplicaLogDirsRequest, ctx: RequestContext) -> Work[Answer]:
     if node.log_dirs is None:
         raise LogDirNotFound
-    moves = await in_turns(_moves(request))
-    errors = await node.log_dirs.move_replicas(moves)
-    by_topic = await in_turns(_by_topic(moves, map(code_of, errors)))
+    moves = yield from _moves(request)
+    errors = yield from waited(node.log_dirs.move_replicas(moves))
+    by_topic = yield from _by_topic(moves, map(code_of, errors))
     answer = _answer(ctx.api_version, by_topic)
-    answered = await awaited(answer)
-    await freed(moves, *by_topic.values())
+    answered = yield from answer
+    yield from emptied(moves, *by_topic.values())
     return answered
 
 
 def _moves(request: AlterReplicaLogDirsRequest) -> Steps[list[tuple[str, str, int]]]:
-    """(path, topic, partition); a partition named twice counts once, with its last dir, as in Kafka."""
+    """Returns (path, topic, partition); a partition named twice counts once, with its last dir, as in Kafka."""
     paths: dict[TopicPartition, str] = {}
-    for directory, pause in paced(request.dirs):
-        for found in flat(directory.topics, lambda topic: topic.partitions):
-            if found is None:
+    for directory in request.dirs:
+        for named in directory.topics:
+            yield
+            for index in named.partitions:
                 yield
-            else:
-                paths[TopicPartition(found[0].name, found[1])] = directory.path
-        if pause:
-            yield
+                paths[TopicPartition(named.name, index)] = directory.path
+        yield
     moves = []
-    for ((topic, index), path), pause in paced(paths.items()):
+    for (topic, index), path in paths.items():
         moves.append((path, topic, index))
-        if pause:
-            yield
+        yield
     return moves
 
 
 def _by_topic(moves: list[tuple[str, str, int]], codes: Iterable[int]) -> Steps[dict[str, list[_Result]]]:
     topics: dict[str, list[_Result]] = {}
-    for ((_, topic, index), code), pause in paced(zip(moves, codes, strict=True)):
+    for (_, topic, index), code in zip(moves, codes, strict=True):
         topics.setdefault(topic, []).append((index, code))
-        if pause:
-            yield
+        yield
     return topics
 
 
-def _answer(version: int, topics: Mapping[str, Sequence[_Result]]) -> Handled:
+def _answer(version: int, topics: Mapping[str, Sequence[_Result]]) -> Steps[Answer]:
     elements = (
         InParts(_Topic(version=version, topic_name=name), "partitions", len(results), results)
         for name, results in topics.items()
@@ -93,13 +80,9 @@ def _answer(version: int, topics: Mapping[str, Sequence[_Result]]) -> Handled:
 
 
 def fail(request: AlterReplicaLogDirsRequest, version: int, error: KafkaError) -> Handled:
-    def steps() -> AnswerSteps:
-        moves = yield from _moves(request)
-        return _answer(version, (yield from _by_topic(moves, repeat(error.code, len(moves)))))
-
-    few = len(request.dirs) <= SMALL
-    sizes = (len(topic.partitions) for each in request.dirs for topic in each.topics)
-    return handled(steps(), items_of(sizes) if few else len(request.dirs))
+    moves = yield from _moves(request)
+    by_topic = yield from _by_topic(moves, repeat(error.code, len(moves)))
+    return (yield from _answer(version, by_topic))
 
 
 API = Api(

@@ -13,24 +13,18 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import (
-    ITEMS_PER_SLICE,
-    AnswerSteps,
-    Steps,
-    answer_with,
-    handled,
-    items_of,
-    paced,
-)
+from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with
 from kafka_reassign_rpc.api.ports import LogDir, Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
+from kafka_reassign_rpc.support.slices import pieces
+from kafka_reassign_rpc.support.turns import Steps, Work
 
 NO_LOG_DIRS = (LogDir(path="none", replicas=(), total_bytes=0, usable_bytes=0),)
 
@@ -38,50 +32,35 @@ _Dir = DescribeLogDirsResponse.DescribeLogDirsResult
 _Topic = _Dir.DescribeLogDirsTopic
 
 
-def handle(node: Node, request: DescribeLogDirsRequest, ctx: RequestContext) -> Handled:
-    asked = request.topics
-    if asked is None:
-        return _describe(node, ctx.api_version, None)
-    if node.log_dirs is None:
-        return _describe(node, ctx.api_version, {})
+def handle(node: Node, request: DescribeLogDirsRequest, ctx: RequestContext) -> Work[Answer]:
+    dirs: Sequence[LogDir] = NO_LOG_DIRS
+    if node.log_dirs is not None:
+        wanted = None if request.topics is None else (yield from _wanted(request.topics))
+        dirs = yield from node.log_dirs.describe(wanted)
+    found = []
+    for each in dirs:
+        topics = yield from _by_topic(each)
+        found.append(_dir(ctx.api_version, each, topics))
+    answer = DescribeLogDirsResponse(version=ctx.api_version, throttle_time_ms=0, error_code=0)
+    return (yield from answer_with(answer, "results", found, len(found), sum(len(each.replicas) for each in dirs)))
 
-    def steps() -> AnswerSteps:
-        return _describe(node, ctx.api_version, (yield from _wanted(asked)))
 
-    return handled(steps(), items_of(len(topic.partitions) for topic in asked))
-
-
-def _wanted(asked: Sequence[DescribeLogDirsRequest.DescribableLogDirTopic]) -> Steps[dict[str, frozenset[int]]]:
-    wanted: dict[str, frozenset[int]] = {}
-    for topic, pause in paced(asked):
-        wanted[topic.topic] = frozenset(topic.partitions)
-        if pause or len(topic.partitions) > ITEMS_PER_SLICE:
+def _wanted(asked: Sequence[DescribeLogDirsRequest.DescribableLogDirTopic]) -> Steps[dict[str, set[int]]]:
+    wanted: dict[str, set[int]] = {}
+    for topic in asked:
+        of_topic = wanted[topic.topic] = set()
+        for some in pieces(topic.partitions, NUMBERS):
+            of_topic.update(some)
             yield
     return wanted
 
 
-def _describe(node: Node, version: int, wanted: Mapping[str, frozenset[int]] | None) -> Handled:
-    dirs = NO_LOG_DIRS if node.log_dirs is None else node.log_dirs.describe(wanted)
-    replicas = sum(len(each.replicas) for each in dirs)
-
-    def steps() -> AnswerSteps:
-        found = []
-        for each in dirs:
-            topics = yield from _by_topic(each)
-            found.append(_dir(version, each, topics))
-        answer = DescribeLogDirsResponse(version=version, throttle_time_ms=0, error_code=0)
-        return answer_with(answer, "results", found, len(found), replicas)
-
-    return handled(steps(), replicas)
-
-
 def _by_topic(log_dir: LogDir) -> Steps[dict[str, list[tuple[object, ...]]]]:
     topics: dict[str, list[tuple[object, ...]]] = {}
-    for replica, pause in paced(log_dir.replicas):
+    for replica in log_dir.replicas:
         # the fields in order: much cheaper than an object for each
         topics.setdefault(replica.topic, []).append(replica[1:])
-        if pause:
-            yield
+        yield
     return topics
 
 

@@ -22,19 +22,18 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
-    awaited,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced, replicas
+from kafka_reassign_rpc.api.large_requests import answer_with, replicas
 from kafka_reassign_rpc.api.mutation_quota import mutation_quota
 from kafka_reassign_rpc.api.ports import NewPartitions, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController, TopicAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreatePartitionsResponse
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _Result = CreatePartitionsResponse.CreatePartitionsTopicResult
 
 
-async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestContext) -> Work[Answer]:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -42,11 +41,11 @@ async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestConte
     outcomes: dict[str, KafkaError | None] = {
         name: InvalidRequest("Duplicate topic in request.") for name, count in counts.items() if count > 1
     }
-    accepted = await in_turns(_accepted(request, outcomes, ctx.access))
+    accepted = yield from _accepted(request, outcomes, ctx.access)
     quota = mutation_quota(node, ctx, 3)
     if accepted:
-        outcomes.update(
-            await controller.create_partitions(
+        done = yield from waited(
+            controller.create_partitions(
                 list(accepted.values()),
                 validate_only=request.validate_only,
                 quota=quota,
@@ -54,24 +53,24 @@ async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestConte
                 ctx=ctx,
             )
         )
+        outcomes.update(done)
     results = ((name, outcomes[name]) for name in counts)
     answer = _message(ctx.api_version, results, len(counts), throttle_ms=quota.throttle_time_ms())
-    return await awaited(answer)
+    return (yield from answer)
 
 
 def _accepted(
     request: CreatePartitionsRequest, outcomes: dict[str, KafkaError | None], access: Access
 ) -> Steps[dict[str, NewPartitions]]:
-    """The topics that the controller is asked to extend. Puts the errors of those that the caller may not ALTER into
-    `outcomes`, as those of the others there."""
+    """Returns the topics that the controller is asked to extend. Adds the errors of those that the caller may not ALTER
+    to `outcomes`."""
     accepted = {}
-    for topic, pause in paced(request.topics):
+    for topic in request.topics:
         if topic.name not in outcomes and not access.may(AclOperation.ALTER, AclResource.TOPIC, topic.name):
             outcomes[topic.name] = TopicAuthorizationFailed("The topic authorization is failed.")
         if topic.name not in outcomes:
             accepted[topic.name] = _new_partitions(topic)
-        if pause:
-            yield
+        yield
     return accepted
 
 
@@ -82,7 +81,7 @@ def _new_partitions(topic: CreatePartitionsRequest.CreatePartitionsTopic) -> New
 
 def _message(
     version: int, outcomes: Iterable[tuple[str, KafkaError | None]], size: int, *, throttle_ms: int = 0
-) -> Handled:
+) -> Steps[Answer]:
     results = (
         _Result(version=version, name=name, error_code=code_of(error), error_message=message_of(error))
         for name, error in outcomes

@@ -1,8 +1,6 @@
 """RenewDelegationToken (key 39), versions 0-2: this node makes no delegation tokens.
 
-Behaviour   DELEGATION_TOKEN_AUTH_DISABLED, as from a broker without `delegation.token.secret.key`, and before that
-            DELEGATION_TOKEN_REQUEST_NOT_ALLOWED where the client has not authenticated. Brokers that have
-            one make tokens: clients may ask these.
+Behaviour   As CreateDelegationToken (key 38).
 """
 
 from kafka_reassign_rpc.api.delegation_tokens import token_api

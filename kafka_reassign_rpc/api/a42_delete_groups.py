@@ -11,6 +11,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
     Handled,
@@ -21,6 +22,7 @@ from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import GroupAuthorizationFailed, KafkaError, NotCoordinator
 from kafka_reassign_rpc.protocol.messages import DeleteGroupsRequest, DeleteGroupsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import in_order
+from kafka_reassign_rpc.support.turns import Steps
 
 _Result = DeleteGroupsResponse.DeletableGroupResult
 
@@ -37,7 +39,7 @@ def fail(request: DeleteGroupsRequest, version: int, error: KafkaError) -> Handl
     return _answer(request, version, lambda _group: error.code)
 
 
-def _answer(request: DeleteGroupsRequest, version: int, code: Callable[[str], int]) -> Handled:
+def _answer(request: DeleteGroupsRequest, version: int, code: Callable[[str], int]) -> Steps[Answer]:
     fields = in_order(_Result, version)
     groups = dict.fromkeys(request.groups_names)
     results = (fields({"group_id": group, "error_code": code(group)}) for group in groups)

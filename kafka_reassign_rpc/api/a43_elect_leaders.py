@@ -21,15 +21,15 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
-    awaited,
 )
-from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, answer_with, flat, freed, handled, items_of, paced
+from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import ItemResult, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest, ElectLeadersResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.slices import emptied
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 PREFERRED = 0
 UNCLEAN = 1
@@ -38,7 +38,7 @@ _Topic = ElectLeadersResponse.ReplicaElectionResult
 _Partition = _Topic.PartitionResult
 
 
-async def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) -> Work[Answer]:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -47,43 +47,42 @@ async def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) 
         raise InvalidRequest(f"Value {kind} must be one of the election types 0 (preferred) and 1 (unclean)")
     wanted = None
     if request.topic_partitions is not None:
-        wanted = await in_turns(_wanted(request.topic_partitions))
-    results: Sequence[ItemResult] = await controller.elect_leaders(wanted, unclean=kind == UNCLEAN, ctx=ctx)
-    by_topic = await in_turns(_by_topic(results, everything=wanted is None))
+        wanted = yield from _wanted(request.topic_partitions)
+    results: Sequence[ItemResult] = yield from waited(
+        controller.elect_leaders(wanted, unclean=kind == UNCLEAN, ctx=ctx)
+    )
+    by_topic = yield from _by_topic(results, everything=wanted is None)
     answer = _answer(ctx.api_version, 0, by_topic)
-    answered = await awaited(answer)
-    await freed(*by_topic.values(), *(each for each in (wanted, results) if isinstance(each, list)))
+    answered = yield from answer
+    yield from emptied(*by_topic.values(), *(each for each in (wanted, results) if isinstance(each, list)))
     return answered
 
 
 def _wanted(asked: Sequence[ElectLeadersRequest.TopicPartitions]) -> Steps[list[TopicPartition]]:
-    """The partitions of a request, each once."""
     wanted: dict[TopicPartition, None] = {}
-    for found in flat(asked, lambda topic: topic.partitions):
-        if found is None:
+    for topic in asked:
+        yield
+        for index in topic.partitions:
             yield
-        else:
-            wanted[TopicPartition(found[0].topic, found[1])] = None
+            wanted[TopicPartition(topic.topic, index)] = None
     listed: list[TopicPartition] = []
-    for name, pause in paced(wanted):
+    for name in wanted:
         listed.append(name)
-        if pause:
-            yield
+        yield
     return listed
 
 
 def _by_topic(results: Iterable[ItemResult], *, everything: bool) -> Steps[dict[str, list[ItemResult]]]:
-    """The results of each topic; where all partitions were asked for, without those that needed no election."""
+    """Returns the results of each topic; if all partitions were asked for, without those that needed no election."""
     topics: dict[str, list[ItemResult]] = {}
-    for result, pause in paced(results):
+    for result in results:
         if not (everything and isinstance(result[2], ElectionNotNeeded)):
             topics.setdefault(result[0], []).append(result)
-        if pause:
-            yield
+        yield
     return topics
 
 
-def _answer(version: int, code: int, topics: Mapping[str, Sequence[ItemResult]]) -> Handled:
+def _answer(version: int, code: int, topics: Mapping[str, Sequence[ItemResult]]) -> Steps[Answer]:
     elements = (
         InParts(_Topic(version=version, topic=topic), "partition_result", len(results), _partitions(version, results))
         for topic, results in topics.items()
@@ -99,16 +98,11 @@ def _partitions(version: int, results: Iterable[ItemResult]) -> Iterator[tuple[o
 
 
 def fail(request: ElectLeadersRequest, version: int, error: KafkaError) -> Handled:
-    asked = request.topic_partitions
-    if not asked:
-        return _answer(version, error.code, {})
-    top = 0 if isinstance(error, NotController) else error.code
-
-    def steps() -> AnswerSteps:
-        results = ((topic.topic, index, error) for topic in asked for index in topic.partitions)
-        return _answer(version, top, (yield from _by_topic(results, everything=False)))
-
-    return handled(steps(), items_of(len(topic.partitions) for topic in asked))
+    asked = request.topic_partitions or ()
+    top = 0 if asked and isinstance(error, NotController) else error.code
+    results = ((topic.topic, index, error) for topic in asked for index in topic.partitions)
+    by_topic = yield from _by_topic(results, everything=False)
+    return (yield from _answer(version, top, by_topic))
 
 
 API = Api(

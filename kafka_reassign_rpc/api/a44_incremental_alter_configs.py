@@ -31,12 +31,13 @@ from kafka_reassign_rpc.api.config_changes import (
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
+from kafka_reassign_rpc.support.turns import Work
 
 _Config = IncrementalAlterConfigsRequest.AlterConfigsResource.AlterableConfig
 
 
-async def handle(node: Node, request: IncrementalAlterConfigsRequest, ctx: RequestContext) -> Answer:
-    return await alter_resources(node, request, IncrementalAlterConfigsResponse, ctx.api_version, _wanted, ctx.access)
+def handle(node: Node, request: IncrementalAlterConfigsRequest, ctx: RequestContext) -> Work[Answer]:
+    return (yield from alter_resources(node, request, IncrementalAlterConfigsResponse, _wanted, ctx))
 
 
 def _wanted(resource: ConfigResource, configs: Sequence[_Config]) -> WantedConfigs:

@@ -7,6 +7,7 @@ Behaviour   NOT_CONTROLLER at the top level, without results, on a node that is 
             flight do not let start yet, and queues it.
 Tags        860 of a partition (nullable list of int32): the expected current replicas, a compare-and-set.
             2361 of the request: the throttle lease of the moves in bytes/s (0: none, -1: as it is).
+            2364 of the request: the lease takes the place of a stricter rate (INVALID_REQUEST without a lease).
             2362 of the request: the reason, in words; INVALID_REQUEST where it is longer than `REASON_LENGTH`.
             236 of the request: the targets join the queue, also while reassignments are disabled or brokers dead.
             2363 of the request, with 236: the cap of these moves on the moves in flight of each of their brokers.
@@ -27,15 +28,16 @@ from kafka_reassign_rpc.api.api_definition import (
     Handled,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, in_pieces, paced, replicas
+from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with, in_pieces, replicas
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult, Node, TargetItem, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
-from kafka_reassign_rpc.core.reassignment.altered import AS_IT_IS
+from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, uvarint
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.slices import emptied
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _AskedTopic = AlterPartitionReassignmentsRequest.ReassignableTopic
 _Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
@@ -54,7 +56,7 @@ _REFUSED = struct.Struct(">ih")
 Targets = dict[int, TargetItem]
 
 
-async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: RequestContext) -> Encoded:
+def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: RequestContext) -> Work[Encoded]:
     if request.throttle != AS_IT_IS:
         ctx.access.check_cluster(AclOperation.ALTER_CONFIGS, API.name)
     controller = active_controller(node)
@@ -65,68 +67,69 @@ async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: R
         raise InvalidRequest(f"A reason has at most {REASON_LENGTH} characters, this one has {len(reason)}.")
     if request.throttle < AS_IT_IS:
         raise InvalidRequest(f"A throttle cannot be {request.throttle} bytes/s: give a rate, or 0 for none")
+    if request.lift_stricter and request.throttle <= 0:
+        raise InvalidRequest("LiftStricter is for a throttle above 0")
     if request.moves_per_broker != NO_CAP and (request.moves_per_broker < 1 or not request.queue):
         raise InvalidRequest("MovesPerBroker is 1 or more, and only for the queue")
-    wanted = await in_turns(_wanted(request.topics))
+    wanted = yield from _wanted(request.topics)
     allow = request.allow_replication_factor_change if ctx.api_version >= 1 else True
-    results = await controller.alter_reassignments(
-        AlterReassignments(
-            topics=await in_turns(_as_asked(wanted)),
-            allow_replication_factor_change=allow,
-            reason=reason,
-            throttle=request.throttle,
-            queue=request.queue,
-            route=QUEUE if request.queue else RPC,
-            moves_per_broker=request.moves_per_broker,
-        ),
-        ctx,
+    results = yield from waited(
+        controller.alter_reassignments(
+            AlterReassignments(
+                topics=(yield from _as_asked(wanted)),
+                allow_replication_factor_change=allow,
+                reason=reason,
+                throttle=request.throttle,
+                lifts=request.lift_stricter,
+                queue=request.queue,
+                route=QUEUE if request.queue else RPC,
+                moves_per_broker=request.moves_per_broker,
+            ),
+            ctx,
+        )
     )
     head = _NO_THROTTLE + (bytes((allow,)) if ctx.api_version >= 1 else b"") + _NO_ERROR
-    pieces = await in_turns(_encoded(head, wanted, results))
-    await freed(*wanted.values(), wanted, *([results] if isinstance(results, list) else []))
+    pieces = yield from _encoded(head, wanted, results)
+    yield from emptied(*wanted.values(), wanted, *([results] if isinstance(results, list) else []))
     return Encoded(pieces)
 
 
 def _wanted(topics: Sequence[_AskedTopic]) -> Steps[dict[str, Targets]]:
-    """The targets of each partition. The last one counts."""
+    """Returns the targets of each partition. The last one counts."""
     wanted: dict[str, Targets] = {}
-    for topic, end_of_topics in paced(topics):
+    for topic in topics:
         targets = wanted.setdefault(topic.name, {})
-        for partition, pause in paced(topic.partitions):
+        for partition in topic.partitions:
             index = partition.partition_index
             targets[index] = (index, _ids(partition.replicas), _ids(partition.expected_replicas))
-            if pause:
-                yield
-        if end_of_topics:
             yield
+        yield
     return wanted
 
 
 def _as_asked(wanted: Mapping[str, Targets]) -> Steps[list[tuple[str, list[TargetItem]]]]:
     topics = []
-    for (name, targets), pause in paced(wanted.items()):
+    for name, targets in wanted.items():
         topics.append((name, list(targets.values())))
-        if pause:
-            yield
+        yield
     return topics
 
 
 def _encoded(head: bytes, wanted: Mapping[str, Targets], results: Iterable[ItemResult]) -> Steps[list[bytes]]:
-    """The body of the answer, in pieces: the results by topic, in the order of the request."""
+    """Returns the body of the answer, in pieces: the results by topic, in the order of the request."""
     answers: dict[str, list[bytes]] = {name: [] for name, targets in wanted.items() if targets}
-    for (name, index, error), pause in paced(results):
+    for name, index, error in results:
         answers[name].append(_result(index, error))
-        if pause:
-            yield
+        yield
     parts = [head, uvarint(len(answers) + 1)]
     pieces: list[bytes] = []
-    for (name, partitions), pause in paced(answers.items()):
+    for name, partitions in answers.items():
         parts += (compact_string(name), uvarint(len(partitions) + 1), *in_pieces(partitions), _NO_TAGS)
-        if pause:
+        partitions.clear()
+        if len(parts) > NUMBERS:
             pieces += in_pieces(parts)
             parts = []
-            yield
-        partitions.clear()
+        yield
     return [*pieces, *in_pieces([*parts, _NO_TAGS])]
 
 
@@ -135,14 +138,14 @@ def _ids(asked: list[int] | None) -> tuple[int, ...] | None:
 
 
 def _result(index: int, error: KafkaError | None) -> bytes:
-    """A ReassignablePartitionResponse. An answer has thousands of them; most differ in the partition only."""
+    """Makes a ReassignablePartitionResponse. An answer has thousands of them; most differ only in the partition."""
     if error is None:
         return _TAKEN.pack(index, 0, 0, 0)
     return _REFUSED.pack(index, error.code) + compact_string(error.message) + _NO_TAGS
 
 
 def fail(request: AlterPartitionReassignmentsRequest, version: int, error: KafkaError) -> Handled:
-    """NOT_CONTROLLER stands at the top level alone, since clients retry only then. Any other error is repeated for each
+    """NOT_CONTROLLER stands only at the top level, since clients retry only then. Any other error is repeated for each
     partition."""
     topics = () if isinstance(error, NotController) else request.topics
     elements = (

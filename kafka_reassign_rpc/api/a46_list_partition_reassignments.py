@@ -8,14 +8,15 @@ Behaviour   All moving partitions where topics are null, else those of the named
             one move of a partition (DescribeReassignments tells both).
 Tags        240 of a partition: the identity of its move (KIP-240), once its record is durable.
             241: "waiting" where the move waits in the queue.
-            242: the route of the move, where it is not RPC. 243: its reason, if it has one.
+            242: the route of the move, where it is not RPC. 243: its reason, if it has one. 244: by whom and since when
+            it is held, where it is.
 Speed       The encoded bytes of a topic are cached until one of its partitions changes, those of a partition until
             it changes itself. Ten thousand partitions take 1 ms where nothing has changed, a few ms where much
-            has. Where `AT_ONCE` partitions or more are not in the cache, others run meanwhile.
+            has.
 """
 
 import struct
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import repeat
 
@@ -24,33 +25,24 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
     Encoded,
     Handled,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import (
-    AnswerSteps,
-    Steps,
-    answer_with,
-    at_once,
-    existing,
-    handled,
-    in_pieces,
-    items_of,
-    paced,
-)
+from kafka_reassign_rpc.api.large_requests import answer_with, existing, in_pieces, items_of
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.reassignment.waiting_moves import held_text
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
-
-AT_ONCE = 5000
+from kafka_reassign_rpc.support.turns import Steps, Work
 
 _TAG_REASSIGNMENT_ID = b"\xf0\x01\x08"
 """A tagged field: number 240 as a varint, then its size, 8 bytes."""
@@ -62,8 +54,8 @@ _NO_TAGS = b"\x00"
 _WAITING = b"\xf1\x01\x08\x08waiting"
 """A tagged field: number 241, its size, a string of 7 bytes."""
 
-_ROUTE, _REASON = b"\xf2\x01", b"\xf3\x01"
-"""The numbers 242 and 243."""
+_ROUTE, _REASON, _HELD = b"\xf2\x01", b"\xf3\x01", b"\xf4\x01"
+"""The numbers 242 to 244."""
 
 _LONG = struct.Struct(">q")
 
@@ -74,24 +66,25 @@ Moving = tuple[Sequence[int], Sequence[Partition]]
 """The partitions of a topic that move: their indexes, and their current values."""
 
 
-def handle(node: Node, request: ListPartitionReassignmentsRequest, _ctx: RequestContext) -> Handled:
+def handle(node: Node, request: ListPartitionReassignmentsRequest, _ctx: RequestContext) -> Work[Answer]:
     controller = active_controller(node)
     if controller is None:
         raise NotController
-    if request.topics is None:
-        return _answer(controller, None)
-    asked = request.topics
+    wanted = None
+    if request.topics is not None:
+        wanted = yield from existing(node, ((topic.name, topic.partition_indexes) for topic in request.topics))
+    parts, missing = _found(controller, wanted)
+    for name, revision, moving, found in missing:
+        listed = [*zip(*moving, repeat(None)), *found]
+        parts[name] = yield from _FRAGMENTS.encode(name, listed, revision, complete=wanted is None)
+    return _encoded(parts)
 
-    def steps() -> AnswerSteps:
-        wanted = yield from existing(node, ((topic.name, topic.partition_indexes) for topic in asked))
-        return _answer(controller, wanted)
 
-    return handled(steps(), items_of(len(topic.partition_indexes) for topic in asked))
-
-
-def _answer(controller: ControllerPort, wanted: Mapping[str, Collection[int]] | None) -> Handled:
-    """Takes all values from the controller, before the next commit changes them. Where many of them are not encoded
-    yet, that is done later."""
+def _found(
+    controller: ControllerPort, wanted: Mapping[str, Collection[int]] | None
+) -> tuple[dict[str, bytes], list[tuple[str, int | None, Moving, Listed]]]:
+    """Takes all values from the controller before the next commit changes them. Returns what is encoded, and what is
+    not yet."""
     waiting = dict(controller.waiting_reassignments(wanted))
     parts: dict[str, bytes] = {}
     complete = wanted is None
@@ -109,30 +102,12 @@ def _answer(controller: ControllerPort, wanted: Mapping[str, Collection[int]] | 
         missing.append((name, None, ((), ()), found))
     if complete:
         _FRAGMENTS.keep(parts)
-
-    if not missing:
-        return _encoded(parts)
-
-    def steps() -> AnswerSteps:
-        yield from _encode(parts, missing, complete=complete)
-        return _encoded(parts)
-
-    count = sum(len(moving[0]) + len(found) for _, _, moving, found in missing)
-    return at_once(steps()) if count < AT_ONCE else handled(steps(), count)
+    return parts, missing
 
 
 def _encoded(parts: Mapping[str, bytes]) -> Encoded:
     head = _HEAD + uvarint(len(parts) + 1)
     return Encoded([head, *in_pieces(parts.values()), _NO_TAGS] if parts else head + _NO_TAGS)
-
-
-def _encode(
-    parts: dict[str, bytes], missing: Sequence[tuple[str, int | None, Moving, Listed]], *, complete: bool
-) -> Iterator[None]:
-    """Encodes what is not in the cache, into `parts`."""
-    for name, revision, moving, found in missing:
-        listed = [*zip(*moving, repeat(None)), *found]
-        parts[name] = yield from _FRAGMENTS.encode(name, listed, revision, complete=complete)
 
 
 class ListFragments:
@@ -144,29 +119,28 @@ class ListFragments:
         self._topics: dict[str, tuple[int, bytes]] = {}
 
     def of_topic(self, name: str, revision: int) -> bytes | None:
-        """The bytes of all moving partitions of the topic, where this revision of it has been encoded."""
+        """Returns the bytes of all moving partitions of the topic, if this revision of it has been encoded."""
         kept = self._topics.get(name)
         return None if kept is None or kept[0] != revision else kept[1]
 
     def encode(self, name: str, listed: Listed, revision: int | None = None, *, complete: bool = False) -> Steps[bytes]:
-        """An OngoingTopicReassignment.
+        """Makes an OngoingTopicReassignment.
 
         complete   `listed` is all that moves in the topic: entries of its other partitions are dropped
-        revision   the topic's revision, where the answer follows from it alone: no move of the topic waits
+        revision   the topic's revision, if the answer follows from it alone: no move of the topic waits
 
         Several may be under way at once: each stores complete entries only.
         """
         known = self._partitions.setdefault(name, {})
         parts = [compact_string(name), uvarint(len(listed) + 1)]
         current: dict[int, tuple[Partition, WaitingMove | None, bytes]] = {}
-        for (index, partition, waiting), pause in paced(listed):
+        for index, partition, waiting in listed:
             entry = known.get(index)
             if entry is None or entry[0] is not partition or entry[1] is not waiting:
                 entry = known[index] = (partition, waiting, encode_partition(index, partition, waiting))
             current[index] = entry
             parts.append(entry[2])
-            if pause:
-                yield
+            yield
         encoded = b"".join([*parts, b"\x00"])
         if complete:
             self._partitions[name] = current
@@ -175,7 +149,6 @@ class ListFragments:
         return encoded
 
     def keep(self, topics: Collection[str]) -> None:
-        """Drop the entries of all other topics."""
         for kept in (self._partitions, self._topics):
             for name in kept.keys() - topics:
                 del kept[name]
@@ -190,8 +163,8 @@ def _format(replicas: int, adding: int, removing: int) -> struct.Struct:
 
 
 def encode_partition(index: int, partition: Partition, waiting: WaitingMove | None = None) -> bytes:
-    """An OngoingPartitionReassignment of version 0. `waiting`: the move in the queue of a partition that has none in
-    flight."""
+    """Makes an OngoingPartitionReassignment of version 0. `waiting` is the move in the queue of a partition that has
+    none in flight."""
     replicas, adding, removing = partition.replicas, partition.adding, partition.removing
     move = partition.move
     if waiting is not None:
@@ -213,18 +186,20 @@ def encode_partition(index: int, partition: Partition, waiting: WaitingMove | No
 
 
 def _tags(first: bytes, of: MoveRecord | WaitingMove) -> bytes:
-    """The tagged fields: `first` (one or none), then the route and the reason where they are not the default."""
+    """Makes the tagged fields: `first` (one or none), then the route and the reason if they are not the default."""
     tags = [first] if first else []
     if of.route != RPC:
         tags.append(_ROUTE + sized(compact_string(of.route)))
     if of.reason:
         tags.append(_REASON + sized(compact_string(of.reason)))
+    if isinstance(of, WaitingMove) and of.held is not None:
+        tags.append(_HELD + sized(compact_string(held_text(of.held))))
     return b"".join([uvarint(len(tags)), *tags])
 
 
 def fail(request: ListPartitionReassignmentsRequest, _version: int, error: KafkaError) -> Handled:
-    """NOT_CONTROLLER stands alone. Any other error comes with the partitions that were asked for, without replicas: as
-    Kafka's ListPartitionReassignmentsRequest.getErrorResponse has it."""
+    """NOT_CONTROLLER stands alone. Any other error comes with the requested partitions, without replicas, as in Kafka's
+    ListPartitionReassignmentsRequest.getErrorResponse."""
     topics = () if isinstance(error, NotController) else request.topics or ()
     elements = (
         InParts(

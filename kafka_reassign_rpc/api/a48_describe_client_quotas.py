@@ -7,51 +7,40 @@ Behaviour   As ZkAdminManager.describeClientQuotas. A quota in ZooKeeper that is
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.api.answer_fields import message_of
-from kafka_reassign_rpc.api.api_definition import (
-    Acl,
-    AclOperation,
-    AclResource,
-    Answer,
-    Api,
-    ApiGroup,
-    RequestContext,
-    awaited,
-)
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced
+from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import FilterComponent, QuotaEntity, quota_filter, quotas_of
 from kafka_reassign_rpc.protocol.messages import DescribeClientQuotasRequest, DescribeClientQuotasResponse
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _Entry = DescribeClientQuotasResponse.EntryData
 _ITEMS = 4
 """About so many names and values has an entry."""
 
 
-async def handle(node: Node, request: DescribeClientQuotasRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: DescribeClientQuotasRequest, ctx: RequestContext) -> Work[Answer]:
     check_no_authorizer(node)
     components = [FilterComponent(one.entity_type, one.match_type, one.match) for one in request.components]
     wanted = quota_filter(components, strict=request.strict)
     quotas: list[tuple[QuotaEntity, dict[str, float]]] = []
     for shape in wanted.shapes():
-        quotas += await in_turns(_quotas(await node.quotas.get_all(shape, wanted.exact)))
+        quotas += yield from _quotas((yield from waited(node.quotas.get_all(shape, wanted.exact))))
     answer = DescribeClientQuotasResponse(version=ctx.api_version, throttle_time_ms=0, error_code=0, error_message="")
     entries = (_entry(ctx.api_version, entity, values) for entity, values in quotas)
     answered = answer_with(answer, "entries", entries, len(quotas), len(quotas) * _ITEMS)
-    return await awaited(answered)
+    return (yield from answered)
 
 
 def _quotas(found: Mapping[QuotaEntity, Mapping[str, str]]) -> Steps[list[tuple[QuotaEntity, dict[str, float]]]]:
-    """The entities that have quotas, with these."""
     quotas = []
-    for (entity, configs), pause in paced(found.items()):
+    for entity, configs in found.items():
         values = quotas_of(entity, configs)
         if values:
             quotas.append((entity, values))
-        if pause:
-            yield
+        yield
     return quotas
 
 

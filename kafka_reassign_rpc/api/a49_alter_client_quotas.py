@@ -20,7 +20,6 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
-    awaited,
 )
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
@@ -30,6 +29,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaChange, change_quotas, quota_entity
 from kafka_reassign_rpc.protocol.messages import AlterClientQuotasRequest, AlterClientQuotasResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _Asked = AlterClientQuotasRequest.EntryData
 _Entry = AlterClientQuotasResponse.EntryData
@@ -37,7 +37,7 @@ _Entry = AlterClientQuotasResponse.EntryData
 Parts = list[tuple[str, str | None]]
 
 
-async def handle(node: Node, request: AlterClientQuotasRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: AlterClientQuotasRequest, ctx: RequestContext) -> Work[Answer]:
     check_no_authorizer(node)
     named = [_parts(asked) for asked in request.entries]
     counts = Counter(map(frozenset, named))
@@ -53,13 +53,13 @@ async def handle(node: Node, request: AlterClientQuotasRequest, ctx: RequestCont
             if request.validate_only:
                 change(await node.quotas.get(entity))
             else:
-                await node.quotas.alter(entity, change)
+                await node.quotas.alter(entity, change, ctx.requester)
         except Exception as error:
             return as_kafka_error(error, f"client quota entity {parts}")
         return None
 
-    outcomes = await map_bounded(alter, list(zip(request.entries, named, strict=True)))
-    return await awaited(_answer(named, ctx.api_version, outcomes))
+    outcomes = yield from waited(map_bounded(alter, list(zip(request.entries, named, strict=True))))
+    return (yield from _answer(named, ctx.api_version, outcomes))
 
 
 def fail(request: AlterClientQuotasRequest, version: int, error: KafkaError) -> Handled:
@@ -70,7 +70,7 @@ def _parts(asked: _Asked) -> Parts:
     return [(one.entity_type, one.entity_name) for one in asked.entity]
 
 
-def _answer(named: Sequence[Parts], version: int, outcomes: Sequence[KafkaError | None]) -> Handled:
+def _answer(named: Sequence[Parts], version: int, outcomes: Sequence[KafkaError | None]) -> Steps[Answer]:
     answer = AlterClientQuotasResponse(version=version, throttle_time_ms=0)
     entries = (_entry(version, parts, error) for parts, error in zip(named, outcomes, strict=True))
     return answer_with(answer, "entries", entries, len(named), sum(map(len, named)))

@@ -8,19 +8,10 @@ Behaviour   As ZkAdminManager.describeUserScramCredentials: without users, all t
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
-from kafka_reassign_rpc.api.api_definition import (
-    Acl,
-    AclOperation,
-    AclResource,
-    Answer,
-    Api,
-    ApiGroup,
-    RequestContext,
-    awaited,
-)
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, map_bounded, paced
+from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, ResourceNotFound, UnknownServerError
 from kafka_reassign_rpc.core.quotas.client_quotas import USER, QuotaEntity
@@ -29,39 +20,38 @@ from kafka_reassign_rpc.protocol.messages import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 _ITEMS = 2
 """About so many credentials has a user."""
 
 
-async def handle(node: Node, request: DescribeUserScramCredentialsRequest, _ctx: RequestContext) -> Answer:
+def handle(node: Node, request: DescribeUserScramCredentialsRequest, _ctx: RequestContext) -> Work[Answer]:
     check_no_authorizer(node)
     users = [one.name for one in request.users or ()]
-    results = await _named(node, users) if users else await _all(node)
+    results = (yield from _named(node, users)) if users else (yield from _all(node))
     answer = DescribeUserScramCredentialsResponse(version=0, throttle_time_ms=0, error_code=0, error_message="")
     answered = answer_with(answer, "results", results, len(results), len(results) * _ITEMS)
-    return await awaited(answered)
+    return (yield from answered)
 
 
-async def _all(node: Node) -> list[_Result]:
-    found = await node.quotas.get_all((USER,), {})
-    return sorted(await in_turns(_with_credentials(found)), key=lambda result: result.user)
+def _all(node: Node) -> Work[list[_Result]]:
+    found = yield from waited(node.quotas.get_all((USER,), {}))
+    return sorted((yield from _with_credentials(found)), key=lambda result: result.user)
 
 
 def _with_credentials(found: Mapping[QuotaEntity, Mapping[str, str]]) -> Steps[list[_Result]]:
     results: list[_Result] = []
-    for (((_, user),), configs), pause in paced(found.items()):
+    for ((_, user),), configs in found.items():
         credentials = iterations_of(configs)
         if credentials and user is not None:
             results.append(_result(user, credentials))
-        if pause:
-            yield
+        yield
     return results
 
 
-async def _named(node: Node, users: list[str]) -> list[_Result]:
+def _named(node: Node, users: list[str]) -> Work[list[_Result]]:
     refused = refusals_of_names(users)
 
     async def describe(user: str) -> _Result:
@@ -76,7 +66,7 @@ async def _named(node: Node, users: list[str]) -> list[_Result]:
             return _refused(user, ResourceNotFound(text))
         return _result(user, credentials)
 
-    return await map_bounded(describe, list(dict.fromkeys(users)))
+    return (yield from waited(map_bounded(describe, list(dict.fromkeys(users)))))
 
 
 def _result(user: str, credentials: Mapping[int, int | None]) -> _Result:
@@ -99,7 +89,7 @@ def _refused(user: str, error: KafkaError) -> _Result:
 def fail(
     _request: DescribeUserScramCredentialsRequest, _version: int, error: KafkaError
 ) -> DescribeUserScramCredentialsResponse:
-    """As in Kafka, with a result of no user that repeats the error."""
+    """As in Kafka, the answer has a result of no user that repeats the error."""
     return DescribeUserScramCredentialsResponse(
         version=0,
         throttle_time_ms=0,

@@ -17,7 +17,6 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
-    awaited,
 )
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
@@ -30,11 +29,12 @@ from kafka_reassign_rpc.protocol.messages import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
 )
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _Result = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
 
 
-async def handle(node: Node, request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> Work[Answer]:
     if active_controller(node) is None:
         raise NotController
     ctx.access.check_cluster(AclOperation.ALTER)
@@ -50,13 +50,13 @@ async def handle(node: Node, request: AlterUserScramCredentialsRequest, ctx: Req
         if user in refused:
             return refused[user]
         try:
-            await node.quotas.alter(((USER, user),), partial(altered, alterations))
+            await node.quotas.alter(((USER, user),), partial(altered, alterations), ctx.requester)
         except Exception as error:
             return as_kafka_error(error, f"SCRAM credentials of {user}")
         return None
 
-    outcomes = await map_bounded(alter, list(by_user.items()))
-    return await awaited(_answer(list(by_user), outcomes))
+    outcomes = yield from waited(map_bounded(alter, list(by_user.items())))
+    return (yield from _answer(list(by_user), outcomes))
 
 
 def fail(request: AlterUserScramCredentialsRequest, _version: int, error: KafkaError) -> Handled:
@@ -74,7 +74,7 @@ def _alterations(request: AlterUserScramCredentialsRequest) -> list[Alteration]:
     ]
 
 
-def _answer(users: Sequence[str], outcomes: Sequence[KafkaError | None]) -> Handled:
+def _answer(users: Sequence[str], outcomes: Sequence[KafkaError | None]) -> Steps[Answer]:
     answer = AlterUserScramCredentialsResponse(version=0, throttle_time_ms=0)
     results = (
         _Result(version=0, user=user, error_code=code_of(error), error_message=_message(error))
@@ -84,7 +84,7 @@ def _answer(users: Sequence[str], outcomes: Sequence[KafkaError | None]) -> Hand
 
 
 def _message(error: KafkaError | None) -> str | None:
-    """As Kafka: no null where there is no error, and null in place of a text that says no more than the code."""
+    """As in Kafka, there is no null without an error, and null in place of a text that says no more than the code."""
     if error is None:
         return ""
     return None if error.message == error.default_message else error.message

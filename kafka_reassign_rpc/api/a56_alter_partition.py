@@ -18,16 +18,16 @@ from kafka_reassign_rpc.api.api_definition import (
     Api,
     ApiGroup,
     RequestContext,
-    awaited,
 )
-from kafka_reassign_rpc.api.large_requests import MOST_REPLICAS, Steps, answer_with, flat, freed, paced, replicas
+from kafka_reassign_rpc.api.large_requests import MOST_REPLICAS, answer_with, replicas
 from kafka_reassign_rpc.api.ports import AlterPartition, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.state.cluster import Partition
 from kafka_reassign_rpc.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.slices import emptied
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 _Changed = AlterPartitionRequest.TopicData
 _Topic = AlterPartitionResponse.TopicData
@@ -36,36 +36,38 @@ _FIRST_WITH_IDS = 2
 _FIRST_WITH_BROKER_EPOCHS = 3
 
 
-async def handle(node: Node, request: AlterPartitionRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: AlterPartitionRequest, ctx: RequestContext) -> Work[Answer]:
     controller = active_controller(node)
     if controller is None:
         raise NotController
     version = ctx.api_version
-    changes = await in_turns(_changes(request, version))
-    outcomes = await controller.alter_partition(
-        AlterPartition(
-            broker_id=request.broker_id, broker_epoch=request.broker_epoch, changes=changes, api_version=version
+    changes = yield from _changes(request, version)
+    outcomes = yield from waited(
+        controller.alter_partition(
+            AlterPartition(
+                broker_id=request.broker_id, broker_epoch=request.broker_epoch, changes=changes, api_version=version
+            )
         )
     )
-    topics = await in_turns(_by_topic(version, changes, outcomes))
+    topics = yield from _by_topic(version, changes, outcomes)
     elements = (
         InParts(_Topic(version=version, topic_name=name, topic_id=topic_id), "partitions", len(partitions), partitions)
         for (name, topic_id), partitions in topics.items()
     )
     answer = AlterPartitionResponse(version=version, throttle_time_ms=0, error_code=0)
     answered = answer_with(answer, "topics", elements, len(topics), len(changes))
-    done = await awaited(answered)
-    await freed(changes, *topics.values())
+    done = yield from answered
+    yield from emptied(changes, *topics.values())
     return done
 
 
 def _changes(request: AlterPartitionRequest, version: int) -> Steps[list[IsrChange]]:
     changes = []
-    for found in flat(request.topics, lambda topic: topic.partitions):
-        if found is None:
+    for topic in request.topics:
+        yield
+        for partition in topic.partitions:
             yield
-        else:
-            changes.append(_change(*found, version))
+            changes.append(_change(topic, partition, version))
     return changes
 
 
@@ -73,11 +75,10 @@ def _by_topic(
     version: int, changes: Sequence[IsrChange], outcomes: Sequence[Partition | KafkaError]
 ) -> Steps[dict[tuple[str, UUID | None], list[tuple[object, ...]]]]:
     topics: dict[tuple[str, UUID | None], list[tuple[object, ...]]] = {}
-    for (change, outcome), pause in paced(zip(changes, outcomes, strict=True)):
+    for change, outcome in zip(changes, outcomes, strict=True):
         name = (change.topic or "", change.topic_id)
         topics.setdefault(name, []).append(_partition(version, change.partition, outcome))
-        if pause:
-            yield
+        yield
     return topics
 
 
@@ -100,7 +101,7 @@ def _change(topic: _Changed, partition: _Changed.PartitionData, version: int) ->
 
 
 def _partition(version: int, index: int, outcome: Partition | KafkaError) -> tuple[object, ...]:
-    """The fields of a PartitionData in order: much cheaper than an object for each."""
+    """Returns the fields of a PartitionData in order: much cheaper than an object for each."""
     if isinstance(outcome, KafkaError):
         fields: tuple[object, ...] = (index, outcome.code, 0, 0, ())
         recovery, epoch = 0, 0

@@ -5,20 +5,12 @@ Behaviour   One result per feature, with the texts of Kafka's controller. In Zoo
             the top level on a node that is not the controller.
 """
 
-from kafka_reassign_rpc.api.api_definition import (
-    Acl,
-    AclOperation,
-    AclResource,
-    Answer,
-    Api,
-    ApiGroup,
-    RequestContext,
-    awaited,
-)
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
+from kafka_reassign_rpc.support.turns import Work
 
 UPGRADE = 1
 SAFE_DOWNGRADE = 2
@@ -28,14 +20,14 @@ _Update = UpdateFeaturesRequest.FeatureUpdateKey
 _Result = UpdateFeaturesResponse.UpdatableFeatureResult
 
 
-async def handle(node: Node, request: UpdateFeaturesRequest, ctx: RequestContext) -> Answer:
+def handle(node: Node, request: UpdateFeaturesRequest, ctx: RequestContext) -> Work[Answer]:
     if active_controller(node) is None:
         raise NotController
     version = ctx.api_version
     updates = {update.feature: update for update in request.feature_updates}
     answer = UpdateFeaturesResponse(version=version, throttle_time_ms=0, error_code=0, error_message=None)
     results = (_refused(update, version) for update in updates.values())
-    return await awaited(answer_with(answer, "results", results, len(updates)))
+    return (yield from answer_with(answer, "results", results, len(updates)))
 
 
 def _refused(update: _Update, version: int) -> _Result:
@@ -48,7 +40,7 @@ def _refused(update: _Update, version: int) -> _Result:
 
 
 def _refusal(update: _Update, version: int) -> str:
-    """Why Kafka refuses the update, in the order of its checks."""
+    """Returns why Kafka refuses the update, in the order of its checks."""
     kind = update.upgrade_type if version >= 1 else SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
     level = update.max_version_level
     if not update.feature:

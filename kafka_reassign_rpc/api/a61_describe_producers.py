@@ -12,39 +12,37 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
-    Handled,
     RequestContext,
 )
 from kafka_reassign_rpc.api.partition_refusals import (
-    KnownTopics,
     Layout,
     PartitionError,
     PartitionRefusals,
     TopicRights,
+    named_topics,
     same,
     topic_right,
-    with_named_topics,
 )
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidTopic, KafkaError, NotLeaderOrFollower
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeProducersRequest, DescribeProducersResponse
+from kafka_reassign_rpc.support.turns import Work
 
 REFUSALS = PartitionRefusals(DescribeProducersResponse, Layout(partitions="partition_indexes", number=""))
 
 
-def handle(node: Node, request: DescribeProducersRequest, ctx: RequestContext) -> Handled:
-    def answer(known: KnownTopics) -> Handled:
-        errors = TopicRights(topic_right(ctx.access, AclOperation.READ), known).errors(same(NotLeaderOrFollower()))
+def handle(node: Node, request: DescribeProducersRequest, ctx: RequestContext) -> Work[Answer]:
+    known = yield from named_topics(node, request.topics)
+    errors = TopicRights(topic_right(ctx.access, AclOperation.READ), known).errors(same(NotLeaderOrFollower()))
 
-        def of_topic(name: str) -> PartitionError:
-            return errors(name) if is_valid_name(name) else _invalid
+    def of_topic(name: str) -> PartitionError:
+        return errors(name) if is_valid_name(name) else _invalid
 
-        return REFUSALS.refuse(request, ctx.api_version, of_topic)
-
-    return with_named_topics(node, request.topics, "name", answer)
+    return (yield from REFUSALS.refuse(request, ctx.api_version, of_topic))
 
 
 def _invalid(_index: int, _partition: Any) -> KafkaError:

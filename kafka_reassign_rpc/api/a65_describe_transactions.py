@@ -11,6 +11,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
     Handled,
@@ -21,6 +22,7 @@ from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, TransactionalIdAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import DescribeTransactionsRequest, DescribeTransactionsResponse
+from kafka_reassign_rpc.support.turns import Steps
 
 _State = DescribeTransactionsResponse.TransactionState
 
@@ -37,7 +39,7 @@ def fail(request: DescribeTransactionsRequest, version: int, error: KafkaError) 
     return _answer(request, version, lambda _transactional_id: error.code)
 
 
-def _answer(request: DescribeTransactionsRequest, version: int, code: Callable[[str], int]) -> Handled:
+def _answer(request: DescribeTransactionsRequest, version: int, code: Callable[[str], int]) -> Steps[Answer]:
     ids = request.transactional_ids
     states = (_State(version=version, transactional_id=one, error_code=code(one), topics=[]) for one in ids)
     return answer_with(DescribeTransactionsResponse(version=version), "transaction_states", states, len(ids))

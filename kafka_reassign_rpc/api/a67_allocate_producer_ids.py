@@ -7,13 +7,14 @@ from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from kafka_reassign_rpc.support.turns import Work, waited
 
 
-async def handle(node: Node, request: AllocateProducerIdsRequest, _ctx: RequestContext) -> AllocateProducerIdsResponse:
+def handle(node: Node, request: AllocateProducerIdsRequest, _ctx: RequestContext) -> Work[AllocateProducerIdsResponse]:
     controller = active_controller(node)
     if controller is None:
         raise NotController
-    start, length = await controller.allocate_producer_ids(request.broker_id, request.broker_epoch)
+    start, length = yield from waited(controller.allocate_producer_ids(request.broker_id, request.broker_epoch))
     return AllocateProducerIdsResponse(
         version=0, throttle_time_ms=0, error_code=0, producer_id_start=start, producer_id_len=length
     )

@@ -25,12 +25,11 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
-    awaited,
 )
-from kafka_reassign_rpc.api.large_requests import NUMBERS_PER_SLICE, SMALL, Steps, answer_with, at_once, paced
+from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with
 from kafka_reassign_rpc.api.partition_metadata import partition_metadata
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, with_topics
+from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, known_topics
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,
     InvalidTopic,
@@ -41,7 +40,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.slices import pieces
+from kafka_reassign_rpc.support.turns import Steps, Work
 
 MAX_PARTITIONS = 2000
 """Kafka's max.request.partition.size.limit."""
@@ -50,23 +50,13 @@ _Topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 _Cursor = DescribeTopicPartitionsResponse.Cursor
 
 
-def handle(node: Node, request: DescribeTopicPartitionsRequest, ctx: RequestContext) -> Handled:
+def handle(node: Node, request: DescribeTopicPartitionsRequest, ctx: RequestContext) -> Work[Answer]:
     cursor = request.cursor
     if cursor is not None and cursor.partition_index < 0:
         raise InvalidRequest("DescribeTopicPartitionsRequest cursor partition must be valid.")
-    if len(request.topics) > SMALL:
-        return _page_of_many(node, request, ctx)
     names = {topic.name for topic in request.topics} or None
-    return with_topics(node, names, lambda known: at_once(_page(node, known, names, request, ctx)))
-
-
-async def _page_of_many(node: Node, request: DescribeTopicPartitionsRequest, ctx: RequestContext) -> Answer:
-    names = {topic.name for topic in request.topics}
-    known = node.topics_now()
-    if known is None:
-        known = await node.topics(names)
-    answer = await in_turns(_page(node, known, names, request, ctx))
-    return await awaited(answer)
+    known = yield from known_topics(node, names)
+    return (yield from _page(node, known, names, request, ctx))
 
 
 def _page(
@@ -75,7 +65,7 @@ def _page(
     names: set[str] | None,
     request: DescribeTopicPartitionsRequest,
     ctx: RequestContext,
-) -> Steps[Handled]:
+) -> Steps[Answer]:
     cursor = request.cursor
     first = "" if cursor is None else cursor.topic_name
     if names is None:
@@ -86,9 +76,8 @@ def _page(
     topics: list[tuple[str, Topic | None, list[int]]] = []
     denied: list[str] = []
     following = None
-    for name, pause in paced(wanted):
-        if pause:
-            yield
+    for name in wanted:
+        yield
         if not ctx.access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name, told=names is not None):
             if names is not None:
                 denied.append(name)
@@ -118,16 +107,15 @@ def _page(
     refused = (_failed_topic(name, TopicAuthorizationFailed) for name in denied)
     answer = DescribeTopicPartitionsResponse(version=0, throttle_time_ms=0, next_cursor=following)
     size = len(topics) + len(denied)
-    return answer_with(
-        answer, "topics", chain(elements, refused), size, sum(len(on_page) for _, _, on_page in topics) // 4
-    )
+    items = sum(len(on_page) for _, _, on_page in topics) // 4
+    return (yield from answer_with(answer, "topics", chain(elements, refused), size, items))
 
 
 def _in_order(names: list[str]) -> Steps[Iterator[str]]:
-    """The names in their order: sorted in slices, and merged as they are read."""
+    """Sorts the names in slices, and merges them as they are read."""
     runs = []
-    for at in range(0, len(names), NUMBERS_PER_SLICE):
-        runs.append(sorted(names[at : at + NUMBERS_PER_SLICE]))
+    for some in pieces(names, NUMBERS):
+        runs.append(sorted(some))
         yield
     return merge(*runs)
 

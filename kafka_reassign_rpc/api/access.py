@@ -12,6 +12,7 @@ from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import CLUSTER_NAME, SUPPORTED_OPERATIONS, AclOperation, ResourceType
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.support.bounded_text import word
+from kafka_reassign_rpc.support.counted import first_of
 
 NAMED = 5
 """Refused resources of a request that are named."""
@@ -26,7 +27,7 @@ class Access:
     authorizer  None: everything is allowed
     why_denied  what a refusal on the cluster says besides; empty: nothing
     unlimited   whether everything is allowed: no need to ask for each of many resources
-    denied      the first refusals that the caller is told of
+    denied      the first refusals that the caller learns of
     refusals    how many they are in all
     """
 
@@ -58,7 +59,6 @@ class Access:
         return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME, told=told)
 
     def may_on_any(self, operation: AclOperation, resource_type: ResourceType) -> bool:
-        """Whether the caller may do this to any resource of the type."""
         if self._authorizer is None or self.unlimited:
             return True
         if self._authorizer.authorize_by_resource_type(self._principal, self._host, operation, resource_type):
@@ -67,12 +67,16 @@ class Access:
         return False
 
     def check_cluster(self, operation: AclOperation, request: str = "") -> None:
-        """Raises ClusterAuthorizationFailed where the caller may not do this to the cluster.
+        """Raises ClusterAuthorizationFailed if the caller may not do this to the cluster.
 
-        request     the name of its API, where Kafka's text names the request (AuthHelper.authorizeClusterOperation)
+        `request` is the name of its API, if Kafka's text names the request (AuthHelper.authorizeClusterOperation).
         """
-        if self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME):
+        authorizer = self._authorizer
+        if authorizer is None or authorizer.authorize(
+            self._principal, self._host, operation, ResourceType.CLUSTER, CLUSTER_NAME
+        ):
             return
+        self._deny(operation, ResourceType.CLUSTER, CLUSTER_NAME)
         if self._why_denied:
             raise ClusterAuthorizationFailed(self._why_denied)
         if not request:
@@ -83,23 +87,20 @@ class Access:
         )
 
     def operations(self, resource_type: ResourceType, name: str) -> frozenset[AclOperation]:
-        """All that the caller may do to the resource, as answers show it."""
         if self._authorizer is None:
             return SUPPORTED_OPERATIONS[resource_type]
         return self._authorizer.authorized_operations(self._principal, self._host, resource_type, name)
 
     def cluster_operations(self) -> frozenset[AclOperation]:
-        """The same for the cluster: none where the caller may not describe it (AuthHelper, KafkaApis)."""
+        """Returns all that the caller may do to the cluster; nothing if he may not describe it (AuthHelper,
+        KafkaApis)."""
         if not self.may_on_cluster(AclOperation.DESCRIBE):
             return frozenset()
         return self.operations(ResourceType.CLUSTER, CLUSTER_NAME)
 
     def describe_denied(self) -> str:
-        """`ALTER on topic a, b and 7 more`, for people."""
-        return f"{', '.join(_sentences(self.denied))}{f' and {more} more' if (more := self._left_out()) else ''}"
-
-    def _left_out(self) -> int:
-        return self.refusals - len(self.denied)
+        """Returns `ALTER on topic a, b and 7 more`, for people."""
+        return first_of([*_sentences(self.denied)], NAMED, of=self.refusals)
 
     def _deny(self, operation: AclOperation, resource_type: ResourceType, name: str) -> None:
         self.refusals += 1

@@ -7,7 +7,7 @@ from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DescribeAcls
 
 
 def binding_filter(one: DescribeAclsRequest | DeleteAclsRequest.DeleteAclsFilter, version: int) -> AclBindingFilter:
-    """The filter of a request of this version. Version 0 knows literal patterns alone.
+    """Returns the filter of a request of this version. Version 0 knows only literal patterns.
 
     Raises InvalidRequest for the code 0, which stands for no value.
     """

@@ -17,12 +17,11 @@ _UNTOLD = (ClusterAuthorizationFailed, RequestTimedOut, ThrottlingQuotaExceeded,
 
 
 def code_of(error: KafkaError | None) -> int:
-    """The error code; 0 where there is no error."""
     return 0 if error is None else error.code
 
 
 def message_of(error: KafkaError | None) -> str | None:
-    """The error message; None where there is no error, and where it says no more than the code of one of `_UNTOLD`
+    """Returns the error message; None if there is no error, or it says no more than the code of one of `_UNTOLD`
     (Kafka's `new ApiError(error, null)`, and ApiError.fromThrowable)."""
     if error is None or (isinstance(error, _UNTOLD) and error.message == error.default_message):
         return None

@@ -1,6 +1,6 @@
 """`Api`: how a handler module declares the API key that it serves. `api.registry` collects these declarations."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -10,8 +10,11 @@ from kafka_reassign_rpc.api.access import EVERYTHING, Access
 from kafka_reassign_rpc.core.acls import acl_binding
 from kafka_reassign_rpc.core.acls.acl_binding import ANONYMOUS
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.frame_codec import NoAnswer
+from kafka_reassign_rpc.core.state import requesters
+from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.protocol.frame_codec import NoAnswer, Reply, RequestHeader
 from kafka_reassign_rpc.protocol.messages import ApiMessage
+from kafka_reassign_rpc.support.turns import Work
 
 
 class Peer(NamedTuple):
@@ -38,6 +41,18 @@ class RequestContext(msgspec.Struct, frozen=True, gc=False):
     principal: str = ANONYMOUS
     mechanism: str = ""
     access: Access = EVERYTHING
+    forward: "Forward | None" = None
+    """Answers a request that this one carries (Envelope); None for a request that came so."""
+
+    @property
+    def requester(self) -> Requester:
+        """Who asks, for events."""
+        return requesters.client(self.principal, self.client_id, self.client_host, self.listener, self.mechanism)
+
+
+Forward = Callable[[bytes, Peer], Work[tuple[RequestHeader, Reply]]]
+"""(a request with its header, its client) -> its header and the body of its answer. Raises RemoteProtocolError if it
+cannot be decoded, NotController."""
 
 
 class Encoded(msgspec.Struct, frozen=True, gc=False):
@@ -48,14 +63,8 @@ class Encoded(msgspec.Struct, frozen=True, gc=False):
 
 
 Answer = ApiMessage | Encoded | NoAnswer
-Handled = Answer | Awaitable[Answer]
-"""What a handler returns: its answer, or an awaitable of it where the handler has to wait."""
-
-
-async def awaited(handled: Handled) -> Answer:
-    """The answer, once it is there."""
-    return handled if isinstance(handled, Answer) else await handled
-
+Handled = Answer | Work[Answer]
+"""What a handler returns: its answer, or the work that makes it. Most handlers are generators."""
 
 Handler = Callable[[Any, Any, RequestContext], Handled]
 """(the `ports.Node`, request body of the API's own class, context) -> the answer."""

@@ -13,19 +13,18 @@ from kafka_reassign_rpc.core.kafka_errors import PolicyViolation, RequestTimedOu
 
 
 def check_create_topic(node: Node) -> None:
-    """Raises PolicyViolation where a policy would have to check a new topic."""
+    """Raises PolicyViolation if a policy would have to check a new topic."""
     _check(node, CREATE_TOPIC_POLICY, "new topics")
 
 
 async def check_alter_config(node: Node) -> None:
-    """Raises PolicyViolation where a policy would have to check a change of configs, and RequestTimedOut where the
-    brokers refuse to tell."""
+    """Raises PolicyViolation if a policy would have to check a change of configs, and RequestTimedOut if the brokers
+    refuse to say."""
     check_known(await node.unknown_settings([ALTER_CONFIG_POLICY]))
     _check(node, ALTER_CONFIG_POLICY, "changes of configs")
 
 
 def check_known(unknown: Collection[str]) -> None:
-    """Raises RequestTimedOut where there are settings that are not known."""
     if unknown:
         ways = dict.fromkeys(
             "--broker-policies ignore" if name in POLICIES else f"--{name.replace('.', '-')}" for name in unknown

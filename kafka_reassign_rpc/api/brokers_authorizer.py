@@ -1,10 +1,9 @@
-"""Requests that a node without an authorizer must not carry out where the brokers have one, which only they can ask:
-quotas, SCRAM credentials and ACLs.
+"""Requests that only the brokers' authorizer could decide, on a node without one: quotas, SCRAM credentials and ACLs.
 
 `door.py` refuses all that needs a right before a handler runs. It is open with `broker.authorizer=ignore`, and once
-some broker has said that it has no authorizer. These requests are refused all the same: where any broker has one, and
-until each has said that it has none, for whoever sets a credential can be anybody afterwards. Where the node has an
-authorizer itself, it has asked that.
+some broker has said that it has no authorizer. These requests are refused all the same, if any broker has one, and
+until each has said that it has none: whoever sets a credential can be anybody afterwards. If the node itself has an
+authorizer, it has asked that.
 """
 
 from kafka_reassign_rpc.api.ports import AclPort, Node
@@ -13,7 +12,7 @@ from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, Kaf
 
 
 def check_no_authorizer(node: Node) -> None:
-    """Raises ClusterAuthorizationFailed where the brokers alone have an authorizer, and while that is not known."""
+    """Raises ClusterAuthorizationFailed if only the brokers have an authorizer, and while that is unknown."""
     if node.acls is not None:
         return
     authorizer = node.authorizer()
@@ -26,8 +25,8 @@ def check_no_authorizer(node: Node) -> None:
 
 
 def acls_of(node: Node, text: str) -> AclPort:
-    """The node's ACLs. Raises the error of every request about ACLs where it has no authorizer: as of a broker without
-    one (`text`), unless the brokers have one."""
+    """Returns the node's ACLs. Without an authorizer it raises the error of every request about ACLs: as a broker
+    without one (`text`), unless the brokers have one."""
     if node.acls is not None:
         return node.acls
     authorizer = node.authorizer()

@@ -1,13 +1,13 @@
 """Changes of the cluster-wide broker configs (BROKER ""): every live broker has to accept them.
 
-What a change says for itself is judged here, from Kafka's table. The rest only brokers know: the classes that they can
-load, their threads, their own configs. The node asks them, and only what all accept is written: see
-docs/decisions/0007-brokers-judge-their-defaults.md. Configs that the request does not name are not judged here.
+What a change says for itself is judged here, from Kafka's table. Only brokers know the rest: the classes that they can
+load, their threads, their own configs. The node asks them, and writes only what all accept: see
+docs/decisions/0007-brokers-judge-their-defaults.md.
 """
 
 from collections.abc import Collection, Mapping
 
-from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, ConfigChange, DefaultsChange, Node
+from kafka_reassign_rpc.api.ports import ConfigChange, DefaultsChange, Node
 from kafka_reassign_rpc.core.configs.config_definitions import (
     ConfigValueError,
     ignored_default,
@@ -17,6 +17,8 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
 from kafka_reassign_rpc.core.configs.own_settings import refuse_in_defaults, refuse_mistyped
 from kafka_reassign_rpc.core.kafka_errors import InvalidConfig, InvalidRequest, RequestTimedOut
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
+from kafka_reassign_rpc.core.state.requesters import Requester
 
 RACES = 5
 """How often brokers are asked again after somebody else has changed the configs meanwhile."""
@@ -29,14 +31,14 @@ class _Changed(Exception):
 
 
 async def alter_cluster_defaults(
-    node: Node, change: ConfigChange, named: Collection[str], *, validate_only: bool
+    node: Node, change: ConfigChange, named: Collection[str], by: Requester, *, validate_only: bool
 ) -> None:
     """Changes the cluster-wide configs; with `validate_only` only checks the change. Raises KafkaError.
 
-    named   the configs that the request names
+    `named` are the configs that the request names.
     """
     for _ in range(RACES):
-        standing = dict(await node.configs.read(BROKERS, CLUSTER_DEFAULT))
+        standing = dict(await node.configs.read(BROKERS, DEFAULT))
         wanted, asked = wanted_defaults(standing, change, named)
         if node.settings is not None:
             _check_settings(wanted, standing, node.node_id)
@@ -46,7 +48,7 @@ async def alter_cluster_defaults(
             return
         _refuse_passwords(asked.after)
         try:
-            await node.configs.alter(BROKERS, CLUSTER_DEFAULT, _instead_of(standing, wanted))
+            await node.configs.alter(BROKERS, DEFAULT, _instead_of(standing, wanted), by)
         except _Changed:
             continue
         return
@@ -56,9 +58,10 @@ async def alter_cluster_defaults(
 def wanted_defaults(
     standing: Mapping[str, str], change: ConfigChange, named: Collection[str]
 ) -> tuple[Mapping[str, str], DefaultsChange]:
-    """What would stand in ZooKeeper after the change, and what brokers would see of it. Pure; raises KafkaError.
+    """Returns what would stand in ZooKeeper after the change, and what brokers would see of it. Pure; raises
+    KafkaError.
 
-    Brokers leave out what they cannot use. So it is judged where the request names it, and stays as it is elsewhere.
+    Brokers leave out what they cannot use. So that is judged if the request names it, and otherwise stays as it is.
     """
     ignored = {name for name, value in standing.items() if ignored_default(name, value) is not None}
     wanted = dict(change({name: value for name, value in standing.items() if name not in ignored.intersection(named)}))
@@ -92,7 +95,7 @@ def _instead_of(standing: Mapping[str, str], wanted: Mapping[str, str]) -> Confi
 
 
 def _refuse_passwords(configs: Mapping[str, str]) -> None:
-    """DynamicBrokerConfig.toPersistentProps: Kafka finds this when it writes, and not with validateOnly."""
+    """Kafka finds this when it writes, and not with validateOnly (DynamicBrokerConfig.toPersistentProps)."""
     if any(map(is_password, configs)):
         raise InvalidConfig(
             "Invalid config value for resource ConfigResource(type=BROKER, name=''): Password config can be defined"

@@ -12,11 +12,11 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
-from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Answer, Handled, awaited
+from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Answer, Handled, RequestContext
 from kafka_reassign_rpc.api.broker_policies import check_alter_config
 from kafka_reassign_rpc.api.cluster_defaults import alter_cluster_defaults
-from kafka_reassign_rpc.api.large_requests import AnswerSteps, Steps, answer_with, handled, map_bounded, paced
-from kafka_reassign_rpc.api.ports import BROKERS, TOPICS, ConfigChange, Node
+from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
+from kafka_reassign_rpc.api.ports import ConfigChange, Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.configs.config_definitions import (
     BROKER_CONFIGS,
@@ -27,8 +27,9 @@ from kafka_reassign_rpc.core.configs.config_definitions import (
     validate_broker_configs,
 )
 from kafka_reassign_rpc.core.configs.live_brokers import TIERED_STORAGE, LiveBrokers
-from kafka_reassign_rpc.core.configs.own_settings import refuse_mistyped, settled
+from kafka_reassign_rpc.core.configs.own_settings import DEFINITIONS, in_server_form, refuse_mistyped
 from kafka_reassign_rpc.core.configs.topic_config_rules import validate_topic_configs
+from kafka_reassign_rpc.core.cordon import ALL_LOG_DIRS, CORDONED_BROKERS, LOG_DIRS, listed, parse_brokers
 from kafka_reassign_rpc.core.kafka_errors import (
     ClusterAuthorizationFailed,
     InvalidConfig,
@@ -38,8 +39,10 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownServerError,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.protocol.messages import AlterConfigsResponse, IncrementalAlterConfigsResponse
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 log = logging.getLogger(__name__)
 
@@ -67,8 +70,6 @@ class OpType(IntEnum):
 
 
 class AlterConfigOp(NamedTuple):
-    """One change of one config."""
-
     name: str
     type: int
     value: str | None
@@ -86,13 +87,12 @@ class ConfigResource(NamedTuple):
 
 
 def duplicates(resources: Sequence[ConfigResource]) -> Steps[set[ConfigResource]]:
-    """The resources that a request names more than once. None of them is changed."""
+    """Returns the resources that a request names more than once. None of them is changed."""
     once: set[ConfigResource] = set()
     twice: set[ConfigResource] = set()
-    for resource, pause in paced(resources):
+    for resource in resources:
         (twice if resource in once else once).add(resource)
-        if pause:
-            yield
+        yield
     return twice
 
 
@@ -118,7 +118,7 @@ def check_broker_name(node_id: int, name: str) -> None:
 
 
 def incremental(ops: Sequence[AlterConfigOp], definitions: Mapping[str, ConfigDefinition]) -> ConfigChange:
-    """The change that a list of operations makes (ConfigAdminManager.prepareIncrementalConfigs)."""
+    """Returns the change that a list of operations makes (ConfigAdminManager.prepareIncrementalConfigs)."""
 
     def change(current: Mapping[str, str]) -> dict[str, str]:
         wanted = dict(current)
@@ -130,7 +130,7 @@ def incremental(ops: Sequence[AlterConfigOp], definitions: Mapping[str, ConfigDe
 
 
 def replacing(configs: Mapping[str, str]) -> ConfigChange:
-    """The change that AlterConfigs makes: configs that it does not name are deleted."""
+    """Returns the change that AlterConfigs makes: configs that it does not name are deleted."""
     return lambda _current: dict(configs)
 
 
@@ -162,7 +162,7 @@ def _items(text: str) -> list[str]:
 
 
 def config_denial(resource: ConfigResource, operation: AclOperation, access: Access) -> KafkaError | None:
-    """The error of a resource to whose configs the caller may not do this; None where he may, and for a type of
+    """Returns the error of a resource to whose configs the caller may not do this; None if he may, and for a type of
     resources that has no configs here."""
     if resource.type == ConfigResourceType.TOPIC:
         may = access.may(operation, AclResource.TOPIC, resource.name)
@@ -186,8 +186,32 @@ class WantedConfigs(NamedTuple):
     replaces: bool = False
 
     def judged(self, current: Mapping[str, str], result: Mapping[str, str]) -> frozenset[str]:
-        """The configs that the request is about: those that it only repeats block no other."""
+        """Returns the configs that the request is about: those that it only repeats block no other."""
         return frozenset(name for name, _ in current.items() ^ result.items()) if self.replaces else self.named
+
+
+def cordon_of_broker(broker: str, wanted: WantedConfigs) -> WantedConfigs:
+    """Kafka's `cordoned.log.dirs` of a broker, as a change of the setting that all servers share.
+
+    Kafka's rules for the value: `*` is all log dirs, an empty one is none. Raises InvalidRequest.
+    """
+    number = parse_brokers(broker)
+    if number is None or len(number) != 1:
+        raise InvalidRequest(f"Node id must be an integer, but it is: {broker}")
+
+    def change(current: Mapping[str, str]) -> Mapping[str, str]:
+        before = parse_brokers(current.get(CORDONED_BROKERS, "")) or frozenset()
+        asked = wanted.change({LOG_DIRS: ALL_LOG_DIRS} if number <= before else {}).get(LOG_DIRS, "").strip()
+        if asked not in (ALL_LOG_DIRS, ""):
+            raise InvalidRequest(
+                f"Invalid value {asked} for configuration {LOG_DIRS}: this server cordons whole brokers: {ALL_LOG_DIRS}"
+                " for all log dirs, or nothing for none"
+            )
+        after = before | number if asked else before - number
+        left = {name: value for name, value in current.items() if name != CORDONED_BROKERS}
+        return {**left, CORDONED_BROKERS: listed(after)} if after else left
+
+    return WantedConfigs(change, frozenset({CORDONED_BROKERS}))
 
 
 async def apply_change(
@@ -195,6 +219,7 @@ async def apply_change(
     resource: ConfigResource,
     wanted: WantedConfigs,
     brokers: LiveBrokers,
+    by: Requester,
     *,
     validate_only: bool,
 ) -> None:
@@ -210,8 +235,11 @@ async def apply_change(
         entity = (TOPICS, resource.name)
     elif resource.type == ConfigResourceType.BROKER:
         if not resource.name:
-            await alter_cluster_defaults(node, wanted.change, wanted.named, validate_only=validate_only)
+            await alter_cluster_defaults(node, wanted.change, wanted.named, by, validate_only=validate_only)
             return
+        if node.settings is not None and wanted.named == {LOG_DIRS} and resource.name != str(node.node_id):
+            broker = resource.name
+            resource, wanted = ConfigResource(resource.type, str(node.node_id)), cordon_of_broker(broker, wanted)
         check_broker_name(node.node_id, resource.name)
         entity = (BROKERS, str(node.node_id))
     else:
@@ -221,7 +249,7 @@ async def apply_change(
     if validate_only:
         checked(await node.configs.read(*entity))
     else:
-        await node.configs.alter(*entity, checked)
+        await node.configs.alter(*entity, checked, by)
 
 
 async def _check_topic(node: Node, name: str) -> None:
@@ -233,8 +261,6 @@ async def _check_topic(node: Node, name: str) -> None:
 
 
 def _checked(node: Node, resource: ConfigResource, wanted: WantedConfigs, brokers: LiveBrokers) -> ConfigChange:
-    """The same change, with checks of its result."""
-
     def checked(current: Mapping[str, str]) -> Mapping[str, str]:
         result = wanted.change(current)
         try:
@@ -243,7 +269,7 @@ def _checked(node: Node, resource: ConfigResource, wanted: WantedConfigs, broker
             validate_broker_configs(result, per_broker=True)
             if node.settings is not None:
                 refuse_mistyped(result.keys() - current.keys())
-                return settled(result, current)
+                return in_server_form(result, current)
         except UnknownConfigError as error:
             raise InvalidConfig(str(error)) from None
         except ConfigValueError as error:
@@ -255,16 +281,23 @@ def _checked(node: Node, resource: ConfigResource, wanted: WantedConfigs, broker
     return checked
 
 
+_OF_NODES: Mapping[str, ConfigDefinition] = {**DEFINITIONS, **BROKER_CONFIGS}
+
+
 def definitions_for(resource: ConfigResource) -> Mapping[str, ConfigDefinition]:
-    return TOPIC_CONFIGS if resource.type == ConfigResourceType.TOPIC else BROKER_CONFIGS
+    return TOPIC_CONFIGS if resource.type == ConfigResourceType.TOPIC else _OF_NODES
 
 
 def as_kafka_error(error: Exception, resource: object) -> KafkaError:
-    """The error of one resource. An exception that is not a KafkaError is a defect or ZooKeeper's; it is logged, and
-    the other resources go on."""
+    """Returns the error of one resource. An exception that is not a KafkaError is a defect or ZooKeeper's; it is
+    logged, and the other resources go on."""
     if isinstance(error, KafkaError):
         return error.as_answer()
-    log.error("the configs of %s cannot be read or changed", resource, exc_info=error)
+    log.error(
+        "the configs of %s cannot be read or changed: the client gets UNKNOWN_SERVER_ERROR for them",
+        resource,
+        exc_info=error,
+    )
     return UnknownServerError()
 
 
@@ -276,8 +309,6 @@ Config_co = TypeVar("Config_co", covariant=True)
 
 
 class AlteredResource(Protocol[Config_co]):
-    """A resource in the request of either API."""
-
     @property
     def resource_type(self) -> int: ...
     @property
@@ -287,34 +318,31 @@ class AlteredResource(Protocol[Config_co]):
 
 
 class AlterRequest(Protocol[Config_co]):
-    """The request of either API."""
-
     @property
     def resources(self) -> Sequence[AlteredResource[Config_co]]: ...
     @property
     def validate_only(self) -> bool: ...
 
 
-async def alter_resources(
+def alter_resources(
     node: Node,
     request: AlterRequest[Config_co],
     response: type[Response],
-    version: int,
     wanted: Callable[[ConfigResource, Sequence[Config_co]], WantedConfigs],
-    access: Access,
-) -> Answer:
-    """The answer to `request`, of class `response`: one result per resource. A resource that is named twice is refused
-    both times.
+    ctx: RequestContext,
+) -> Work[Answer]:
+    """Answers `request` with a `response`: one result per resource. A resource that is named twice is refused both
+    times.
 
     wanted      makes the change from a resource's configs. Raises KafkaError where the request makes no sense
-    access      what the caller may do. Kafka looks at a change of a broker's configs before it refuses it to the caller
+    ctx         who asks, and what he may do. Kafka looks at a change of a broker's configs before it refuses it to him
     """
-    resources = await in_turns(_resources(request))
-    twice = await in_turns(duplicates(resources))
+    resources = yield from _resources(request)
+    twice = yield from duplicates(resources)
     brokers = LiveBrokers()
     if any(one.type == ConfigResourceType.TOPIC for one in resources):
-        await node.unknown_settings([TIERED_STORAGE])
-        brokers = await node.live_brokers()
+        yield from waited(node.unknown_settings([TIERED_STORAGE]))
+        brokers = yield from waited(node.live_brokers(answered=True))
 
     async def alter(asked: AlteredResource[Config_co]) -> KafkaError | None:
         resource = ConfigResource(asked.resource_type, asked.resource_name)
@@ -324,41 +352,35 @@ async def alter_resources(
             return InvalidRequest(f"A resource has at most {MOST_CONFIGS} configs, not {len(asked.configs)}.")
         try:
             what = wanted(resource, asked.configs)
-            denied = config_denial(resource, AclOperation.ALTER_CONFIGS, access)
+            denied = config_denial(resource, AclOperation.ALTER_CONFIGS, ctx.access)
             if denied is not None:
                 return denied
-            await apply_change(node, resource, what, brokers, validate_only=request.validate_only)
+            await apply_change(node, resource, what, brokers, ctx.requester, validate_only=request.validate_only)
         except Exception as error:
             return as_kafka_error(error, resource)
         return None
 
-    outcomes = await map_bounded(alter, request.resources)
-    answer = _answer(response, version, resources, outcomes)
-    return await awaited(answer)
+    outcomes = yield from waited(map_bounded(alter, request.resources))
+    return (yield from _answer(response, ctx.api_version, resources, outcomes))
 
 
 def _resources(request: AlterRequest[Config_co]) -> Steps[list[ConfigResource]]:
     resources = []
-    for one, pause in paced(request.resources):
+    for one in request.resources:
         resources.append(ConfigResource(one.resource_type, one.resource_name))
-        if pause:
-            yield
+        yield
     return resources
 
 
 def refuse_all(request: AlterRequest[object], response: type[Response], version: int, error: KafkaError) -> Handled:
     """The answer in which every resource has failed with `error`."""
-
-    def steps() -> AnswerSteps:
-        resources = yield from _resources(request)
-        return _answer(response, version, resources, [error] * len(resources))
-
-    return handled(steps(), len(request.resources))
+    resources = yield from _resources(request)
+    return (yield from _answer(response, version, resources, [error] * len(resources)))
 
 
 def _answer(
     response: type[Response], version: int, resources: Sequence[ConfigResource], outcomes: Sequence[KafkaError | None]
-) -> Handled:
+) -> Steps[Answer]:
     results = (
         response.AlterConfigsResourceResponse(
             version=version,

@@ -61,10 +61,9 @@ class ConfigEntry(NamedTuple):
 
 
 def topic_entries(configs: Configs, layers: ConfigLayers, keys: Collection[str] | None = None) -> list[ConfigEntry]:
-    """A topic's configs: all of them, or those in `keys`.
+    """Returns a topic's configs: all of them, or those in `keys`.
 
-    configs    configs that the topic sets itself
-    layers     those of a broker
+    `configs` are those that the topic sets itself; `layers` are those of a broker.
     """
     broker = layers.effective()
     names = sorted(TOPIC_CONFIGS.keys() | configs.keys())
@@ -86,7 +85,6 @@ def _topic_entry(name: str, configs: Configs, broker: Configs, layers: ConfigLay
 
 
 def broker_entries(layers: ConfigLayers, keys: Collection[str] | None = None) -> list[ConfigEntry]:
-    """This broker's configs: all of them, or those in `keys`."""
     effective = layers.effective()
     listed = {name for name, definition in BROKER_CONFIGS.items() if definition.listed}
     return [
@@ -97,9 +95,9 @@ def broker_entries(layers: ConfigLayers, keys: Collection[str] | None = None) ->
 
 
 def setting_entries(layers: ConfigLayers, keys: Collection[str] | None = None) -> list[ConfigEntry]:
-    """The settings of the servers: all of them, or those in `keys`. Each layer may hold other configs too.
+    """Returns the settings of the servers: all of them, or those in `keys`. Each layer may hold other configs too.
 
-    layers   what all servers share, what stands where settings stood before, and what this server was started with
+    `layers` are what all servers share, what stands where settings stood before, and what this server was started with.
     """
     found = []
     for name, definition in DEFINITIONS.items():
@@ -131,7 +129,7 @@ def setting_entries(layers: ConfigLayers, keys: Collection[str] | None = None) -
 
 
 def cluster_entries(defaults: Configs, keys: Collection[str] | None = None) -> list[ConfigEntry]:
-    """The dynamic configs of the whole cluster that are set; no defaults."""
+    """Returns the dynamic configs of the whole cluster that are set; no defaults."""
     return [
         _broker_entry(
             name,
@@ -165,8 +163,8 @@ def _value(definition: ConfigDefinition | None, text: str | None) -> str | None:
 
 
 def _synonyms(name: str, own: Configs, defaults: Configs, static: Configs) -> tuple[Synonym, ...]:
-    """The places where a broker config is set, the strongest first, beginning with the first place that has this very
-    name."""
+    """Returns the places where a broker config is set, the strongest first, beginning with the first place that has
+    this very name."""
     names = broker_synonyms(name)
     definition = broker_definition(name)
     sensitive = definition is None or definition.sensitive

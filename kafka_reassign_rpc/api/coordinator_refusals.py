@@ -1,8 +1,7 @@
 """Requests to the coordinator of a group or of a transaction, on a node that coordinates none.
 
-Each of these functions raises the error that a broker answers which is not the coordinator, in the order of KafkaApis,
-GroupCoordinator and TransactionCoordinator: first what the caller may not, then ids that nobody has, then
-NOT_COORDINATOR, which sends clients to FindCoordinator.
+The errors come in the order of KafkaApis, GroupCoordinator and TransactionCoordinator: what the caller may not do, ids
+that nobody has, then NOT_COORDINATOR, which sends clients to FindCoordinator.
 """
 
 from typing import Any, NoReturn
@@ -21,29 +20,27 @@ from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 
 def check_group(access: Access, operation: AclOperation, group: str) -> None:
-    """Raises GroupAuthorizationFailed where the caller may not do this to the group."""
     if not access.may(operation, AclResource.GROUP, group):
         raise GroupAuthorizationFailed
 
 
 def check_transaction(access: Access, operation: AclOperation, transactional_id: str) -> None:
-    """Raises TransactionalIdAuthorizationFailed where the caller may not do this to the transactional id."""
     if not access.may(operation, AclResource.TRANSACTIONAL_ID, transactional_id):
         raise TransactionalIdAuthorizationFailed
 
 
 def group_error(group: str) -> KafkaError:
-    """The error of a group that needs a name (GroupCoordinator.validateGroupStatus)."""
+    """Returns the error of a group that needs a name (GroupCoordinator.validateGroupStatus)."""
     return NotCoordinator() if group else InvalidGroupId()
 
 
 def transaction_error(transactional_id: str) -> KafkaError:
-    """The error of a transaction (TransactionCoordinator)."""
+    """Returns the error of a transaction (TransactionCoordinator)."""
     return NotCoordinator() if transactional_id else InvalidRequest()
 
 
 def refuse_member(access: Access, group: str) -> NoReturn:
-    """Of what members of a group ask: raises why this node does not do it."""
+    """Raises why this node does not do what members of a group ask."""
     check_group(access, AclOperation.READ, group)
     raise group_error(group)
 

@@ -14,19 +14,16 @@ from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 
 def refuse_tokens(_node: Node, _request: ApiMessage, ctx: RequestContext) -> NoReturn:
-    """Raises DelegationTokenRequestNotAllowed where the client has not said who it is (KafkaApis.allowTokenRequests),
-    else DelegationTokenAuthDisabled."""
+    """Raises DelegationTokenRequestNotAllowed if the client has not said who it is (KafkaApis.allowTokenRequests), else
+    DelegationTokenAuthDisabled."""
     if not ctx.mechanism and ctx.principal == ANONYMOUS:
         raise DelegationTokenRequestNotAllowed
     raise DelegationTokenAuthDisabled
 
 
 def token_api(key: int, name: str, max_version: int, answer: Any, **rest: int) -> Api:
-    """An API that is always refused.
-
-    answer   the class of the answer
-    rest     fields of it, beside the error
-    """
+    """Declares an API that is always refused. `answer` is the class of the answer, `rest` its fields beside the
+    error."""
 
     def fail(_request: ApiMessage, version: int, error: KafkaError) -> ApiMessage:
         message: ApiMessage = answer(version=version, error_code=error.code, **rest)

@@ -1,35 +1,40 @@
 """From a decoded request to its handler and back. `Dispatcher` makes a `Node` a service for the server package."""
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
 from typing import Any
 
 from kafka_reassign_rpc.api.access import EVERYTHING, Access
-from kafka_reassign_rpc.api.api_definition import (
-    AclOperation,
-    AclResource,
-    Answer,
-    Api,
-    Encoded,
-    Handled,
-    Peer,
-    RequestContext,
-    awaited,
-)
+from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Api, Encoded, Handled, Peer, RequestContext
 from kafka_reassign_rpc.api.door import NOBODY, Door
+from kafka_reassign_rpc.api.large_requests import SMALL
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.java_host import java_host
-from kafka_reassign_rpc.core.kafka_errors import IllegalSaslState, InvalidRequest, KafkaError, UnknownServerError
-from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, NoAnswer, Reply, RequestHeader
+from kafka_reassign_rpc.core.kafka_errors import (
+    IllegalSaslState,
+    InvalidRequest,
+    KafkaError,
+    NotController,
+    UnknownServerError,
+)
+from kafka_reassign_rpc.protocol.frame_codec import (
+    DecodedRequest,
+    NoAnswer,
+    Reply,
+    RequestHeader,
+    decode_request_in_slices,
+    peek_request_header,
+)
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError, TooManyElements
 from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiMessage
+from kafka_reassign_rpc.protocol.sliced_messages import take_apart
+from kafka_reassign_rpc.support.turns import Work, begun, waited
 
 log = logging.getLogger(__name__)
 
 _READY = (Encoded, ApiMessage, NoAnswer)
-"""Asked first: to see that an object is no awaitable takes a microsecond."""
 
 
 class Dispatcher:
@@ -60,18 +65,16 @@ class Dispatcher:
 
     @property
     def served(self) -> Mapping[int, tuple[int, int]]:
-        """The versions that the node serves, by API key."""
         return {key: (api.min_version, api.max_version) for key, api in self._apis.items()}
 
     @property
     def max_elements(self) -> Mapping[int, int]:
-        """The most array elements of a request, by API key."""
         return {key: api.max_elements for key, api in self._apis.items()}
 
     def refusal(self, header: RequestHeader, error: RemoteProtocolError) -> ApiMessage | None:
-        """The answer to a request that was not decoded; None where the connection has to close.
+        """Answers a request that was not decoded; None if the connection has to close.
 
-        Only a request with too many elements has one, in versions with an error for the whole request.
+        Only a request with too many elements has an answer, in versions with an error for the whole request.
         """
         key, version = header.api_key, header.api_version
         if not isinstance(error, TooManyElements) or not _has_top_level_error(RESPONSES[key], version):
@@ -79,36 +82,46 @@ class Dispatcher:
         request_class: Any = REQUESTS[key]
         api, empty = self._apis[key], request_class(version=version)
         text = f"The request has more than the {api.max_elements} array elements that {api.name} may have in all."
-        answer = api.fail(empty, version, InvalidRequest(text))
-        assert isinstance(answer, ApiMessage)  # the answer to a small request
-        return answer
+        return _small(api.fail(empty, version, InvalidRequest(text)))
 
     def illegal_sasl_state(self, request: DecodedRequest, text: str) -> ApiMessage | None:
-        """The answer to a request that comes in the midst of authentication; None where its version has no place for
-        an error of the whole request, and where the answer is large: a stranger gets none that takes time."""
+        """Answers a request that comes in the midst of authentication. Returns None if its version has no error for the
+        whole request, or if the answer is large: a stranger gets none that takes time."""
         header = request.header
         if not isinstance(request.body, ApiMessage):
             return None
-        answer = self._apis[header.api_key].fail(request.body, header.api_version, IllegalSaslState(text))
-        if isinstance(answer, Coroutine):
-            answer.close()
-        return answer if isinstance(answer, ApiMessage) else None
+        return _small(self._apis[header.api_key].fail(request.body, header.api_version, IllegalSaslState(text)))
 
-    def handle(self, request: DecodedRequest, peer: Peer) -> Reply | Awaitable[Reply]:
-        """The body of the answer, its bytes, or an awaitable of either."""
+    def handle(self, request: DecodedRequest, peer: Peer, *, forwarded: bool = False) -> Reply | Awaitable[Reply]:
+        """`forwarded`: it came in an envelope, and NotController is raised: it is for the broker that has sent it."""
         if self._door is not None and self._apis[request.header.api_key].acl and not self._door.is_open:
-            return self._once_the_door_is_known(self._door, request, peer)
+            return self._once_the_door_is_known(self._door, request, peer, forwarded)
         authorizer = self._authorizer
         access = EVERYTHING if authorizer is None else Access(authorizer, peer.principal, java_host(peer.host))
-        return self._handle(request, peer, access)
+        return self._handle(request, peer, access, forwarded)
 
-    async def _once_the_door_is_known(self, door: Door, request: DecodedRequest, peer: Peer) -> Reply:
+    async def _once_the_door_is_known(self, door: Door, request: DecodedRequest, peer: Peer, forwarded: bool) -> Reply:
         await door.known()
         access = EVERYTHING if door.is_open else Access(NOBODY, peer.principal, peer.host, door.why_closed)
-        body = self._handle(request, peer, access)
+        body = self._handle(request, peer, access, forwarded)
         return await body if isawaitable(body) else body
 
-    def _handle(self, request: DecodedRequest, peer: Peer, access: Access) -> Reply | Awaitable[Reply]:
+    def _forward(self, frame: bytes, peer: Peer) -> Work[tuple[RequestHeader, Reply]]:
+        """See `api_definition.Forward`."""
+        try:
+            request = yield from decode_request_in_slices(frame, self.served, self.max_elements)
+        except TooManyElements as error:
+            header = peek_request_header(frame)
+            refusal = self.refusal(header, error)
+            if refusal is None:
+                raise
+            return header, refusal
+        result = self.handle(request, peer, forwarded=True)
+        reply = (yield from waited(result)) if isawaitable(result) else result
+        yield from take_apart(request.body)
+        return request.header, reply
+
+    def _handle(self, request: DecodedRequest, peer: Peer, access: Access, forwarded: bool) -> Reply | Awaitable[Reply]:
         header = request.header
         api = self._apis[header.api_key]
         ctx = RequestContext(
@@ -118,48 +131,43 @@ class Dispatcher:
             header.client_id,
             *peer,
             access,
+            None if forwarded else self._forward,
         )
-        try:
-            if not access.unlimited:
-                for operation, named in self._cluster_acls[header.api_key]:
-                    access.check_cluster(operation, named)
-            result = api.handle(self._node, request.body, ctx)
-        except Exception as error:
-            self._tell_denied(ctx)
-            result = self._failed(api, request, error)
-            return _later(result) if isawaitable(result) else _reply(result)
-        if not isinstance(result, _READY) and isawaitable(result):
-            return self._answer_later(api, request, result, ctx)
-        if access.refusals:
-            self._on_denied(ctx)
-        return result.body if isinstance(result, Encoded) else result
+        return begun(self._answered(api, request, ctx))
 
-    async def _answer_later(
-        self, api: Api, request: DecodedRequest, result: Awaitable[Answer], ctx: RequestContext
-    ) -> Reply:
+    def _answered(self, api: Api, request: DecodedRequest, ctx: RequestContext) -> Work[Reply]:
         try:
-            return _reply(await result)
+            if not ctx.access.unlimited:
+                for operation, named in self._cluster_acls[api.key]:
+                    ctx.access.check_cluster(operation, named)
+            handled = api.handle(self._node, request.body, ctx)
+            answer = handled if isinstance(handled, _READY) else (yield from handled)
         except Exception as error:
-            failed = self._failed(api, request, error)
+            if ctx.forward is None and isinstance(error, NotController):
+                raise
+            handled = self._failed(api, request, error)
+            answer = handled if isinstance(handled, _READY) else (yield from handled)
         finally:
-            self._tell_denied(ctx)
-        return _reply(await awaited(failed))
-
-    def _tell_denied(self, ctx: RequestContext) -> None:
-        if ctx.access.refusals:
-            self._on_denied(ctx)
+            if ctx.access.refusals:
+                self._on_denied(ctx)
+        return answer.body if isinstance(answer, Encoded) else answer
 
     def _failed(self, api: Api, request: DecodedRequest, error: Exception) -> Handled:
         if not isinstance(error, KafkaError):
             self.failures += 1
-            log.error("%s version %d failed", api.name, request.header.api_version, exc_info=error)
+            log.error(
+                "a defect in %s version %d: its client gets UNKNOWN_SERVER_ERROR",
+                api.name,
+                request.header.api_version,
+                exc_info=error,
+            )
             error = UnknownServerError()
         return api.fail(request.body, request.header.api_version, error)
 
 
 def _on_cluster(api: Api) -> tuple[tuple[AclOperation, str], ...]:
-    """What every request of the API needs on the cluster: the operations, each with the name of the request where the
-    error's text has it. Without it, the answer is CLUSTER_AUTHORIZATION_FAILED."""
+    """Returns what every request of the API needs on the cluster: the operations, each with the name of the request if
+    the error's text has it. Without it, the answer is CLUSTER_AUTHORIZATION_FAILED."""
     return tuple(
         (acl.operation, api.name if acl.names_request else "")
         for acl in api.acl
@@ -167,12 +175,15 @@ def _on_cluster(api: Api) -> tuple[tuple[AclOperation, str], ...]:
     )
 
 
-def _reply(answer: Answer) -> Reply:
-    return answer.body if isinstance(answer, Encoded) else answer
-
-
-async def _later(answer: Awaitable[Answer]) -> Reply:
-    return _reply(await answer)
+def _small(handled: Handled) -> ApiMessage | None:
+    """Returns the answer if it takes no more than a few steps and is a message."""
+    if not isinstance(handled, _READY):
+        try:
+            for _ in range(SMALL):
+                next(handled)
+        except StopIteration as end:
+            handled = end.value
+    return handled if isinstance(handled, ApiMessage) else None
 
 
 def _has_top_level_error(response: type[ApiMessage], version: int) -> bool:

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota
 
 
 def mutation_quota(node: Node, ctx: RequestContext, strict_since: int) -> MutationQuota:
-    """The quota of the client. `strict_since`: the version of the API since which it refuses what is beyond it; before,
+    """Returns the quota of the client. From the version `strict_since` on, the API refuses what is beyond it; before,
     the client is asked to wait."""
     user = ctx.principal.partition(":")[2]
     return node.mutation_quotas.of_request(user, ctx.client_id or "", strict=ctx.api_version >= strict_since)

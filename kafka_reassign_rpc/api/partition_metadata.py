@@ -27,9 +27,9 @@ class PartitionMetadata(NamedTuple):
 def partition_metadata(
     index: int, partition: Partition, alive: Collection[int], *, hide_dead: bool
 ) -> PartitionMetadata:
-    """The partition as a client sees it that can reach the brokers `alive`.
+    """Shows the partition to a client that can reach the brokers `alive`.
 
-    hide_dead   for Metadata version 0: leaves unreachable replicas out and sets REPLICA_NOT_AVAILABLE
+    `hide_dead`, for Metadata version 0, leaves unreachable replicas out and sets REPLICA_NOT_AVAILABLE.
     """
     replicas: Sequence[int] = partition.replicas
     isr: Sequence[int] = partition.isr

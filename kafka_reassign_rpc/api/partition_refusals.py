@@ -1,7 +1,7 @@
 """Requests about records and offsets of partitions, on a node that leads none: each partition gets an error.
 
-The order is that of KafkaApis: first what the caller may not touch, then what does not exist, then what this node is
-not. So a client learns from this node what it learns from a broker that is not the leader, or not the coordinator.
+The order is that of KafkaApis: what the caller may not touch, what does not exist, what this node is not. So a client
+learns the same as from a broker that is not the leader, or not the coordinator.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.api.access import Access
-from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Handled
+from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Answer
 from kafka_reassign_rpc.api.large_requests import answer_with, items_of
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.api.visible_topics import is_visible, with_topics
+from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAuthorizationFailed, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
 PartitionError = Callable[[int, Any], KafkaError]
 """(number, the partition as the request has it) -> its error."""
@@ -52,14 +53,14 @@ class PartitionRefusals(msgspec.Struct, frozen=True):
     told: Layout = Layout()
     fields: Mapping[str, Any] = {}
 
-    def refuse(self, request: Any, version: int, errors: TopicErrors, **others: Any) -> Handled:
+    def refuse(self, request: Any, version: int, errors: TopicErrors, **others: Any) -> Steps[Answer]:
         """The answer with an error for each partition of the request. `others`: the fields of the whole answer."""
         topics = getattr(request, self.asked.topics)
         answer = self.answer(version=version, **others)
         elements = self.topics(topics, version, errors)
         return answer_with(answer, self.told.topics, elements, len(topics), self.items(topics))
 
-    def fail(self, request: Any, version: int, error: KafkaError) -> Handled:
+    def fail(self, request: Any, version: int, error: KafkaError) -> Steps[Answer]:
         """The answer to a request that fails as a whole: each partition has that error (Kafka's getErrorResponse)."""
         return self.refuse(request, version, same(error))
 
@@ -67,7 +68,6 @@ class PartitionRefusals(msgspec.Struct, frozen=True):
         return items_of(len(getattr(topic, self.asked.partitions)) for topic in topics)
 
     def topics(self, topics: Sequence[Any], version: int, errors: TopicErrors, within: Any = None) -> Iterator[InParts]:
-        """These topics as the answer, or the structure `within` it, has them."""
         asked, told = self.asked, self.told
         topic_class = _class_of(self.answer if within is None else within, told.topics)
         partition_class = _class_of(topic_class, told.partitions)
@@ -94,7 +94,6 @@ def _class_of(structure: Any, array: str) -> Any:
 
 
 def same(error: KafkaError) -> TopicErrors:
-    """The same error for each partition of each topic."""
     return lambda _name: lambda _index, _partition: error
 
 
@@ -109,7 +108,8 @@ class TopicRights(NamedTuple):
     known: KnownTopics
 
     def errors(self, otherwise: Callable[[str], PartitionError]) -> TopicErrors:
-        """The errors of partitions; `otherwise` gives those of partitions that exist and that the caller may touch."""
+        """Returns the errors of partitions; `otherwise` returns those of partitions that exist and that the caller may
+        touch."""
 
         def of_topic(name: str) -> PartitionError:
             if not self.may(name):
@@ -120,7 +120,7 @@ class TopicRights(NamedTuple):
         return of_topic
 
     def existing(self, name: str) -> Mapping[int, Any]:
-        """The partitions of a topic; none where no client may see it."""
+        """Returns the partitions of a topic; none if no client may see it."""
         topic = self.known.get(name)
         return topic.partitions if topic is not None and is_visible(topic) else {}
 
@@ -129,7 +129,6 @@ DENIED, UNKNOWN = TopicAuthorizationFailed(), UnknownTopicOrPartition()
 
 
 def topic_right(access: Access, operation: AclOperation) -> Callable[[str], bool]:
-    """Whether the caller may do this to a topic."""
     return lambda name: access.may(operation, AclResource.TOPIC, name)
 
 
@@ -138,9 +137,9 @@ def anything(_topic: str) -> bool:
     return True
 
 
-def with_named_topics(node: Node, topics: Sequence[Any], name: str, build: Callable[[KnownTopics], Handled]) -> Handled:
-    """`build` with the topics that these structures name in their field `name`, as far as they exist."""
+def named_topics(node: Node, topics: Sequence[Any], name: str = "name") -> Work[KnownTopics]:
+    """Returns the topics that these structures name in their field `name`, as far as they exist."""
     known = node.topics_now()
-    if known is not None:
-        return build(known)
-    return with_topics(node, {getattr(topic, name) for topic in topics}, build)
+    if known is None:
+        known = yield from waited(node.topics({getattr(topic, name) for topic in topics}))
+    return known

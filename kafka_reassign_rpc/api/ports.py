@@ -1,12 +1,11 @@
 """The ports through which API handlers reach the server process or a simulated broker.
 
 A handler turns a message into plain values, calls a `Node` (or one of its ports), and turns the result into a message.
-Ports take and return plain values: tuples and dictionaries of ids and names, values of `core`, and `KafkaError` where
-something went wrong.
+Ports take and return tuples and dictionaries of ids and names, and values of `core`.
 
-Errors. A port method raises `KafkaError` where the whole request fails (NOT_CONTROLLER, a stale broker epoch). It
-returns `KafkaError` values where single items fail. Any other exception is a defect: the dispatcher logs it, and the
-client gets UNKNOWN_SERVER_ERROR in the shape of the API that it called.
+A port method raises `KafkaError` if the whole request fails (NOT_CONTROLLER, a stale broker epoch), and returns
+`KafkaError` values for single items. Any other exception is a defect: the dispatcher logs it, and the client gets
+UNKNOWN_SERVER_ERROR in the shape of the API that it called.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -26,19 +25,19 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
-from kafka_reassign_rpc.core.reassignment.altered import AS_IT_IS
+from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
+from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
+from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
+from kafka_reassign_rpc.support.turns import Steps
 
-TOPICS = "topics"
-BROKERS = "brokers"
-CLUSTER_DEFAULT = "<default>"
-"""The name of the config entity that holds the defaults of all brokers ("" on the wire)."""
 LONGEST_WAIT_MS = 5_000
 """How long a request waits for settings that a node has to learn from brokers: they answer within a moment, and a
 request that waits takes the place of others."""
@@ -49,8 +48,6 @@ DeletedAcl = tuple[AclBinding, KafkaError | None]
 
 
 class NodeEndpoint(NamedTuple):
-    """A node's address, as clients of one listener see it."""
-
     id: int
     host: str
     port: int
@@ -71,6 +68,8 @@ class AlterReassignments(msgspec.Struct, frozen=True):
     reason: str = ""
     throttle: int = AS_IT_IS
     """Bytes/s of the throttle lease of each of these moves; 0: no lease."""
+    lifts: bool = False
+    """True: the lease takes the place of a stricter rate that stands."""
     queue: bool = False
     """True: the moves join the queue. False: they start at once."""
     route: str = RPC
@@ -117,8 +116,6 @@ class NewPartitions(msgspec.Struct, frozen=True):
 
 
 class AlterPartition(msgspec.Struct, frozen=True):
-    """AlterPartition: the ISR changes that one leader asks for."""
-
     broker_id: int
     broker_epoch: int
     changes: Sequence[IsrChange]
@@ -154,6 +151,12 @@ class ControllerPort(Protocol):
     def waiting_beside(self, topic: str, moving: Collection[int]) -> Mapping[int, WaitingMove]:
         """The moves in the queue of these partitions, which have a move in flight too."""
 
+    async def change_rates(
+        self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext
+    ) -> ThrottledMoves:
+        """Gives these moves, in flight and waiting, a throttle lease of `rate` bytes/s, or none (0). `wanted`: topics
+        with partitions, None: all. Moves of repairs are passed over."""
+
     async def healing(self) -> HealingStatus:
         """The failed brokers, and how self-healing is set."""
 
@@ -163,6 +166,11 @@ class ControllerPort(Protocol):
 
         Raises InvalidRequest where the broker has not failed, PolicyViolation where repairs are held back.
         """
+
+    async def hold_moves(
+        self, selection: Selection, ctx: RequestContext, *, hold: bool, reason: str = ""
+    ) -> HoldOutcome:
+        """Holds the selected moves of the queue, or releases them. Returns once that is durable."""
 
     def throttles(self, topic: str) -> TopicThrottles:
         """The replication throttles of a topic, from topic and broker configs."""
@@ -249,7 +257,7 @@ class DefaultsChange(msgspec.Struct, frozen=True):
 class ConfigPort(Protocol):
     """Dynamic configs of topics and brokers, as `/config/<entity type>/<name>` holds them.
 
-    Entity types are `TOPICS` and `BROKERS`; the name of the cluster-wide broker configs is `CLUSTER_DEFAULT`.
+    Entity types and the name of the cluster-wide configs: `core.state.config_entities`.
     """
 
     async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
@@ -259,7 +267,7 @@ class ConfigPort(Protocol):
     async def read(self, entity_type: str, name: str) -> Mapping[str, str]:
         """The same, to judge a change of them. Raises InvalidConfig where they cannot be read."""
 
-    async def alter(self, entity_type: str, name: str, change: ConfigChange) -> None:
+    async def alter(self, entity_type: str, name: str, change: ConfigChange, by: Requester) -> None:
         """Reads, changes, writes (compare-and-set) and announces the change. Passes on what `change` raises.
         Raises InvalidConfig where the configs cannot be read: they are not overwritten.
 
@@ -270,7 +278,7 @@ class ConfigPort(Protocol):
 class SettingsPort(Protocol):
     """The settings that the servers of this product share. `ConfigPort` has them among the configs of the own node."""
 
-    async def move(self) -> MovedSettings:
+    async def move(self, by: Requester) -> MovedSettings:
         """Moves the settings that stand in the brokers' defaults to where they belong. Raises InvalidConfig where
         either cannot be read, BrokerNotAvailable while ZooKeeper does not answer."""
 
@@ -286,7 +294,7 @@ class QuotaPort(Protocol):
     ) -> Mapping[QuotaEntity, Mapping[str, str]]:
         """The configs of the entities with these types, and with the names that `exact` gives for some of the types."""
 
-    async def alter(self, entity: QuotaEntity, change: ConfigChange) -> None:
+    async def alter(self, entity: QuotaEntity, change: ConfigChange, by: Requester) -> None:
         """Reads, changes, writes (compare-and-set) and announces the change. Passes on what `change` raises."""
 
 
@@ -314,14 +322,22 @@ class LogDir(msgspec.Struct, frozen=True):
 
 
 class LogDirsPort(Protocol):
-    """The log dirs of this node."""
-
-    def describe(self, wanted: Mapping[str, Collection[int]] | None) -> Sequence[LogDir]:
+    def describe(self, wanted: Mapping[str, Collection[int]] | None) -> Steps[Sequence[LogDir]]:
         """Every log dir with its replicas: all of them, or those of `wanted`."""
 
     async def move_replicas(self, moves: Sequence[tuple[str, str, int]]) -> Sequence[KafkaError | None]:
         """Moves each (absolute path, topic, partition) to that path; a replica that does not exist yet is created there
         later."""
+
+
+# ---------------------------------------------------------------------------------------------------- status
+
+
+class StatusPort(Protocol):
+    """What the status page of this server shows."""
+
+    async def document(self, name: str, query: str) -> tuple[int, bytes]:
+        """The document /api/v1/`name` with these parameters, in full: HTTP's status code, and JSON."""
 
 
 # ---------------------------------------------------------------------------------------------------- events
@@ -380,6 +396,9 @@ class Node(Protocol):
     def controller_id(self) -> int:
         """The node that clients should take for the controller; -1 while no controller is known."""
 
+    def is_privileged(self, listener: str) -> bool:
+        """Whether brokers come by this listener: there they may forward what clients have asked them."""
+
     def nodes(self, listener: str) -> Sequence[NodeEndpoint]:
         """Every node that a client of this listener may connect to, this one included."""
 
@@ -410,6 +429,10 @@ class Node(Protocol):
         """The settings of the servers; None on a node that is no server of this product."""
 
     @property
+    def status(self) -> StatusPort | None:
+        """The documents of the status page; None on a node that is no server of this product."""
+
+    @property
     def quotas(self) -> QuotaPort:
         """Configs of users, clients and IPs."""
 
@@ -428,8 +451,11 @@ class Node(Protocol):
     def static_configs(self) -> Mapping[str, str]:
         """The configuration with which this node was started, by Kafka's names."""
 
-    async def live_brokers(self) -> LiveBrokers:
-        """What the brokers make of the configs of topics. Waits for nothing but ZooKeeper."""
+    async def live_brokers(self, *, answered: bool = False) -> LiveBrokers:
+        """What the brokers make of the configs of topics. Waits for ZooKeeper alone.
+
+        answered   also wait for brokers that have just registered: before their answer they count as the oldest release
+        """
 
     async def topic_layers(self) -> ConfigLayers:
         """The broker configs that give the configs of topics which do not set them. Waits for nothing but ZooKeeper."""

@@ -17,12 +17,11 @@ _HANDLER_MODULE = re.compile(r"a\d+_\w+")
 
 
 def table(apis: Iterable[Api]) -> dict[int, Api]:
-    """The APIs by key, in the order of the keys."""
     return {api.key: api for api in sorted(apis, key=lambda api: api.key)}
 
 
 def advertised(apis: Mapping[int, Api]) -> Versions:
-    """The versions of these APIs without those that are not shown in ApiVersions."""
+    """Returns the versions of these APIs without those that are not shown in ApiVersions."""
     return {key: (api.min_version, api.max_version) for key, api in apis.items() if api.advertised}
 
 

@@ -1,10 +1,10 @@
 """The topics that clients may see, and how a handler gets at them."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
-from kafka_reassign_rpc.api.api_definition import Answer, Handled, awaited
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.state.cluster import Topic
+from kafka_reassign_rpc.support.turns import Work, waited
 
 CONSUMER_OFFSETS, TRANSACTION_STATE = "__consumer_offsets", "__transaction_state"
 INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, "__share_group_state"})
@@ -15,13 +15,7 @@ def is_visible(topic: Topic | None) -> bool:
     return topic is not None and not topic.deleting
 
 
-def with_topics(node: Node, names: Collection[str] | None, build: Callable[[Mapping[str, Topic]], Handled]) -> Handled:
-    """`build(topics)`: at once where the node knows its topics, else a coroutine that fetches them first."""
+def known_topics(node: Node, names: Collection[str] | None) -> Work[Mapping[str, Topic]]:
+    """Returns the topics of these names, or all: those that the node knows, else it fetches them."""
     known = node.topics_now()
-    return build(known) if known is not None else _fetch_and_build(node, names, build)
-
-
-async def _fetch_and_build(
-    node: Node, names: Collection[str] | None, build: Callable[[Mapping[str, Topic]], Handled]
-) -> Answer:
-    return await awaited(build(await node.topics(names)))
+    return known if known is not None else (yield from waited(node.topics(names)))

@@ -12,10 +12,11 @@ secret_settings                           the files with secrets that the settin
 extras                                    which extra of the package each command needs
 completion                                the script for the completion of a shell
 settings_reader, value_parsers            settings from flags and a TOML file; the forms of values
-long_running                              the ready line, logging and signals of serve, fleet and zookeeper
+long_running                              the ready line, logging and signals of serve, watch, fleet and zookeeper
 fleet_subprocess                          the simulated brokers that serve starts
 pipeline_jobs, status_line                shared by export, plan, submit, audit and history
 status_drawing                            the status line on a terminal
+broker_weights                            the file of weights that plan reads
 spark_arguments                           flags for Spark, shared by plan, audit and history
 usage_error                               the error for wrong flags and settings
 """

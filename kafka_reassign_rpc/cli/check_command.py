@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from kafka_reassign_rpc.cli.listener_settings import settle_listeners
+from kafka_reassign_rpc.cli.listener_settings import complete_listeners
 from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.serve_command import server_config
@@ -15,24 +15,39 @@ from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import OF_BROKER, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
-from kafka_reassign_rpc.preflight import findings, secret_file_findings
+from kafka_reassign_rpc.core import cordon
+from kafka_reassign_rpc.preflight import departure_findings, findings, secret_file_findings
 from kafka_reassign_rpc.preflight.broker_principals import BrokerLogins, gather
-from kafka_reassign_rpc.preflight.check import check
+from kafka_reassign_rpc.preflight.check import check, check_for_kraft
+from kafka_reassign_rpc.preflight.check_departure import check_departure
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
+from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.transport.broker_link_settings import LISTENER
 
-HELP = "look whether a server could control a cluster; changes nothing"
-USAGE = "kafka-reassign-rpc check --zookeeper-connect HOST:PORT[,…][/CHROOT] [--json] [--SETTING VALUE …]"
+HELP = "look whether a server could control a cluster, it could migrate to KRaft, or brokers may go; changes nothing"
+USAGE = (
+    "kafka-reassign-rpc check --zookeeper-connect HOST:PORT[,…][/CHROOT] [--for-kraft | --without 3,7] [--json]"
+    " [--SETTING VALUE …]"
+)
 DESCRIPTION = """\
 Looks at a cluster before a server controls it: ZooKeeper, its ACLs and what stands in it; each broker; the present
 controller; and what a server would do first. It changes nothing. Run it on the server's host, with the flags and the
 configuration file of `kafka-reassign-rpc serve`.
 
+With --for-kraft it looks instead for all that keeps the cluster from its migration to KRaft (KIP-866), and for what
+would be lost by it or left behind: moves, throttles, deletions, replicas on brokers that are gone, versions, log dirs,
+quotas, ACLs.
+
+With --without it looks instead whether these brokers may go: which partitions lose their last in-sync replica, fall
+under min.insync.replicas, become under-replicated or lose a rack without them, and whether the other brokers have room
+for what they hold. Of many partitions it counts all, and names the first.
+
 Prints a line for each finding: OK, WARNING, or UNSAFE with what to do.
 """
 EPILOG = """\
-exit codes: 0 a server can control the cluster, 1 it is unsafe or cannot be found out, 2 wrong flags or settings
+exit codes: 0 a server can control the cluster (--for-kraft: it is ready; --without: the brokers may go), 1 it is
+            unsafe or cannot be found out, 2 wrong flags or settings
 example:    kafka-reassign-rpc check --zookeeper-connect zk1:2181/kafka --listeners PLAINTEXT://controller1:9092
 """
 DEFAULT_TIMEOUT_MS = 10_000
@@ -41,6 +56,10 @@ DEFAULT_TIMEOUT_MS = 10_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = USAGE
     parser.epilog = EPILOG
+    parser.add_argument(
+        "--for-kraft", action="store_true", help="look whether the cluster is ready for its migration to KRaft"
+    )
+    parser.add_argument("--without", metavar="3,7", help="look whether the brokers with these ids may go")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
     add_timeout(parser)
     add_flags(parser, SETTINGS)
@@ -57,7 +76,6 @@ def add_timeout(parser: argparse.ArgumentParser) -> None:
 
 
 def timeout_seconds(arguments: argparse.Namespace) -> float:
-    """The value of --timeout-ms. Raises UsageError."""
     try:
         return float(whole(1, 3_600_000)(arguments.timeout_ms)) / 1000
     except ValueError as error:
@@ -75,14 +93,26 @@ async def _read(sasl: SaslSources) -> None:
 
 
 def _broker_logins(values: dict[str, Any]) -> BrokerLogins:
-    """What the settings say of the logins of brokers."""
     own, listener = security_properties(values), values[LISTENER]
     file = {name: text.value for name, text in values[OF_BROKER].items()}
     return gather({**own, **({} if listener is None else {LISTENER: listener})}, file, values["listeners"])
 
 
+def _without(arguments: argparse.Namespace) -> frozenset[int]:
+    """Empty: nobody asks about brokers that go."""
+    if arguments.without is None:
+        return frozenset()
+    if arguments.for_kraft:
+        raise UsageError("--for-kraft and --without ask two questions: give one of them")
+    found = cordon.parse_brokers(arguments.without)
+    if not found:
+        raise UsageError(f"--without: expected {cordon.EXPECTED}, got {shown(arguments.without)}")
+    return found
+
+
 def run(arguments: argparse.Namespace) -> int:
-    values = settle_listeners(read_settings(arguments, SETTINGS))
+    without = _without(arguments)
+    values = complete_listeners(read_settings(arguments, SETTINGS))
     if values["zookeeper.connect"] is None:
         raise UsageError("--zookeeper-connect is needed")
     seconds = timeout_seconds(arguments)
@@ -90,12 +120,21 @@ def run(arguments: argparse.Namespace) -> int:
     if config.sasl is not None:
         asyncio.run(_read(config.sasl))
     logging.disable(logging.CRITICAL)  # the findings say what the log would
-    found = [
-        *secret_file_findings.findings(secret_files(values)),
-        *asyncio.run(check(config, seconds, _broker_logins(values))),
-    ]
-    if arguments.json:
-        print(msgspec.json.encode(findings.document(found)).decode())  # noqa: T201
+    more: dict[str, Any] = {}
+    if without:
+        question = findings.TO_LEAVE
+        found, departure = asyncio.run(check_departure(config, seconds, without))
+        more = departure_findings.document(without, departure)
+    elif arguments.for_kraft:
+        question, found = findings.TO_MIGRATE, asyncio.run(check_for_kraft(config, seconds))
     else:
-        print("\n".join(findings.lines(found)))  # noqa: T201
+        question = findings.TO_CONTROL
+        found = [
+            *secret_file_findings.findings(secret_files(values)),
+            *asyncio.run(check(config, seconds, _broker_logins(values))),
+        ]
+    if arguments.json:
+        print(msgspec.json.encode({**findings.document(found, question), **more}).decode())  # noqa: T201
+    else:
+        print("\n".join(findings.lines(found, question)))  # noqa: T201
     return 0 if findings.is_safe(found) else 1

@@ -104,7 +104,6 @@ def _values(parsers: Sequence[argparse.ArgumentParser]) -> dict[str, list[str]]:
 
 
 def _with_other_values(parsers: Sequence[argparse.ArgumentParser]) -> set[str]:
-    """Options after which any value may follow."""
     known = _values(parsers)
     return {
         name

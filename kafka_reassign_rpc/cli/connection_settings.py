@@ -9,6 +9,7 @@ from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.security.properties import prefix_of
 from kafka_reassign_rpc.server import file_descriptors
 from kafka_reassign_rpc.server.server_limits import LEAST_PER_IP, ServerLimits
+from kafka_reassign_rpc.transport.broker_link_settings import CONTROL_PLANE, LISTENER, PROTOCOL
 
 _LIMITS = ServerLimits()
 MOST_WINDOWS, LONGEST_WINDOW_S = 100, 3600
@@ -164,3 +165,10 @@ def rates_of_listeners(listeners: Iterable[Endpoint], values: Mapping[str, Any])
 def protected_listener(listeners: Collection[Endpoint], name: str | None) -> str:
     """The listener of brokers, where there are others (SocketServer.protectedListener); else ""."""
     return name.upper() if name is not None and len(listeners) > 1 else ""
+
+
+def brokers_listener(values: Mapping[str, Any]) -> str:
+    """The listener of this server by which brokers come, where there are several: that of the name by which they know
+    their own (NodeToControllerChannelManager)."""
+    names = (CONTROL_PLANE, LISTENER, PROTOCOL)
+    return next((str(values[name]).upper() for name in names if values.get(name)), "PLAINTEXT")

@@ -19,6 +19,8 @@ EXTRA_OF_COMMAND: dict[str, str] = {
     "serve": "server",
     "check": "server",
     "status": "server",
+    "leave": "server",
+    "watch": "server",
     "health": "server",
     "fleet": "server",
     "zookeeper": "demo",

@@ -23,6 +23,7 @@ USERS_FILE = "metrics.users.file"
 HOST_NAMES = "metrics.host.names"
 LISTENER = "METRICS"
 """The name of the listener of these pages: its settings of TLS begin with `listener.name.metrics.`"""
+EVERY_ADDRESS = ("0.0.0.0", "::", "[::]", "")  # noqa: S104 (what listens on all addresses is recognised)
 
 HTTP_SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -108,5 +109,14 @@ def _host_names(values: Mapping[str, Any]) -> frozenset[str]:
 
 
 def status_page(values: Mapping[str, Any], security: HttpSecurity) -> str:
-    """What the status page tells: `off`, `counts` or `full`."""
+    """Returns what the status page shows: `off`, `counts` or `full`."""
     return str(values[STATUS_PAGE] or ("full" if security.authenticates else "counts"))
+
+
+def page_address(metrics_address: str, values: Mapping[str, Any]) -> str | None:
+    """Where a browser on this machine finds the status page; None: there is none."""
+    if values[STATUS_PAGE] == "off":
+        return None
+    host, _, port = metrics_address.rpartition(":")
+    host = "localhost" if host in EVERY_ADDRESS else host
+    return f"{'http' if values[PROTOCOL] == 'PLAINTEXT' else 'https'}://{host}:{port}/"

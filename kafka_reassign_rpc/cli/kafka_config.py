@@ -77,7 +77,6 @@ def is_of_listener(name: str, of_listeners: Iterable[str]) -> bool:
 
 
 def setting_of_listener(name: str, of_listeners: Iterable[str]) -> str | None:
-    """The setting behind the prefix of a listener, or None."""
     if not name.startswith(LISTENER_PREFIX):
         return None
     known = frozenset(of_listeners)

@@ -19,9 +19,9 @@ from kafka_reassign_rpc.server.sasl_sources import SaslSources
 CLIENT_AUTH = "ssl.client.auth"
 
 
-def settle_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with the security protocol of each listener, and an advertised listener for each in the same order.
-    Raises UsageError."""
+def complete_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Completes the values with the security protocol of each listener, and an advertised listener for each in the same
+    order. Raises UsageError."""
     try:
         protocols = protocols_of_listeners(values[PROTOCOL_MAP] or "")
     except BadSetting as error:

@@ -16,8 +16,6 @@ COMMANDS = tuple(EXTRA_OF_COMMAND)
 
 
 class CliCommand(Protocol):
-    """The interface of a command's module."""
-
     HELP: str
     DESCRIPTION: str
 

@@ -154,7 +154,7 @@ def links(properties: Mapping[str, str], listener: str | None) -> BrokerLinks:
 
 
 def access(properties: Mapping[str, str]) -> Access:
-    """How this server comes to ZooKeeper. Reads keystores. Raises UsageError."""
+    """Returns how this server connects to ZooKeeper. Reads keystores. Raises UsageError."""
     try:
         return zookeeper_access(properties)
     except BadSetting as error:

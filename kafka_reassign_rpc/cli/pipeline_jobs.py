@@ -120,5 +120,4 @@ def _cleaned_up_on_sigterm() -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """Print a line on standard error."""
     sys.stderr.write(text + "\n")

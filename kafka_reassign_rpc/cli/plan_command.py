@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_reassign_rpc.cli import plan_show_command
+from kafka_reassign_rpc.cli.broker_weights import read_broker_weights
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
@@ -33,13 +34,22 @@ Every plan keeps these rules: the replicas of a partition are on distinct live b
 there are, within the capacities of the brokers. Their number stays (with set-rf: it is the one asked for). The same
 snapshot, flags and seed give the same plan, with any --master.
 """
-EPILOG = """\
+EXIT_CODES = """\
 exit codes: 0 planned (verify: the plan keeps the rules), 1 failed (verify: it breaks rules), 2 wrong flags or an
             unusable snapshot, 3 nothing to move (the plan is written), 4 planned, but incomplete: the plan leaves
             out partitions that would have to move (heal, drain, set-rf, racks), and names them (show: moves do not
             fit the cluster any more)
-example:    kafka-reassign-rpc plan drain --brokers 4,5 --snapshot snapshots/monday --out plans/drain-4-5
 """
+_EXAMPLE = "example:    kafka-reassign-rpc plan {} --snapshot snapshots/monday --out plans/{}\n"
+_EXAMPLES = {
+    "heal": "heal --brokers 7",
+    "drain": "drain --brokers 4,5 --throttle 50MB",
+    "expand": "expand --brokers 7,8 --max-bytes 2TB",
+    "rebalance": "rebalance --weight bytes=2 --tolerance 0.05",
+    "set-rf": "set-rf --topics orders,payments --replication-factor 3",
+    "racks": "racks --topics orders",
+}
+EXAMPLE_OF_VERIFY = "example:    kafka-reassign-rpc plan verify --snapshot snapshots/monday --plan plans/drain\n"
 NOTHING_TO_MOVE = 3
 INCOMPLETE = 4
 _FIRST_MOVES = 5
@@ -57,10 +67,12 @@ _WEIGHTS = ("bytes", "replicas", "leaders", "produce", "fetch", "topic", "time")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
+    parser.epilog = EXIT_CODES + _example("drain")
     goals = parser.add_subparsers(dest="goal", required=True, metavar="GOAL")
     for name, text in _GOALS.items():
-        goal = goals.add_parser(name, help=text, description=f"Plan moves that {text}.", epilog=EPILOG)
+        goal = goals.add_parser(
+            name, help=text, description=f"Plan moves that {text}.", epilog=EXIT_CODES + _example(name)
+        )
         goal.formatter_class = argparse.RawDescriptionHelpFormatter
         _add_goal_arguments(goal, name)
         _add_plan_arguments(goal)
@@ -69,6 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "verify",
         help="check a plan against its snapshot",
         description="Check every rule of a plan, with code that the planner does not use.",
+        epilog=EXAMPLE_OF_VERIFY,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verify.add_argument("--snapshot", required=True, metavar="DIR", help="the snapshot from which the plan was made")
     verify.add_argument("--plan", required=True, metavar="DIR", help="the plan to check")
@@ -78,6 +92,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     show.formatter_class = argparse.RawDescriptionHelpFormatter
     plan_show_command.add_arguments(show)
+
+
+def _example(goal: str) -> str:
+    return _EXAMPLE.format(_EXAMPLES[goal], goal)
 
 
 def _add_goal_arguments(parser: argparse.ArgumentParser, name: str) -> None:
@@ -141,6 +159,13 @@ def _add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="GOAL=WEIGHT",
         help=f"how much an even spread of GOAL counts ({', '.join(_WEIGHTS)}); 0: not at all; may be repeated",
+    )
+    parser.add_argument(
+        "--broker-weights",
+        metavar="FILE",
+        help="CSV with the columns broker,weight: how much each broker should hold beside the others; a column bytes, "
+        "replicas, leaders, produce or fetch is for that measure alone (default: by the size of disks where all "
+        "brokers tell it, equally where not)",
     )
     parser.add_argument(
         "--leaders-stay",
@@ -229,6 +254,7 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
         weights=_weights(arguments.weight),
         network=network,
         lead_first=not arguments.leaders_stay,
+        broker_weights={} if arguments.broker_weights is None else read_broker_weights(arguments.broker_weights),
     )
     cap = arguments.max_moves_per_broker
     caps = BatchLimits(
@@ -323,7 +349,7 @@ def summary_text(summary: "PlanSummary", out: "StorePath") -> str:
 
 
 def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
-    from kafka_reassign_rpc.pipeline.plans.plan_summary import known_imbalance
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import imbalance_texts, known_imbalance
     from kafka_reassign_rpc.pipeline.plans.time_texts import pace_text, time_lines
     from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines
     from kafka_reassign_rpc.support.human_units import duration, size
@@ -337,8 +363,9 @@ def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
         f"  takes     {duration(summary.expected_seconds)} at {pace_text(summary)}",
         *(f"  {name:9} {text}" for name, text in time_lines(summary)),
     ]
-    for name, before in known_imbalance(summary).items():
-        lines.append(f"  {name:9} furthest from its target {before:.1%}, then {summary.imbalance_after[name]:.1%}")
+    for name in known_imbalance(summary):
+        before, after = imbalance_texts(summary, name)
+        lines.append(f"  {name:9} furthest from its target {before}, then {after}")
     return [*lines, *(f"  {'' if place else 'why':9} {line}" for place, line in enumerate(shortfall_lines(summary)))]
 
 

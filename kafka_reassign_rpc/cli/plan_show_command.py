@@ -154,7 +154,7 @@ class _Shown:
             sys.stdout.write(line + "\n")
 
     def end(self, summary: str) -> None:
-        """The last line: of text only."""
+        """Prints the last line, of text only."""
         sys.stdout.write("" if self._as_json else summary + "\n")
         sys.stdout.flush()
 

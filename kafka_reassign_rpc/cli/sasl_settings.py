@@ -58,7 +58,7 @@ SASL_SETTINGS: tuple[Setting, ...] = (
         "connections.max.reauth.ms",
         whole(0),
         "How long a session lasts, in milliseconds: then the client has to authenticate again, or its next request"
-        " closes the connection. 0: sessions last as long as the client's token, if it has one, else for ever.",
+        " closes the connection. 0: sessions last as long as the client's token, if it has one, else without end.",
         "MS",
         "0",
     ),

@@ -1,8 +1,7 @@
 """Names of settings that mean security, and that nobody would use. Pure.
 
-A broker takes a misspelt `listener.name.mtls.ssl.client.aut` without a word, and so it does not ask for certificates. A
-server that did the same would let in whom its operator wanted to keep out. So such a name ends the start, unless the
-operator says that it may stay (`kafka.config.other.names`).
+A broker takes a misspelt `listener.name.mtls.ssl.client.aut` without a word, and so does not ask for certificates. Here
+such a name ends the start, unless the operator says that it may stay (`kafka.config.other.names`).
 """
 
 import difflib

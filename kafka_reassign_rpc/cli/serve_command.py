@@ -11,12 +11,17 @@ from typing import Any
 import msgspec
 
 from kafka_reassign_rpc.cli import outward_settings
-from kafka_reassign_rpc.cli.connection_settings import CREATION_RATE, protected_listener, rates_of_listeners
+from kafka_reassign_rpc.cli.connection_settings import (
+    CREATION_RATE,
+    brokers_listener,
+    protected_listener,
+    rates_of_listeners,
+)
 from kafka_reassign_rpc.cli.extras import lacking
 from kafka_reassign_rpc.cli.fleet_subprocess import fleet_process
-from kafka_reassign_rpc.cli.http_settings import http_security, status_page
+from kafka_reassign_rpc.cli.http_settings import http_security, page_address, status_page
 from kafka_reassign_rpc.cli.kafka_config import JAVA_ALONE
-from kafka_reassign_rpc.cli.listener_settings import listener_security, sasl_sources, settle_listeners
+from kafka_reassign_rpc.cli.listener_settings import complete_listeners, listener_security, sasl_sources
 from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until_signalled, set_up_logging
 from kafka_reassign_rpc.cli.secret_settings import secret_files
 from kafka_reassign_rpc.cli.security_settings import security_properties
@@ -59,7 +64,7 @@ with some topics.
 --data-dir keeps that cluster between starts, and Ctrl-C ends all of it.
 
 As soon as the server can be used it prints `ready bootstrap=HOST:PORT zookeeper=HOST:PORT brokers=1,2,…` and, with
---metrics-listener, `metrics=HOST:PORT`.
+--metrics-listener, `metrics=HOST:PORT` and the address of the status page, `page=http://HOST:PORT/`.
 
 Each setting is a flag and a key of the TOML file: --broker-id 7 is "broker.id" = 7. A flag wins over the file.
 Sizes and durations may have a unit: 50MB, 500MiB, 500ms, 20s, 5min.
@@ -80,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    values = settle_listeners(read_settings(arguments, SETTINGS))
+    values = complete_listeners(read_settings(arguments, SETTINGS))
     if values["zookeeper.connect"] is None and (advice := lacking("demo")) is not None:
         raise UsageError(f"--zookeeper-connect is not set, and a ZooKeeper of this command's own {advice}")
     if values["zookeeper.connect"] is None and values["broker.id"] in DEMO_BROKERS:
@@ -90,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     set_up_logging(values["log.level"], values["log.format"])
     if not values[CORE_DUMPS]:
         core_dumps.forbid()
-    tell_left_out(arguments.kafka_config, values[LEFT_OUT])
+    log_left_out(arguments.kafka_config, values[LEFT_OUT])
     config = server_config(values, new_cluster=values["zookeeper.connect"] is None)
     for one in readable(secret_files(values)):
         log.warning("%s", one)
@@ -120,12 +125,19 @@ def run(arguments: argparse.Namespace) -> int:
             announce(
                 f"ready bootstrap={server.bootstrap} zookeeper={values['zookeeper.connect']}"
                 f" brokers={','.join(map(str, server.live_brokers())) or 'none'}"
-                + (f" metrics={server.metrics_address}" if server.metrics_address else "")
+                + _pages(server.metrics_address, values)
             )
             await ended_first(server.ended(), stop)
 
     loop = None if values["loop"] == "auto" else values["loop"]
     return run_until_signalled(main, values["log.format"], loop=loop)
+
+
+def _pages(metrics_address: str | None, values: dict[str, Any]) -> str:
+    if metrics_address is None:
+        return ""
+    page = page_address(metrics_address, values)
+    return f" metrics={metrics_address}" + ("" if page is None else f" page={page}")
 
 
 def _fleet_arguments(values: dict[str, Any]) -> list[str]:
@@ -163,18 +175,17 @@ def _event_log_config(values: dict[str, Any]) -> EventLogConfig | None:
     )
 
 
-def tell_left_out(path: str | None, left_out: Sequence[str]) -> None:
-    """Tells which settings of a broker do not hold for this server."""
+def log_left_out(path: str | None, left_out: Sequence[str]) -> None:
     if path is not None:
-        log.info("%s: %d settings hold for the broker alone, not for this server: %s",
+        log.info("%s: %d settings are the broker's own and have no effect here: %s",
                  path, len(left_out), ", ".join(left_out) or "none")  # fmt: skip
     for name in JAVA_ALONE:
         if name in left_out:
-            log.warning("%s: %s is left out: this server runs no Java classes", path, name)
+            log.warning("%s: %s has no effect: this server runs no Java classes", path, name)
 
 
 def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> ServerConfig:
-    """The configuration of a server with these settings, by their dotted names (see `settle_listeners`). Reads
+    """The configuration of a server with these settings, by their dotted names (see `complete_listeners`). Reads
     keystores. Raises UsageError."""
     sasl = sasl_sources(values["listeners"], values)
     properties = security_properties(values)
@@ -187,6 +198,7 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
         connection_timeout_ms=values["zookeeper.connection.timeout.ms"],
         listeners=values["listeners"],
         advertised=values["advertised.listeners"],
+        brokers_listener=brokers_listener(values),
         server_id=values["broker.id"],
         links=outward_settings.links(properties, values["inter.broker.listener.name"]),
         zookeeper_access=outward_settings.access(properties),
@@ -231,7 +243,9 @@ def _limits(values: dict[str, Any]) -> ServerLimits:
     possible = file_descriptors.most_connections(file_descriptors.limit())
     wanted = values["max.connections"]
     if wanted is not None and wanted > possible:
-        log.warning("max.connections is %d: file descriptors do not allow %d (ulimit -n)", possible, wanted)
+        log.warning(
+            "max.connections is %d: file descriptors do not allow %d (raise ulimit -n for more)", possible, wanted
+        )
     connections = possible if wanted is None else min(wanted, possible)
     per_ip = values["max.connections.per.ip"]
     return ServerLimits(

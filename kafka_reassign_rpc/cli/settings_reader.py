@@ -21,6 +21,7 @@ from kafka_reassign_rpc.core.config_values import INT64
 from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.security.secret_files import of_settings_file
 from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.counted import first_of
 from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
 
 LEFT_OUT = "names left out of kafka.config"
@@ -71,7 +72,6 @@ class Setting(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The attribute of the parsed command line."""
         return self.name.replace(".", "_")
 
     @property
@@ -134,7 +134,6 @@ def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> N
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
-    """Add `--config FILE` and `--kafka-config FILE`."""
     parser.add_argument("--config", metavar="FILE", help="a TOML file with settings by their dotted names")
     parser.add_argument(
         "--kafka-config",
@@ -197,12 +196,10 @@ def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) ->
 
 
 def _refuse(path: str | None, names: Iterable[tuple[str, str]], cure: str) -> None:
-    """Raises UsageError where there are such names."""
     found = [f"{name}: {why}" for name, why in names]
     if found:
-        shown = "; ".join(found[:_SHOWN_NAMES])
-        more = f"; and {len(found) - _SHOWN_NAMES} more" if len(found) > _SHOWN_NAMES else ""
-        raise UsageError(f"{path}: {shown}{more}: a slip there can let anybody in, so {cure}")
+        shown = first_of(found, _SHOWN_NAMES, between="; ")
+        raise UsageError(f"{path}: {shown}: a slip there can let anybody in, so {cure}")
 
 
 def _of_kafka(known: Mapping[str, Setting]) -> Collection[str]:

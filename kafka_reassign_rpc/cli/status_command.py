@@ -4,7 +4,8 @@ import argparse
 import asyncio
 import logging
 import sys
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,17 +18,22 @@ from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_files, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
-from kafka_reassign_rpc.client import KafkaError, client_configs, load_properties
+from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, client_configs, load_properties
+from kafka_reassign_rpc.client.running_servers import configs_of_another
 from kafka_reassign_rpc.preflight import cluster_status
+from kafka_reassign_rpc.preflight.cluster_status import ClusterStatus, StatusParts
 from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.secret_files import readable
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.reassign_command.status_text import Seen
+
 HELP = "say who controls a cluster, since when, and what is under way"
 DESCRIPTION = """\
-Says who the controller is (a stock broker or a kafka-reassign-rpc server), since when and with which epoch; which moves
-are in flight or wait, and what self-healing does. It asks the nodes of the cluster, or its ZooKeeper, and changes
-nothing.
+Says who the controller is (a stock broker or a kafka-reassign-rpc server), where, since when and with which epoch; then
+shows what `kafka-reassign --status` shows: problems, moves, brokers, self-healing; and the moves by route. It asks the
+nodes of the cluster, or its ZooKeeper, which also works while nobody controls the cluster, and changes nothing.
 
 The nodes tell the epoch and the time of the election only if the controller is a server with an event log. ZooKeeper
 always tells them. For a secured ZooKeeper give the files of `kafka-reassign-rpc serve` (--config, --kafka-config).
@@ -59,7 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _configs(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The client's configs. Raises UsageError."""
     try:
         properties = load_properties(arguments.command_config, _warn) if arguments.command_config else {}
         return client_configs(arguments.bootstrap_server, properties, _warn)
@@ -84,17 +89,49 @@ def run(arguments: argparse.Namespace) -> int:
         for one in readable(secret_files(values)):
             _warn(str(one))
         access = outward_settings.access(security_properties(values))
-        reading = read_status.from_zookeeper(connect, seconds, access)
+        configs, reading = None, read_status.from_zookeeper(connect, seconds, access)
     else:
-        reading = read_status.from_nodes(_configs(arguments), seconds)
+        configs = _configs(arguments)
+        reading = read_status.from_nodes(configs, seconds)
     logging.disable(logging.CRITICAL)
     try:
         status = asyncio.run(reading)
+        seen = seen_of(status, configs, seconds, as_json=arguments.json)
+        status = cluster_status.with_document(status, StatusParts(seen.status, seen.moves, seen.brokers))
     except (ZkError, KafkaError, TimeoutError) as error:
         sys.stderr.write(f"kafka-reassign-rpc status: {error or f'no answer within {seconds:g} s'}\n")
         return 1
     if arguments.json:
         print(msgspec.json.encode(cluster_status.document(status)).decode())  # noqa: T201
     else:
-        print("\n".join(cluster_status.lines(status)))  # noqa: T201
+        print("\n".join(_lines(status, seen)))  # noqa: T201
     return 0 if status.controller is not None else 1
+
+
+def seen_of(status: ClusterStatus, configs: Mapping[str, Any] | None, seconds: float, *, as_json: bool) -> "Seen":
+    """The status document: of a controller it is asked, as by `kafka-reassign --status`. Raises KafkaError."""
+    from kafka_reassign_rpc.reassign_command import action_status
+    from kafka_reassign_rpc.reassign_command.status_text import Seen
+
+    if status.seen is not None:
+        return Seen(status.seen.status, status.seen.moves, len(status.seen.moves), status.seen.brokers, is_stored=True)
+    limit_ms = int(seconds * 1000)
+    limits = {"request_timeout_ms": limit_ms, "bootstrap_timeout_ms": limit_ms}
+    of_client = {**(configs or {}), **limits}
+    with ReassignmentClient(**of_client) as client:
+        return action_status.read(
+            client, lambda address: ReassignmentClient(**configs_of_another(of_client, address)), as_json=as_json
+        )
+
+
+def _lines(status: ClusterStatus, seen: "Seen") -> Iterator[str]:
+    """Who controls the cluster, the document, and what only this command knows."""
+    from kafka_reassign_rpc.reassign_command.history_plots import ASCII, BLOCKS
+    from kafka_reassign_rpc.reassign_command.output import Output
+    from kafka_reassign_rpc.reassign_command.status_text import fitted, lines
+
+    yield cluster_status.controller_line(status.controller)
+    yield from lines(seen, BLOCKS if Output(sys.stdout, as_json=False).can_write(BLOCKS) else ASCII)
+    yield ""
+    for line in cluster_status.around(status):
+        yield from fitted(line)

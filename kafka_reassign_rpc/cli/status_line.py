@@ -33,7 +33,6 @@ class Status:
         self._drawing: StatusDrawing | None = None
 
     def show(self, text: str) -> None:
-        """Show what the job does now."""
         if self._is_terminal:
             self._draw(text)
         elif self._clock() - self._printed_at >= REPEAT_EVERY_S:
@@ -46,7 +45,6 @@ class Status:
         self._print(text)
 
     def clear(self) -> None:
-        """Take the status line away."""
         if self._drawing is not None:
             self._drawing.close()
             self._drawing = None

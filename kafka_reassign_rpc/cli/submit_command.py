@@ -24,7 +24,8 @@ each batch starts when the batch before is done. A move starts only if its parti
 plan was made; a kafka-reassign-rpc server compares them again in the same step. Other moves go on without it, and
 submit names it at the end; by batch nothing of its batch starts. A replication factor changes only if that is the goal
 of the plan. Where the plan names a first leader, that replica leads before the copy begins; a partition whose move does
-not begin gets its order back. Without --execute submit changes nothing, and shows the state of each batch.
+not begin gets its order back. A plan that drains brokers cordons them first (--no-cordon: not), and at the end submit
+says whether they are empty. Without --execute submit changes nothing, and shows the state of each batch.
 
 submit may be killed at any time: started again, it continues from the state of the cluster. On Ctrl-C it takes back the
 moves that wait in the controller's queue, and says which go on, and how to cancel them. It stops when the cluster is
@@ -39,7 +40,8 @@ EPILOG = """\
 exit codes: 0 done (without --execute: the plan can be executed), 1 failed, 2 wrong flags or an unreadable plan,
             3 stopped because the cluster is not well, 4 the plan does not fit the cluster any more (the moves that
             did not start are named), 130 interrupted by Ctrl-C, 143 by SIGTERM
-example:    kafka-reassign-rpc submit --plan plans/monday --bootstrap-server localhost:9092 --execute
+examples:   kafka-reassign-rpc submit --plan plans/monday --bootstrap-server localhost:9092 --execute --throttle 50MB
+            kafka-reassign-rpc submit --plan plans/monday --bootstrap-server localhost:9092 --undo --execute
 """
 
 
@@ -51,10 +53,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--execute", action="store_true", help="execute the plan (default: a dry run, which changes nothing)"
     )
     parser.add_argument(
+        "--undo",
+        action="store_true",
+        help="carry out the way back: partitions that the plan has moved get the replicas that they had before, moves "
+        "of the plan that are in flight or wait are cancelled first, and what has changed since stays as it is",
+    )
+    parser.add_argument(
         "--throttle",
         metavar="BYTES/S",
         help="replication throttle in bytes per second, such as 50MB, for each broker and each direction, also for "
         "moves that an earlier run started; 0: no throttle (default: moves keep the throttle that they have)",
+    )
+    parser.add_argument(
+        "--lift-stricter",
+        action="store_true",
+        help="with --throttle: where a stricter rate stands on a broker or for all brokers, the throttle takes its "
+        "place, and that rate comes back when the moves end",
     )
     parser.add_argument(
         "--by-batch",
@@ -78,6 +92,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and events; this needs a kafka-reassign-rpc server",
     )
     parser.add_argument(
+        "--no-cordon",
+        action="store_true",
+        help="do not cordon the brokers that a plan of `drain` empties (default: a kafka-reassign-rpc server places "
+        "nothing new there from the start of the plan on, until `kafka-reassign cordon --uncordon`)",
+    )
+    parser.add_argument(
         "--accept-health",
         action="store_true",
         help="go on although the cluster is less well than when the plan was started; where nothing is left but "
@@ -91,6 +111,8 @@ def run(arguments: argparse.Namespace) -> int:
     in_all = _given("--max-moves", whole(1), arguments.max_moves)
     if arguments.by_batch and (per_broker or in_all):
         raise UsageError("--by-batch: the size of batches is that of the plan; leave out --max-moves…")
+    if arguments.lift_stricter and not throttle:
+        raise UsageError("--lift-stricter is about the throttle of --throttle: give both")
     if len(arguments.reason) > LONGEST_REASON:
         raise UsageError(f"--reason: expected up to {LONGEST_REASON} characters, got {len(arguments.reason)}")
     return run_job("submit", lambda: _submit(arguments, throttle, per_broker, in_all))
@@ -108,7 +130,7 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     path = store_path(arguments.plan)
-    plan = read_plan(path)
+    plan = read_plan(path, undo=arguments.undo)
     from kafka_reassign_rpc.pipeline.submission.move_window import WindowCaps
     from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
     from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission, planned_caps
@@ -124,9 +146,11 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
             plan,
             output,
             throttle=throttle,
+            lifts=arguments.lift_stricter,
             reason=arguments.reason,
             by_batch=arguments.by_batch,
             caps=WindowCaps(per_broker or planned.per_broker, in_all or planned.in_all),
+            cordons=not arguments.no_cordon,
         )
         try:
             if arguments.execute:
@@ -134,8 +158,9 @@ def _submit(arguments: argparse.Namespace, throttle: int | None, per_broker: int
                 print(f"{path}: done; {counted(begun, 'move', 'were')} begun now")  # noqa: T201
             else:
                 left, batches = submission.dry_run(), len(plan.batches)
-                left_to_begin = f"{counted(left, 'move')} to begin in {counted(batches, 'batch')}"
-                print(f"{path}: {left_to_begin}; --execute does it")  # noqa: T201
+                what = "take back" if arguments.undo else "begin"
+                left_to_do = f"{counted(left, 'move')} to {what} in {counted(batches, 'batch')}"
+                print(f"{path}: {left_to_do}; --execute does it")  # noqa: T201
         except (SubmitStopped, PlanDoesNotFit) as error:
             status.clear()
             say(f"kafka-reassign-rpc submit: {error}")
@@ -176,7 +201,6 @@ def _interrupted(submission: "Submission", arguments: argparse.Namespace) -> lis
 
 
 def _how_to_cancel(submission: "Submission", arguments: argparse.Namespace) -> str:
-    """How to cancel what is under way."""
     from kafka_reassign_rpc.pipeline.job_errors import JobFailed
     from kafka_reassign_rpc.pipeline.submission.submit_plan import write_under_way
 
@@ -211,7 +235,6 @@ def _how_to_restore_order(submission: "Submission", arguments: argparse.Namespac
 
 
 def _kafka_reassign(arguments: argparse.Namespace, file: object) -> str:
-    """The command for the moves of a file."""
     config = f" --command-config {shlex.quote(arguments.command_config)}" if arguments.command_config else ""
     command = f"kafka-reassign --bootstrap-server {arguments.bootstrap_server}{config}"
     return f"{command} --reassignment-json-file {shlex.quote(str(file))}"

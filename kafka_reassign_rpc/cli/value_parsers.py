@@ -89,7 +89,6 @@ def text(value: Any) -> str:
 
 
 def text_or_empty(value: Any) -> str:
-    """Text that may be empty."""
     if not isinstance(value, str):
         raise ValueError(f"expected text, got {value!r}")  # noqa: TRY004 (as every parser here)
     return value.strip()
@@ -137,8 +136,6 @@ def super_users(value: Any) -> frozenset[str]:
 
 
 def one_of(*choices: str) -> Callable[[Any], str]:
-    """A parser of a fixed set of words."""
-
     def parse(value: Any) -> str:
         if value not in choices:
             raise ValueError(f"expected one of {', '.join(choices)}, got {value!r}")

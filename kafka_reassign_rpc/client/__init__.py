@@ -12,10 +12,16 @@ AsyncReassignmentClient has the same calls for asyncio.
     election_calls                     elect leaders
     enable_disable_calls               whether new moves may start
     event_calls, self_healing_calls    recorded events; failed brokers and their repairs
+    throttle_calls                     another throttle lease for moves in flight and waiting moves
     settings_calls                     settings that all servers share
+    cordon_calls, hold_calls           brokers that get no new replica; moves that wait until they are released
     history_calls                      figures of the past
+    status_calls                       the status document: sums, moves, brokers
+    stock_cluster                      the same made from what a stock controller tells
     controller_state_calls             the version of the controller, and what it alone knows of brokers
     running_servers                    a client of each server that runs
+    standing_rates                     the rates that hold while moves have a throttle lease
+    target_warnings                    what a command says of the targets of moves before they start
     metadata_calls                     nodes and topics
     config_calls, throttle_configs     dynamic configs; those that throttle moves
     log_dir_calls                      sizes of replicas, and moves between log dirs

@@ -8,15 +8,19 @@ from typing import Any, Self, TypeVar
 from kafka_reassign_rpc.client import (
     config_calls,
     controller_state_calls,
+    cordon_calls,
     election_calls,
     enable_disable_calls,
     event_calls,
     history_calls,
+    hold_calls,
     log_dir_calls,
     metadata_calls,
     reassignment_calls,
     self_healing_calls,
     settings_calls,
+    status_calls,
+    throttle_calls,
     throttle_configs,
 )
 from kafka_reassign_rpc.client.client_settings import client_settings
@@ -41,7 +45,10 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.status.documents import Brokers, Moves, Status
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
+from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome
+from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
 
 T = TypeVar("T")
 
@@ -50,8 +57,8 @@ class AsyncReassignmentClient:
     """ReassignmentClient for an event loop. Use it as an async context manager, or call `start` and `close`.
 
     `configs` are those of ReassignmentClient. The client belongs to the event loop on which it was started; several
-    tasks may share it. Cancelling a call ends the wait: its request may still have its effect. Large answers are
-    decoded in a thread.
+    tasks may share it. Cancelling a call ends the wait: its request may still have its effect. A thread decodes large
+    answers.
     """
 
     def __init__(self, **configs: Any) -> None:
@@ -103,6 +110,7 @@ class AsyncReassignmentClient:
         expected_replicas: Mapping[Expected, Sequence[int]] | None = None,
         queue: bool = False,
         throttle: int | None = None,
+        lift_stricter: bool = False,
         reason: str | None = None,
         moves_per_broker: int | None = None,
         timeout_ms: int | None = None,
@@ -115,6 +123,7 @@ class AsyncReassignmentClient:
             expected_replicas=expected_replicas,
             queue=queue,
             throttle=throttle,
+            lift_stricter=lift_stricter,
             reason=reason,
             moves_per_broker=moves_per_broker,
             timeout_ms=timeout_ms or self._timeout_ms,
@@ -182,6 +191,16 @@ class AsyncReassignmentClient:
         """See ReassignmentClient.disable."""
         return await self._run(enable_disable_calls.set_enabled, False, self._timeout_ms)
 
+    async def alter_throttles(
+        self,
+        throttle: int,
+        *,
+        topics: Iterable[str] | None = None,
+        partitions: Iterable[tuple[str, int]] | None = None,
+    ) -> ThrottledMoves:
+        """See ReassignmentClient.alter_throttles."""
+        return await self._run(throttle_calls.alter_throttles, throttle, topics, partitions, self._timeout_ms)
+
     async def healing_status(self) -> HealingStatus:
         """See ReassignmentClient.healing_status."""
         return await self._run(self_healing_calls.healing_status)
@@ -189,6 +208,22 @@ class AsyncReassignmentClient:
     async def history(self) -> list[PastFigures]:
         """See ReassignmentClient.history."""
         return await self._run(history_calls.history, self._timeout_ms)
+
+    async def status(self) -> Status:
+        """See ReassignmentClient.status."""
+        return await self._run(status_calls.document, "status", Status)
+
+    async def status_here(self) -> Status:
+        """See ReassignmentClient.status_here."""
+        return await self._run(status_calls.status_here)
+
+    async def moves(self, **parameters: object) -> Moves:
+        """See ReassignmentClient.moves."""
+        return await self._run(status_calls.document, "moves", Moves, **parameters)
+
+    async def brokers(self) -> Brokers:
+        """See ReassignmentClient.brokers."""
+        return await self._run(status_calls.document, "brokers", Brokers)
 
     async def controller_state(self) -> ControllerState:
         """See ReassignmentClient.controller_state."""
@@ -205,6 +240,39 @@ class AsyncReassignmentClient:
     async def resume_healing(self) -> None:
         """See ReassignmentClient.resume_healing."""
         await self._run(self_healing_calls.set_paused, False)
+
+    async def cordoned(self) -> frozenset[int]:
+        """See ReassignmentClient.cordoned."""
+        return await self._run(cordon_calls.cordoned)
+
+    async def cordon(self, brokers: Iterable[int], *, uncordon: bool = False) -> frozenset[int]:
+        """See ReassignmentClient.cordon."""
+        return await self._run(cordon_calls.cordon, brokers, uncordon)
+
+    async def hold(
+        self,
+        *,
+        topics: Iterable[str] | None = None,
+        brokers: Iterable[int] | None = None,
+        requests: Iterable[str] | None = None,
+        reason: str = "",
+    ) -> HoldOutcome:
+        """See ReassignmentClient.hold."""
+        return await self._run(hold_calls.hold_moves, True, topics, brokers, requests, reason)
+
+    async def release(
+        self,
+        *,
+        topics: Iterable[str] | None = None,
+        brokers: Iterable[int] | None = None,
+        requests: Iterable[str] | None = None,
+    ) -> HoldOutcome:
+        """See ReassignmentClient.release."""
+        return await self._run(hold_calls.hold_moves, False, topics, brokers, requests, "")
+
+    async def can_cordon(self) -> bool:
+        """See ReassignmentClient.can_cordon."""
+        return await self._run(cordon_calls.can_cordon)
 
     async def settings(self) -> list[ServerSetting]:
         """See ReassignmentClient.settings."""
@@ -266,6 +334,14 @@ class AsyncReassignmentClient:
     async def describe_everything(self) -> Everything:
         """See ReassignmentClient.describe_everything."""
         return metadata_calls.read_everything(await self._run(metadata_calls.describe_everything))
+
+    async def describe_some(self, topics: Iterable[str]) -> Everything:
+        """The nodes, and these topics alone, as some node knows them."""
+        return await self._run(metadata_calls.describe_some, topics)
+
+    async def active_controller(self, named: int) -> int:
+        """The controller, where brokers name `named`; -1: unknown. In KRaft mode brokers name any of themselves."""
+        return await self._run(metadata_calls.active_controller, named)
 
     async def describe_brokers(
         self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]], *, timeout_ms: int | None = None

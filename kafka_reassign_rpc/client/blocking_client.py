@@ -8,15 +8,19 @@ from typing import Any, Self, TypeVar
 from kafka_reassign_rpc.client import (
     config_calls,
     controller_state_calls,
+    cordon_calls,
     election_calls,
     enable_disable_calls,
     event_calls,
     history_calls,
+    hold_calls,
     log_dir_calls,
     metadata_calls,
     reassignment_calls,
     self_healing_calls,
     settings_calls,
+    status_calls,
+    throttle_calls,
     throttle_configs,
 )
 from kafka_reassign_rpc.client.client_settings import client_settings
@@ -42,7 +46,10 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.status.documents import Brokers, Moves, Status
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
+from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome
+from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
 
 T = TypeVar("T")
 
@@ -53,8 +60,7 @@ class ReassignmentClient:
     Configs, with the names that kafka-python gives them:
 
     - `bootstrap_servers`: HOST:PORT, or several (a list, or separated by commas). To connect to KRaft controllers
-      (Kafka 3.7 or later) give `bootstrap_controllers` in its place; controllers list and cancel moves, and change
-      configs.
+      (Kafka 3.7 or later) give `bootstrap_controllers` instead; controllers list and cancel moves, and change configs.
     - `client_id`; `request_timeout_ms` and `bootstrap_timeout_ms` (30 s each); `retry_backoff_ms`,
       `reconnect_backoff_ms`, `reconnect_backoff_max_ms`, `connections_max_idle_ms`, `metadata_max_age_ms`,
       `max_in_flight_requests_per_connection`, `receive_message_max_bytes`, `receive_buffer_bytes`, `send_buffer_bytes`.
@@ -64,16 +70,16 @@ class ReassignmentClient:
       `sasl_plain_password`, `sasl_oauth_token_provider` (an object with `token()` and `extensions()`), or
       `sasl_kerberos_service_name` and `sasl_kerberos_domain_name`.
 
-    `client_configs` makes them of the properties of a Java client. The constructor raises ValueError for one that is
-    unknown, or that cannot be used.
+    `client_configs` makes them from the properties of a Java client. The constructor raises ValueError for an unknown
+    or unusable one.
 
     Partitions are (topic, partition) tuples of any type, kafka.TopicPartition included.
 
-    Several threads may share a client, also threads that run an event loop, which waits meanwhile. A child process that
-    was forked needs a client of its own.
+    Several threads may share a client, also threads that run an event loop, which waits meanwhile. A forked child
+    process needs a client of its own.
 
-    The client works with any Kafka. If a call needs a kafka-reassign-rpc server and the controller is another one, the
-    call sends nothing and raises UnsupportedHere.
+    The client works with any Kafka. A call that needs a kafka-reassign-rpc server as the controller, and finds another
+    one, sends nothing and raises UnsupportedHere.
 
     Every call may raise Unreachable, Unauthenticated, and the server's error as one of `core.kafka_errors`.
     """
@@ -101,15 +107,14 @@ class ReassignmentClient:
     def list_reassignments(self, partitions: Iterable[tuple[str, int]] | None = None) -> list[Reassignment]:
         """The identities of all moves in flight, or of the moves of these partitions (KIP-240).
 
-        The list leaves out partitions that do not move. Raises UnknownTopicOrPartition if a partition does not exist,
-        UnsupportedHere if the controller is not a kafka-reassign-rpc server.
+        Partitions that do not move are left out. Raises UnknownTopicOrPartition, UnsupportedHere.
         """
         return self._run(reassignment_calls.list_reassignments, partitions, self._timeout_ms)
 
     def describe_reassignments(
         self, reassignments: Iterable[Reassignment] | None = None
     ) -> dict[Reassignment, ReassignmentDescription | None]:
-        """The descriptions of these moves, or of all (KIP-240). The description of a move that has ended is None."""
+        """The descriptions of these moves, or of all (KIP-240); None for a move that has ended."""
         return self._run(reassignment_calls.describe_reassignments, reassignments, self._timeout_ms)
 
     def list_partition_reassignments(
@@ -117,7 +122,7 @@ class ReassignmentClient:
     ) -> dict[TopicPartition, PartitionReassignment]:
         """All moving partitions, or those of these partitions that move (KIP-455). Any Kafka from 2.4 on can list them.
 
-        A kafka-reassign-rpc server also lists the moves that wait in its queue: see PartitionReassignment.state.
+        A kafka-reassign-rpc server also lists the moves that wait in its queue (PartitionReassignment.state).
         """
         return self._run(reassignment_calls.list_partition_reassignments, partitions, self._timeout_ms)
 
@@ -129,6 +134,7 @@ class ReassignmentClient:
         expected_replicas: Mapping[Expected, Sequence[int]] | None = None,
         queue: bool = False,
         throttle: int | None = None,
+        lift_stricter: bool = False,
         reason: str | None = None,
         moves_per_broker: int | None = None,
         timeout_ms: int | None = None,
@@ -137,20 +143,22 @@ class ReassignmentClient:
 
         targets                           partition -> its target, preferred leader first; None cancels the move
         allow_replication_factor_change   False: refuse a target that changes the number of replicas (KIP-860)
-        expected_replicas                 partition -> the replicas that the caller believes it has now, in order. A
-                                          partition with other replicas is refused, and the error names them
-        queue                             True: the moves join the server's queue (KIP-236) and start when it is their
-                                          turn. A partition is accepted when its move has a place in the queue
+        expected_replicas                 partition -> the replicas that the caller believes it has now, in order. Other
+                                          replicas refuse the partition, and the error names them
+        queue                             True: the moves join the server's queue (KIP-236) and start in turn. A
+                                          partition is accepted when its move has a place in the queue
         throttle                          bytes/s on each broker for the replicas that move. The server keeps this
-                                          throttle as long as the moves need it, then restores the former configs.
-                                          0 removes such a throttle from moves in flight; None leaves it as it is
+                                          throttle as long as the moves need it, then restores the former configs. 0
+                                          removes such a throttle from moves in flight; None leaves it as it is
+        lift_stricter                     with `throttle`: it takes the place of a stricter rate that stands, which
+                                          comes back afterwards. Otherwise the stricter one holds
         reason                            what the moves are for, in up to 1000 characters. The server keeps it with
                                           each move, and shows it in lists of moves and in events
         moves_per_broker                  with `queue`: a move waits while a broker that it adds receives so many moves,
                                           or its leader sends so many. None: only the caps of the cluster count
 
-        Returns the result of each partition: None, or its error. Raises UnsupportedHere, and sends nothing, if the
-        controller does not support an option that is used.
+        Returns None or an error for each partition. Raises UnsupportedHere, and sends nothing, if the controller does
+        not support an option that is used.
         """
         return self._run(
             reassignment_calls.alter_partition_reassignments,
@@ -159,6 +167,7 @@ class ReassignmentClient:
             expected_replicas=expected_replicas,
             queue=queue,
             throttle=throttle,
+            lift_stricter=lift_stricter,
             reason=reason,
             moves_per_broker=moves_per_broker,
             timeout_ms=timeout_ms or self._timeout_ms,
@@ -171,27 +180,29 @@ class ReassignmentClient:
         return self.alter_partition_reassignments(dict.fromkeys(partitions))
 
     def elect_preferred_leaders(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, KafkaError | None]:
-        """Let the first replica of each partition lead it (KIP-460). The result of each: None if it leads now, or led
-        already; or its error, such as PreferredLeaderNotAvailable where that replica is not in sync."""
+        """Let the first replica of each partition lead it (KIP-460).
+
+        The result of each is None if it leads now, or its error, such as PreferredLeaderNotAvailable if that replica is
+        not in sync.
+        """
         return self._run(election_calls.elect_preferred_leaders, partitions, self._timeout_ms)
 
     def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
-        """A page of the events that a server has recorded, from number `from_seq` on.
+        """A page of the events of a server (its id; None: the controller), from number `from_seq` on.
 
-        `server` is the id of the server; None is the controller. If `from_seq` is below 0 the page is empty,
-        and its `next_seq` is the number of the next event to come. Raises UnsupportedHere if the controller is not a
-        kafka-reassign-rpc server, PolicyViolation if the server keeps no event log.
+        If `from_seq` is below 0 the page is empty, and its `next_seq` is the number of the next event to come. Raises
+        UnsupportedHere; PolicyViolation if the server keeps no event log.
         """
         return self._run(event_calls.event_page, from_seq, server)
 
     def reassignment_events(
         self, from_seq: int = 0, *, server: int | None = None, follow: bool = False, poll_s: float = 1.0
     ) -> Iterator[Event]:
-        """Every event that the controller, or the server with this id, has recorded, from number `from_seq` on.
+        """Every event of the controller, or of the server with this id, from number `from_seq` on.
 
-        With `follow` it waits for more events, and after a failover it goes on with the new controller. A `from_seq`
-        of -1 begins with the next event to come. `poll_s` is the pause between two questions, in seconds. Raises the
-        errors of `event_page`.
+        With `follow` it waits for more events, `poll_s` seconds between two requests, and after a failover continues
+        with the new controller. A `from_seq` of -1 begins with the next event to come. Raises the errors of
+        `event_page`.
         """
         cursor = event_calls.EventCursor(from_seq)
         while True:
@@ -207,95 +218,168 @@ class ReassignmentClient:
         return self._run(reassignment_calls.can_forbid_replication_factor_change)
 
     def can_compare_replicas(self) -> bool:
-        """Whether the controller is a kafka-reassign-rpc server, which understands `expected_replicas`."""
+        """Whether the controller is a kafka-reassign-rpc server, which knows `expected_replicas`."""
         return self._run(reassignment_calls.can_compare_replicas)
 
     def can_queue(self) -> bool:
-        """Whether the controller is a kafka-reassign-rpc server, which understands `queue`."""
+        """Whether the controller is a kafka-reassign-rpc server, which knows `queue`."""
         return self._run(reassignment_calls.can_queue)
 
     def can_lease_throttles(self) -> bool:
-        """Whether the controller is a kafka-reassign-rpc server, which understands `throttle`."""
+        """Whether the controller is a kafka-reassign-rpc server, which knows `throttle`."""
         return self._run(reassignment_calls.can_lease_throttles)
 
     def can_keep_reasons(self) -> bool:
-        """Whether the controller is a kafka-reassign-rpc server, which understands `reason`."""
+        """Whether the controller is a kafka-reassign-rpc server, which knows `reason`."""
         return self._run(reassignment_calls.can_keep_reasons)
 
     def why_disabled(self) -> str | None:
-        """The reason for which reassignments are disabled (KIP-236), or None if they are enabled.
-
-        Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
-        """
+        """Why reassignments are disabled (KIP-236), or None. Raises UnsupportedHere."""
         return self._run(enable_disable_calls.why_disabled, self._timeout_ms)
 
     def enable(self) -> str | None:
         """Enable reassignments: delete the setting `partition.reassignments.enabled` of all servers.
 
-        Returns None, or the reason for which reassignments are still disabled (the znode `/admin/reassign_cancel`
-        exists). Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
+        Returns None, or why they are still disabled (the znode `/admin/reassign_cancel` exists). Raises
+        UnsupportedHere.
         """
         return self._run(enable_disable_calls.set_enabled, True, self._timeout_ms)
 
     def disable(self) -> str | None:
         """Disable reassignments (KIP-236): set `partition.reassignments.enabled=false` for all servers.
 
-        No new move starts by any route. Moves in flight go on and can be cancelled. Returns the reason that clients get
-        when they try to start a move. Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
+        No new move starts by any route. Moves in flight continue and can be cancelled. Returns the reason that clients
+        get when they try to start a move. Raises UnsupportedHere.
         """
         return self._run(enable_disable_calls.set_enabled, False, self._timeout_ms)
 
-    def healing_status(self) -> HealingStatus:
-        """The failed brokers and the state of their repairs (KIP-46).
+    def alter_throttles(
+        self,
+        throttle: int,
+        *,
+        topics: Iterable[str] | None = None,
+        partitions: Iterable[tuple[str, int]] | None = None,
+    ) -> ThrottledMoves:
+        """Give moves, in flight and waiting, a throttle lease of so many bytes/s, or none (0).
 
-        Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
+        `topics` and `partitions` say which; without both: all moves. Moves of repairs are passed over: they follow
+        `self.healing.throttle`. Raises UnsupportedHere.
         """
+        return self._run(throttle_calls.alter_throttles, throttle, topics, partitions, self._timeout_ms)
+
+    def healing_status(self) -> HealingStatus:
+        """The failed brokers and the state of their repairs (KIP-46). Raises UnsupportedHere."""
         return self._run(self_healing_calls.healing_status)
 
     def history(self) -> list[PastFigures]:
-        """Figures of all moves in the last hour and in the last day, as far as the server was the controller then.
+        """Figures of all moves in the last hour and day, from the times at which the server was the controller.
 
-        Empty if the server keeps none. Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
+        Empty if the server keeps none. Raises UnsupportedHere.
         """
         return self._run(history_calls.history, self._timeout_ms)
+
+    def status(self) -> Status:
+        """The status document: sums, estimates, caps, self-healing and problems, as the controller's page shows them.
+
+        docs/status-api.md explains its fields. Raises UnsupportedHere if the controller does not tell it.
+        """
+        found: Status = self._run(status_calls.document, "status", Status)
+        return found
+
+    def status_here(self) -> Status:
+        """The status document of a server at the given addresses, whether it is the controller or not.
+
+        Its field `last` is what that server last knew of the moves. Raises UnsupportedHere if there is no such server.
+        """
+        found: Status = self._run(status_calls.status_here)
+        return found
+
+    def moves(self, **parameters: object) -> Moves:
+        """One page of the moves. `parameters`: those of /api/v1/moves. Raises UnsupportedHere, InvalidRequest."""
+        found: Moves = self._run(status_calls.document, "moves", Moves, **parameters)
+        return found
+
+    def brokers(self) -> Brokers:
+        """The brokers, what moves copy to and from them, their throttles. Raises UnsupportedHere."""
+        found: Brokers = self._run(status_calls.document, "brokers", Brokers)
+        return found
 
     def controller_state(self) -> ControllerState:
         """The version, epoch and election of the controller, its leased rates, and the brokers in controlled shutdown.
 
-        Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server, or one that does not tell it yet.
+        Raises UnsupportedHere, also if the server does not report it yet.
         """
         return self._run(controller_state_calls.controller_state, self._timeout_ms)
 
     def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
         """Move the replicas of a failed broker to other brokers now, without waiting for failure.interval.ms.
 
-        `dry_run`: return the repair and change nothing. Raises UnsupportedHere; InvalidRequest if the broker has not
-        failed, PolicyViolation if repairs are held back.
+        With `dry_run` return the repair and change nothing. Raises UnsupportedHere; InvalidRequest if the broker has
+        not failed, PolicyViolation if repairs are held back.
         """
         return self._run(self_healing_calls.heal_broker, broker, dry_run)
 
     def pause_healing(self) -> None:
-        """Let no new repair start (KIP-46). Repairs that are queued or in flight go on."""
+        """Let no new repair start (KIP-46). Repairs that are queued or in flight continue."""
         self._run(self_healing_calls.set_paused, True)
 
     def resume_healing(self) -> None:
         """Undo `pause_healing`."""
         self._run(self_healing_calls.set_paused, False)
 
+    def cordoned(self) -> frozenset[int]:
+        """The cordoned brokers (KIP-1066): the controller places no new replica on them. Raises UnsupportedHere."""
+        return self._run(cordon_calls.cordoned)
+
+    def cordon(self, brokers: Iterable[int], *, uncordon: bool = False) -> frozenset[int]:
+        """Cordon brokers, or with `uncordon` open them again; returns the cordoned ones. Raises UnsupportedHere."""
+        return self._run(cordon_calls.cordon, brokers, uncordon)
+
+    def hold(
+        self,
+        *,
+        topics: Iterable[str] | None = None,
+        brokers: Iterable[int] | None = None,
+        requests: Iterable[str] | None = None,
+        reason: str = "",
+    ) -> HoldOutcome:
+        """Hold moves of the queue: those that all of these name, or all. They do not start before `release`.
+
+        `topics`; `brokers` among the old or new replicas; `requests`, the reasons that they were asked for with. Moves
+        in flight go on. Raises UnsupportedHere.
+        """
+        return self._run(hold_calls.hold_moves, True, topics, brokers, requests, reason)
+
+    def release(
+        self,
+        *,
+        topics: Iterable[str] | None = None,
+        brokers: Iterable[int] | None = None,
+        requests: Iterable[str] | None = None,
+    ) -> HoldOutcome:
+        """Release held moves: each starts when it is its turn, from the replicas that it had when it was held."""
+        return self._run(hold_calls.hold_moves, False, topics, brokers, requests, "")
+
+    def can_cordon(self) -> bool:
+        """Whether the controller keeps new replicas away from cordoned brokers."""
+        return self._run(cordon_calls.can_cordon)
+
     def settings(self) -> list[ServerSetting]:
-        """The settings that all servers share, with the values that hold and where they stand, in the order of names.
+        """The settings that all servers share, in the order of names: values in force, and where they stand.
 
         Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server that has them.
         """
         return self._run(settings_calls.settings)
 
     def change_settings(self, changes: Mapping[str, str | None]) -> None:
-        """Set settings of all servers; None deletes one. Raises InvalidRequest for a value that is refused."""
+        """Set settings of all servers; None deletes one. Raises InvalidRequest for a refused value."""
         self._run(settings_calls.change_settings, changes)
 
     def move_settings(self) -> MovedSettings:
-        """Move the settings that stand among the brokers' default configs, where earlier versions kept them, to where
-        they belong. None changes its value."""
+        """Move the settings of servers out of the brokers' default configs, where earlier versions kept them.
+
+        No value changes.
+        """
         return self._run(settings_calls.move_settings)
 
     def describe_cluster(self) -> list[ClusterNode]:
@@ -303,47 +387,50 @@ class ReassignmentClient:
         return self._run(metadata_calls.describe_cluster)
 
     def servers_among(self, nodes: Iterable[int]) -> set[int]:
-        """Those of the nodes that are kafka-reassign-rpc servers: they are no brokers, and hold no replicas."""
+        """The nodes that are kafka-reassign-rpc servers: they are no brokers, and hold no replicas."""
         return self._run(metadata_calls.servers_among, nodes)
 
     def describe_controller(self) -> int:
-        """The id of the controller. Raises Unreachable where the cluster has none at the moment."""
+        """The id of the controller. Raises Unreachable if the cluster has none at the moment."""
         return self._run(metadata_calls.describe_controller)
 
     def describe_topics(
         self, topics: Iterable[str], *, of_controller: bool = False
     ) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
-        """The partitions of each topic, or the error for the topic.
+        """The partitions of each topic, or its error.
 
-        `of_controller`: ask the controller; other nodes learn of the end of a move later.
+        With `of_controller` ask the controller: others learn later of the end of a move.
         """
         return self._run(metadata_calls.describe_topics, topics, of_controller=of_controller)
 
     def find_topics(self, topics: Iterable[str], *, of_controller: bool = False) -> dict[str, TopicInfo]:
-        """Each topic with its id, its partitions, and the error for it if there is one. See `describe_topics`."""
+        """Each topic with its id, partitions, and error if any. See `describe_topics`."""
         return self._run(metadata_calls.find_topics, topics, of_controller=of_controller)
 
     def describe_log_dirs(
         self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]], *, timeout_ms: int | None = None
     ) -> list[LogDirs]:
-        """The sizes and places of replicas on each broker. For a broker that does not answer: the error.
+        """The sizes and places of replicas on each broker, or the error of a broker that does not answer.
 
         All brokers are asked at the same time, for `timeout_ms` at most (default: the request timeout).
         """
         return self._run(log_dir_calls.describe_log_dirs, partitions_by_broker, timeout_ms)
 
     def alter_replica_log_dirs(self, replicas: Mapping[Replica, str]) -> dict[Replica, KafkaError | None]:
-        """Move replicas to other log dirs (absolute paths) of their brokers. The result of each: None or its error."""
+        """Move replicas to other log dirs (absolute paths) of their brokers.
+
+        The result of each is None or its error.
+        """
         return self._run(log_dir_calls.alter_replica_log_dirs, replicas)
 
     def change_configs(self, changes: config_calls.Changes) -> dict[config_calls.Resource, KafkaError | None]:
-        """Set dynamic configs of topics and brokers (None deletes). The result of each: None or its error."""
+        """Set dynamic configs of topics and brokers (None deletes). The result of each is None or its error."""
         return self._run(config_calls.change_configs, changes)
 
     def throttle_moves(
         self, of_moves: throttle_configs.Moves, bytes_per_second: int
     ) -> dict[config_calls.Resource, KafkaError | None]:
-        """Throttle the replicas of these moves (see client.throttle_configs.all_moves).
+        """Throttle the replicas of these moves (client.throttle_configs.all_moves).
 
         Sets the topics' lists of throttled replicas first, then the brokers' rates.
         """
@@ -353,16 +440,16 @@ class ReassignmentClient:
         )
 
     def describe_everything(self) -> Everything:
-        """All nodes and topics. The iterator over the topics decodes the answer step by step, in bounded memory."""
+        """All nodes and topics. Iterating over the topics decodes the answer step by step, in bounded memory."""
         return metadata_calls.read_everything(self._run(metadata_calls.describe_everything))
 
     def describe_brokers(
         self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]], *, timeout_ms: int | None = None
     ) -> dict[int, BrokerLogDirs | KafkaError]:
-        """The log dirs of brokers: their replicas of these partitions (topic -> indexes), the size of their volumes.
+        """The log dirs of brokers: their replicas of these partitions (topic -> indexes), the sizes of their volumes.
 
-        All brokers are asked at the same time, for `timeout_ms` at most (default: the request timeout). The result of
-        a broker that does not answer, or refuses, is its error.
+        All brokers are asked at the same time, for `timeout_ms` at most (default: the request timeout). A broker that
+        does not answer, or refuses, has its error as the result.
         """
         return self._run(log_dir_calls.describe_brokers, partitions_by_broker, timeout_ms)
 
@@ -375,8 +462,9 @@ class ReassignmentClient:
     def describe_broker_configs(
         self, brokers: Iterable[int], *, timeout_ms: int | None = None
     ) -> dict[int, Configs | KafkaError]:
-        """The configs set for each broker, all asked at the same time, for `timeout_ms` at most (default: the request
-        timeout); or the error of a broker.
+        """The configs set for each broker, or its error.
+
+        All are asked at the same time, for `timeout_ms` at most (default: the request timeout).
         """
         return self._run(config_calls.describe_broker_configs, brokers, timeout_ms)
 

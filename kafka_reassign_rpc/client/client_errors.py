@@ -20,7 +20,7 @@ class UnsupportedHere(KafkaError):
 
 
 class Unreachable(KafkaError):
-    """No answer: no node could be reached, or none answered in time. The message says what is known."""
+    """No node could be reached, or none answered in time. The message says what is known."""
 
     code = 7
     retriable = True
@@ -35,7 +35,7 @@ class Unauthenticated(KafkaError):
 
 
 def error_of(code: int, message: str | None) -> KafkaError | None:
-    """The error for a code and message of an answer; None for code 0. Without a message it has Kafka's default text."""
+    """None for code 0. Without a message the error has Kafka's default text."""
     if code == 0:
         return None
     known = _CLASSES.get(code)
@@ -48,7 +48,6 @@ def error_of(code: int, message: str | None) -> KafkaError | None:
 
 
 def raise_for(code: int, message: str | None) -> None:
-    """Raise the error that `error_of` returns, if it returns one."""
     error = error_of(code, message)
     if error is not None:
         raise error

@@ -1,6 +1,5 @@
-"""The properties of a Java client, as configs of ReassignmentClient: security, timeouts, names.
-
-Source: AdminClientConfig, SslConfigs, SaslConfigs (Kafka 3.9).
+"""The properties of a Java client as configs of ReassignmentClient (AdminClientConfig, SslConfigs, SaslConfigs, Kafka
+3.9).
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +30,7 @@ _NUMBERS = {
 _TEXTS = {"client.id": "client_id"}
 _HANDLED = {"bootstrap.servers", "security.protocol"}
 _OF_SECURITY = ("ssl.", "sasl.")
-"""Names that begin so are read with the security protocol; Java's classes among them have no meaning here."""
+"""Properties with these prefixes belong to the security protocol; names of Java classes have no meaning here."""
 
 Warn = Callable[[str], None]
 
@@ -40,7 +39,7 @@ def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn = l
     """The arguments of ReassignmentClient. Reads the keystores.
 
     bootstrap   HOST:PORT, separated by commas
-    warn        gets a line for each property that the client does not know, as in the Java client
+    warn        gets a line for each unknown property, as in the Java client
 
     Raises BadSetting (a ValueError) for a property that this client cannot apply.
     """
@@ -78,11 +77,10 @@ def _number(name: str, value: str) -> int:
 
 
 def load_properties(path: str, warn: Warn = lambda _: None) -> dict[str, str]:
-    """Read a properties file, and what `config.providers` brings into it. Raises BadSetting.
+    r"""Read a properties file, and what `config.providers` adds to it. Raises BadSetting.
 
-    warn   gets a line for each file with secrets that others may read: this one, or one that it names
-
-    The file is UTF-8. Java reads it as ISO 8859-1: for non-ASCII text that both understand use \\uXXXX.
+    `warn` gets a line for each file with secrets that others may read. The file is UTF-8. Java reads it as ISO 8859-1:
+    for non-ASCII text that both understand use \\uXXXX.
     """
     try:
         text = read_bounded(Path(path), MAX_BYTES).decode()

@@ -15,7 +15,7 @@ from kafka_reassign_rpc.security.security_protocols import protocol_named, uses_
 
 DEFAULT_PORT = 9092
 _HOST_PORT = re.compile(r"(?:[A-Za-z_]+://)?(?:\[(?P<ip>[^\[\]]+)\]|(?P<host>[^:/\[\]]+))(?::(?P<port>\d{1,5}))?")
-"""HOST:PORT. The security protocol before it means nothing, as in Java."""
+"""A security protocol before HOST:PORT means nothing, as in Java."""
 _OF_TLS = (
     "ssl_context",
     "ssl_check_hostname",
@@ -36,8 +36,6 @@ _OF_SASL = (
 
 
 class Address(NamedTuple):
-    """Where a node listens."""
-
     host: str
     port: int
 
@@ -46,7 +44,7 @@ class Address(NamedTuple):
 
 
 class _Configs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The numbers and texts among the configs, with their defaults. Sizes below 0 mean the system's own."""
+    """Numbers and texts among the configs, with their defaults. Sizes below 0 mean the system's own."""
 
     client_id: str = "kafka-reassign-rpc"
     request_timeout_ms: int = 30_000
@@ -64,14 +62,7 @@ class _Configs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClientSettings(NamedTuple):
-    """What a client needs to know.
-
-    named        the addresses as they were given, for messages
-    addresses    the same, parsed
-    controllers  whether they are those of KRaft controllers
-    configs      numbers and texts
-    tls, login   None: without
-    """
+    """`named` are the addresses as given, for messages. `controllers`: they are those of KRaft controllers."""
 
     named: list[str]
     addresses: tuple[Address, ...]
@@ -82,7 +73,7 @@ class ClientSettings(NamedTuple):
 
 
 def client_settings(configs: Mapping[str, Any]) -> ClientSettings:
-    """Reads the files of TLS. Raises BadSetting for a config that is unknown, or has a value that cannot be used."""
+    """Reads the files of TLS. Raises BadSetting for an unknown or unusable config."""
     rest = dict(configs)
     controllers = "bootstrap_controllers" in rest
     given = rest.pop("bootstrap_controllers" if controllers else "bootstrap_servers", "localhost")

@@ -15,19 +15,21 @@ BROKER = 4
 SET, DELETE = 0, 1
 
 RESOURCES_PER_REQUEST = 500
-"""Brokers read and write the resources of one request one after the other before they answer."""
+"""Brokers handle the resources of one request one after the other before they answer."""
 
-_SET_BY_SOMEBODY = frozenset({1, 2, 3, 4})
+OF_BROKER, OF_ALL_BROKERS = 2, 3
+"""ConfigSource of a broker's dynamic config, and of that of all brokers."""
+_SET_BY_SOMEBODY = frozenset({1, OF_BROKER, OF_ALL_BROKERS, 4})
 """ConfigSource of values that are no defaults: of a topic, of a broker, of all brokers, in server.properties."""
 
 Resource = tuple[int, str]
 """Kind (TOPIC or BROKER) and name. The BROKER "" means all brokers."""
 Changes = Mapping[Resource, Mapping[str, str | None]]
-"""New values by resource and config name; None deletes a config."""
+"""None deletes a config."""
 
 
 class Config(NamedTuple):
-    """A config that somebody has set; `value` is None for a secret, `source` is Kafka's ConfigSource."""
+    """`value` is None for a secret; `source` is Kafka's ConfigSource."""
 
     name: str
     value: str | None
@@ -42,8 +44,7 @@ async def describe_configs(
 ) -> dict[Resource, Configs | KafkaError]:
     """The configs that are set, without defaults: of topics, of all brokers (BROKER, ""), or of one broker.
 
-    The request about one broker goes to that broker, so `resources` holds nothing else then. Many topics are asked
-    for in several requests.
+    The request about one broker goes to that broker, so `resources` then holds nothing else.
     """
     kinds = {kind for kind, _ in resources}
     brokers = {name for kind, name in resources if kind == BROKER and name}
@@ -59,7 +60,7 @@ async def describe_configs(
 async def describe_broker_configs(
     router: RequestRouter, brokers: Iterable[int], timeout_ms: int | None = None
 ) -> dict[int, Configs | KafkaError]:
-    """The configs of brokers, all asked at once, or the error of a broker."""
+    """Asks all at once."""
     asked = list(brokers)
     calls = [partial(describe_configs, router, [(BROKER, str(broker))]) for broker in asked]
     answers = zip(asked, await router.at_once(calls, timeout_ms), strict=True)
@@ -90,7 +91,7 @@ async def _describe_configs(
 
 
 async def change_configs(router: RequestRouter, changes: Changes) -> dict[Resource, KafkaError | None]:
-    """Change dynamic configs; the result of each resource is None or its error.
+    """The result of each resource is None or its error.
 
     The changes for one broker go to that broker, as Kafka requires; all others go to any node. A failed request does
     not stop those after it.
@@ -117,10 +118,9 @@ async def change_configs(router: RequestRouter, changes: Changes) -> dict[Resour
 
 
 async def set_cluster_config(router: RequestRouter, name: str, value: str | None) -> None:
-    """Set a config of the whole cluster, or delete it with None. Raises KafkaError.
+    """Set or delete a config of the whole cluster. Raises KafkaError.
 
-    The request goes to the controller: a stock broker would store the configs of this server too, but does not check
-    their values.
+    The request goes to the controller: a stock broker would store this server's configs without checking their values.
     """
     request = always(config_request({(BROKER, ""): {name: value}}))
     answer = await router.ask_controller(request, IncrementalAlterConfigsRequest, changes=True, any_can=True)
@@ -131,7 +131,6 @@ async def set_cluster_config(router: RequestRouter, name: str, value: str | None
 
 
 def config_request(changes: Changes) -> IncrementalAlterConfigsRequest:
-    """An IncrementalAlterConfigs request."""
     resource_class = IncrementalAlterConfigsRequest.AlterConfigsResource
     return IncrementalAlterConfigsRequest(
         resources=[

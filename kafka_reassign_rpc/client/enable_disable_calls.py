@@ -1,7 +1,7 @@
 """Calls that disable and enable reassignments (KIP-236): whether new moves may start.
 
-The switch is a setting of all servers. `/admin/reassign_cancel` in ZooKeeper disables reassignments too,
-and only a ZooKeeper client can delete it.
+The switch is a setting of all servers. Only a ZooKeeper client can delete `/admin/reassign_cancel`, which disables
+reassignments too.
 """
 
 from kafka_reassign_rpc.client.client_errors import raise_for
@@ -29,7 +29,7 @@ async def why_disabled(router: RequestRouter, timeout_ms: int) -> str | None:
 
 
 async def set_enabled(router: RequestRouter, enabled: bool, timeout_ms: int) -> str | None:
-    """Returns the reason for which reassignments are disabled now, or None."""
+    """Returns why reassignments are disabled now, or None."""
     await require(router, DescribeReassignmentsRequest, NO_SWITCH)
     await switch(router, ENABLED, None if enabled else "false")
     return await why_disabled(router, timeout_ms)

@@ -24,9 +24,9 @@ class EventPage:
 
     oldest_seq    the number of the oldest event that the server still has
     next_seq      the number from which the next page begins
-    complete_seq  from this number on the server has every event; of older ones it may have deleted some
-    servers       the running servers, this one included, where no events were asked for (`from_seq` -1); each has
-                  events of its own. Empty where the server does not tell
+    complete_seq  from this number on the server has every event; it may have deleted older ones
+    servers       if no events were asked for (`from_seq` -1), the running servers, each with events of its own; empty
+                  if the server does not say
     """
 
     server: int
@@ -56,8 +56,8 @@ async def event_page(router: RequestRouter, from_seq: int, server: int | None) -
 class EventCursor:
     """The position of a reader that follows the controller.
 
-    Each server has an event log of its own. After a failover the cursor reads the new controller's log from its
-    beginning, and leaves out events of epochs that the reader has already seen.
+    Each server has its own event log. After a failover the cursor reads the new controller's log from its beginning,
+    and leaves out events of epochs that the reader has already seen.
     """
 
     def __init__(self, from_seq: int) -> None:
@@ -67,7 +67,7 @@ class EventCursor:
         self._after = -1
 
     def take(self, page: EventPage) -> list[Event] | None:
-        """The new events of the page that was asked for with `seq`; None if the log has no more."""
+        """The new events of the page that was asked for with `seq`; None: the log has no more."""
         if self._server is not None and (page.server != self._server or page.next_seq < self.seq):
             self._server, self._after, self.seq = page.server, self._epoch, 0
             return []

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.protocol.messages import (
 
 
 class HeldReplica(NamedTuple):
-    """A replica in a log dir. `future`: it is the copy that moves to this log dir from another one of the broker."""
+    """`future`: the copy moves to this log dir from another one of the broker."""
 
     topic: str
     partition: int
@@ -29,28 +29,29 @@ class HeldReplica(NamedTuple):
 
 
 class LogDir(NamedTuple):
-    """A log dir. online: the broker can use it; total_bytes, usable_bytes: of its volume, None where it is not told.
+    """`online`: the broker can use it.
 
-    Several log dirs may lie on one volume. Brokers before Kafka 3.3 tell no sizes.
+    Bytes are those of its volume, on which several log dirs may lie; None before Kafka 3.3. `cordoned`: it gets no new
+    replica; False before Kafka 4.3 (KIP-1066), which has the state.
     """
 
     path: str
     online: bool = True
     total_bytes: int | None = None
     usable_bytes: int | None = None
+    cordoned: bool = False
 
 
 @dataclass(frozen=True)
 class BrokerLogDirs:
-    """The replicas that one broker holds of the partitions asked for, and its log dirs."""
-
     replicas: Sequence[HeldReplica]
     log_dirs: Sequence[LogDir]
 
 
 NO_RIGHTS = "Cluster authorization failed: DescribeLogDirs needs the operation DESCRIBE on the cluster."
-"""Kafka answers a client without this right by no log dirs, and from version 3 (Kafka 3.2) on by the error too:
-KafkaApis.handleDescribeLogDirsRequest."""
+"""Without this right Kafka answers with no log dirs, and from version 3 (Kafka 3.2) on also with the error
+(KafkaApis.handleDescribeLogDirsRequest).
+"""
 
 
 async def describe_log_dirs(
@@ -58,7 +59,7 @@ async def describe_log_dirs(
     partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]],
     timeout_ms: int | None = None,
 ) -> list[LogDirs]:
-    """The sizes and places of replicas, of all brokers at once. The entry of one that cannot be asked has its error."""
+    """Asks all brokers at once. The entry of one that cannot be asked has its error."""
     calls = [partial(_ask, router, broker, by_topic(some)) for broker, some in partitions_by_broker.items()]
     answers = zip(partitions_by_broker, await router.at_once(calls, timeout_ms), strict=True)
     return [
@@ -70,7 +71,7 @@ async def describe_log_dirs(
 
 
 async def _ask(router: RequestRouter, broker: int, partitions: Mapping[str, Sequence[int]]) -> DescribeLogDirsResponse:
-    """Ask one broker. Raises its error, ClusterAuthorizationFailed where it tells nothing, Unreachable."""
+    """Raises the broker's error, ClusterAuthorizationFailed if it answers nothing, Unreachable."""
     request = DescribeLogDirsRequest(
         topics=[
             DescribeLogDirsRequest.DescribableLogDirTopic(topic=name, partitions=list(ids))
@@ -112,7 +113,7 @@ async def describe_brokers(
     partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]],
     timeout_ms: int | None = None,
 ) -> dict[int, BrokerLogDirs | KafkaError]:
-    """The log dirs of brokers, all asked at once, with their replicas of these partitions; or the error of a broker."""
+    """Asks all at once."""
     calls = [partial(_describe_broker, router, broker, some) for broker, some in partitions_by_broker.items()]
     return dict(zip(partitions_by_broker, await router.at_once(calls, timeout_ms), strict=True))
 
@@ -134,6 +135,7 @@ async def _describe_broker(
             not log_dir.error_code,
             _told(getattr(log_dir, "total_bytes", None)),
             _told(getattr(log_dir, "usable_bytes", None)),
+            bool(getattr(log_dir, "is_cordoned", False)),
         )
         for log_dir in answer.results
     ]
@@ -141,14 +143,14 @@ async def _describe_broker(
 
 
 def _told(size: int | None) -> int | None:
-    """A size as the broker tells it: -1 and a missing field are none."""
+    """None for -1 and for a missing field."""
     return None if size is None or size < 0 else size
 
 
 async def alter_replica_log_dirs(
     router: RequestRouter, moves: Mapping[Replica, str]
 ) -> dict[Replica, KafkaError | None]:
-    """Ask brokers to move replicas to other log dirs (replica -> absolute path)."""
+    """Replica -> absolute path."""
     by_broker: dict[int, dict[str, list[Replica]]] = {}
     for replica, path in moves.items():
         by_broker.setdefault(replica.broker, {}).setdefault(path, []).append(replica)

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for code that has none, or must not run on the one that it has."""
+"""An event loop in a thread of its own, for code that has none, or must not run on its own loop."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
-        """The result of a coroutine function. Whatever ends the wait, such as Ctrl-C, ends the coroutine too."""
+        """Whatever ends the wait, such as Ctrl-C, ends the coroutine too."""
         if os.getpid() != self._process:
             raise RuntimeError("a client has no connections in a child process: make one there")
         with self._lock:
@@ -38,7 +38,7 @@ class LoopThread:
             raise
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
-        """End what runs there, then run `last`, and end the thread. In a child process, or a second time: nothing."""
+        """End what runs there, run `last`, and end the thread. Does nothing in a child process, or a second time."""
         with self._lock:
             if self._is_closed or os.getpid() != self._process:
                 return

@@ -1,7 +1,7 @@
 """Calls that read the cluster's metadata: its nodes, some topics, or all topics.
 
-The answer about all topics may be large (some 60 MB for a million partitions). `describe_everything` therefore leaves
-it undecoded, and the caller decodes it topic by topic on its own thread with `read_everything`.
+The answer about all topics may be large (some 60 MB for a million partitions). So `describe_everything` leaves it
+undecoded, and the caller decodes it topic by topic on its own thread with `read_everything`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,13 +16,15 @@ from kafka_reassign_rpc.core.topic_ids import topic_id_text
 from kafka_reassign_rpc.protocol.frame_codec import decode_body_in_parts
 from kafka_reassign_rpc.protocol.messages import (
     DescribeClusterRequest,
+    DescribeQuorumRequest,
     DescribeReassignmentEventsRequest,
     MetadataRequest,
     MetadataResponse,
 )
 
+_CLUSTER_METADATA = "__cluster_metadata"
 _METADATA_MAX = 12
-"""The last version of Metadata whose errors all stand before the topics or inside them."""
+"""The last version of Metadata with all errors before or inside the topics."""
 
 
 ANSWER_MS = 5_000
@@ -30,11 +32,7 @@ ANSWER_MS = 5_000
 
 
 class TopicInfo(NamedTuple):
-    """A topic as Metadata shows it.
-
-    error      the broker's error for this topic, or None
-    topic_id   as Kafka prints it; "" where the broker does not tell it (before Kafka 2.8)
-    """
+    """`topic_id` is "" before Kafka 2.8."""
 
     name: str
     partitions: dict[int, PartitionInfo]
@@ -43,7 +41,7 @@ class TopicInfo(NamedTuple):
 
 
 class Everything(NamedTuple):
-    """A cluster. `topics` can be iterated over once."""
+    """`topics` can be iterated over once."""
 
     cluster_id: str
     controller: int
@@ -52,7 +50,6 @@ class Everything(NamedTuple):
 
 
 async def describe_cluster(router: RequestRouter) -> list[ClusterNode]:
-    """The nodes that clients may connect to."""
 
     def build(version: int) -> DescribeClusterRequest:
         fenced = {} if version < 2 else {"include_fenced_brokers": False}
@@ -63,31 +60,25 @@ async def describe_cluster(router: RequestRouter) -> list[ClusterNode]:
     try:
         answer = await router.ask_any(build, DescribeClusterRequest)
     except UnsupportedHere:  # before Kafka 2.8
-        old = await router.ask_any(always(MetadataRequest(topics=[])), MetadataRequest)
-        return [ClusterNode(node.node_id, node.host, node.port, node.rack) for node in old.brokers]
+        return _nodes(await router.ask_any(always(MetadataRequest(topics=[])), MetadataRequest))
     raise_for(answer.error_code, answer.error_message)
     return [ClusterNode(node.broker_id, node.host, node.port, node.rack) for node in answer.brokers]
 
 
 async def servers_among(router: RequestRouter, nodes: Iterable[int]) -> set[int]:
-    """Those of the nodes that are kafka-reassign-rpc servers. They are listed among the nodes, and hold no replicas.
-
-    A node that does not say what it serves counts as a broker.
-    """
+    """The nodes that are kafka-reassign-rpc servers. A node that does not say what it serves counts as a broker."""
     asked = list(nodes)
     calls = [partial(router.serves, node, DescribeReassignmentEventsRequest) for node in asked]
     return {node for node, found in zip(asked, await router.at_once(calls, ANSWER_MS), strict=True) if found is True}
 
 
 async def describe_controller(router: RequestRouter) -> int:
-    """The id of the controller. Raises Unreachable where the cluster has none."""
     return await router.controller()
 
 
 async def describe_topics(
     router: RequestRouter, topics: Iterable[str], *, of_controller: bool = False
 ) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
-    """The partitions of each topic, or the node's error for the topic. See `find_topics`."""
     found = await find_topics(router, topics, of_controller=of_controller)
     return {name: topic.error or topic.partitions for name, topic in found.items()}
 
@@ -95,10 +86,7 @@ async def describe_topics(
 async def find_topics(
     router: RequestRouter, topics: Iterable[str], *, of_controller: bool = False
 ) -> dict[str, TopicInfo]:
-    """These topics, by name.
-
-    of_controller    ask the controller: other nodes learn of the end of a move later
-    """
+    """With `of_controller` ask the controller: other nodes learn later of the end of a move."""
     wanted = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in topics]
     if not wanted:
         return {}
@@ -111,22 +99,44 @@ async def find_topics(
 
 
 async def describe_everything(router: RequestRouter) -> UndecodedAnswer:
-    """All nodes and topics, as the controller knows them. `read_everything` decodes the answer.
-
-    Other nodes learn of changes later. (A cluster in KRaft mode names any broker as its controller.)
-    """
+    """All nodes and topics, as the controller knows them. (In KRaft mode any broker is named as the controller.)"""
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
     return await router.ask_controller_undecoded(always(request), MetadataRequest, _METADATA_MAX)
 
 
-def read_everything(answer: UndecodedAnswer) -> Everything:
-    """Decode the answer up to its topics; the iterator decodes these one by one.
+async def describe_some(router: RequestRouter, topics: Iterable[str]) -> Everything:
+    """The nodes, and these topics alone, as some node knows them: brokers learn of changes a little later than the
+    controller."""
+    wanted = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in topics]
+    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    answer = await router.ask_any(always(request), MetadataRequest)
+    cluster_id = getattr(answer, "cluster_id", None) or ""
+    return Everything(cluster_id, answer.controller_id, _nodes(answer), map(_topic, answer.topics))
 
-    Raises a RemoteProtocolError if the answer is garbled; so does the iterator.
-    """
+
+async def active_controller(router: RequestRouter, named: int) -> int:
+    """The controller; -1: unknown. `named`: as Metadata has it. In KRaft mode that is any broker, so the quorum of the
+    controllers is asked (DESCRIBE on the cluster)."""
+    one = DescribeQuorumRequest.TopicData
+    quorum = one(topic_name=_CLUSTER_METADATA, partitions=[one.PartitionData(partition_index=0)])
+    try:
+        answer = await router.ask_any(always(DescribeQuorumRequest(topics=[quorum])), DescribeQuorumRequest)
+    except UnsupportedHere:
+        return named
+    except KafkaError:
+        return -1
+    found = [one.leader_id for topic in answer.topics for one in topic.partitions if not one.error_code]
+    return -1 if answer.error_code or not found else found[0]
+
+
+def read_everything(answer: UndecodedAnswer) -> Everything:
+    """Decode the answer up to its topics; the iterator decodes these one by one. Both raise RemoteProtocolError."""
     head, topics = decode_body_in_parts(MetadataResponse, answer.data, "topics", version=answer.version)
-    nodes = [ClusterNode(node.node_id, node.host, node.port, node.rack) for node in head.brokers]
-    return Everything(head.cluster_id or "", head.controller_id, nodes, map(_topic, topics))
+    return Everything(head.cluster_id or "", head.controller_id, _nodes(head), map(_topic, topics))
+
+
+def _nodes(answer: MetadataResponse) -> list[ClusterNode]:
+    return [ClusterNode(node.node_id, node.host, node.port, node.rack) for node in answer.brokers]
 
 
 def _topic(topic: MetadataResponse.MetadataResponseTopic) -> TopicInfo:

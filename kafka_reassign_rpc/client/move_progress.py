@@ -1,16 +1,10 @@
 """The progress of moves: bytes copied, rate and remaining time.
 
-A kafka-reassign-rpc server samples the progress itself and reports it in DescribeReassignments. For stock Kafka, and
-for a move that has only just begun, this module computes it from DescribeLogDirs: the size of each adding replica
-against the size of the largest other replica. The rate is then the one of the last WINDOW_S seconds. A move that has
-left the list of moves is finished.
-
-All moves together take at least as long as the slowest of them. Their rate is the sum of those that are known if the
-server reports all moves. A rate computed from the bytes would jump with each sample of the server.
+A kafka-reassign-rpc server tells them: of all moves in its status document, of each move in DescribeReassignments. For
+stock Kafka the core makes them here, from ListPartitionReassignments and DescribeLogDirs.
 """
 
-from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -21,32 +15,27 @@ from kafka_reassign_rpc.client.result_values import (
     PartitionReassignment,
     Reassignment,
     ReassignmentDescription,
+    known,
 )
+from kafka_reassign_rpc.client.stock_cluster import answers_of, of_moves
+from kafka_reassign_rpc.core.reassignment.move_sums import MoveBytes, Sums
+from kafka_reassign_rpc.core.reassignment.progress import MoveProgress, ProgressTracker
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-
-WINDOW_S = 15.0
+from kafka_reassign_rpc.core.status.documents import Status, share
+from kafka_reassign_rpc.core.status.moves import to_join
+from kafka_reassign_rpc.support.slices import run_through
 
 Listed = Mapping[TopicPartition, PartitionReassignment]
 Described = Mapping[TopicPartition, ReassignmentDescription]
 
 
 @dataclass(frozen=True)
-class CopiedBytes:
-    """Bytes copied and bytes to copy. `total` is None where no source's size is known."""
-
-    done: int
-    total: int | None
-
-    @property
-    def left(self) -> int:
-        return max(0, (self.total or 0) - self.done)
-
-
-@dataclass(frozen=True)
 class Progress:
-    """The progress of one move, or of all moves together. A value that is not known is None.
+    """The progress of one move, or of all moves together; None: unknown.
 
     done               bytes copied
+    waits_for          all is copied: which replicas still have to join the ISR
+    no_estimate        of all moves together: why nobody can say when they are done
     total              bytes to copy
     rate               bytes/s
     remaining_seconds  seconds until all is copied, at this rate
@@ -54,19 +43,19 @@ class Progress:
     stalled            why the server reports the move as stalled; None: it does not
     """
 
-    done: int
+    done: int | None
     total: int | None
     rate: float | None = None
     remaining_seconds: float | None = None
     copied: Mapping[int, int] = field(default_factory=dict)
     stalled: str | None = None
+    waits_for: str | None = None
+    no_estimate: str | None = None
 
     @property
     def share(self) -> float | None:
         """The share that is copied, from 0 to 1."""
-        if self.total is None:
-            return None
-        return 1.0 if self.total == 0 else min(1.0, self.done / self.total)
+        return share(self.done, self.total)
 
 
 @dataclass(frozen=True)
@@ -80,6 +69,7 @@ class ProgressSnapshot:
     waiting          how many moves wait in the queue
     waiting_beside   those of them whose partitions have a move in flight too
     described        the server's own descriptions; none by a stock controller
+    status           the server's own document, where all moves are followed; None by a stock controller
     """
 
     moves: Mapping[TopicPartition, Progress]
@@ -89,6 +79,7 @@ class ProgressSnapshot:
     waiting: int = 0
     waiting_beside: Mapping[TopicPartition, PartitionReassignment] = field(default_factory=dict)
     described: Described = field(default_factory=dict)
+    status: Status | None = None
 
     @property
     def stalled(self) -> int:
@@ -109,10 +100,10 @@ class LogDirProgressTracker:
     """Follows moves over time. Call `update` with the state at each time; times are seconds of one clock."""
 
     def __init__(self) -> None:
-        self._samples: dict[TopicPartition, deque[tuple[float, int]]] = {}
-        self._totals: deque[tuple[float, int]] = deque()
-        self._known: dict[TopicPartition, CopiedBytes] = {}
-        self._finished: dict[TopicPartition, CopiedBytes] = {}
+        self._tracker = ProgressTracker(float("inf"))
+        self._known: dict[TopicPartition, Progress] = {}
+        self._finished: dict[TopicPartition, int | None] = {}
+        """Bytes of moves that have ended; None: not known."""
 
     def update(
         self,
@@ -121,35 +112,43 @@ class LogDirProgressTracker:
         log_dirs: Iterable[LogDirs],
         described: Mapping[TopicPartition, ReassignmentDescription] | None = None,
     ) -> ProgressSnapshot:
-        """`described`: the server's own descriptions. `log_dirs` is only needed for moves without figures in them."""
+        """`described`: the server's own descriptions. Only moves without figures in them need `log_dirs`."""
         described = described or {}
-        answers = {found.broker: found for found in log_dirs}
+        dirs = list(log_dirs)
         for partition in self._known.keys() - in_flight.keys():
             known = self._known.pop(partition)
-            self._finished[partition] = CopiedBytes(known.total or known.done, known.total or known.done)
-            self._samples.pop(partition, None)
-        moves = {}
-        for partition, move in in_flight.items():
-            self._finished.pop(partition, None)  # the partition moves again
-            description = described.get(partition)
-            if description is not None and description.total_bytes is not None:
-                moves[partition] = _from_description(move, description, description.total_bytes)
-                self._known[partition] = CopiedBytes(moves[partition].done, moves[partition].total)
-                continue
-            copied, size = _sizes(partition, move, answers)
-            self._known[partition] = CopiedBytes(sum(copied.values()), size)
-            samples = self._samples.setdefault(partition, deque())
-            found = _progress(self._known[partition], _rate(samples, now, sum(copied.values())), copied)
-            moves[partition] = found if description is None else replace(found, stalled=description.stall_reason)
-        everything = [*self._known.values(), *self._finished.values()]
-        done = sum(one.done for one in everything)
-        total = sum(max(one.total or 0, one.done) for one in everything)
-        rate = _rate(self._totals, now, done)
-        if described.keys() >= in_flight.keys():
-            rate = _sum([one.rate for one in moves.values()])
-        overall = _at_least_the_slowest(_progress(CopiedBytes(done, total), rate, {}), moves.values())
-        unknown = {broker: found.error for broker, found in answers.items() if found.error is not None}
-        return ProgressSnapshot(moves, overall, len(self._finished), unknown)
+            self._finished[partition] = known.done if known.total is None else known.total
+        told = {name: one for name, one in described.items() if one.total_bytes is not None and name in in_flight}
+        rest = {name: move for name, move in in_flight.items() if name not in told}
+        cluster = of_moves(rest, dirs)
+        run_through(self._tracker.update(now, cluster, answers_of(dirs), [], {}))
+        moves = {name: _from_description(in_flight[name], one) for name, one in told.items()}
+        for name, move in rest.items():
+            one = described.get(name)
+            stalled = None if one is None else one.stall_reason
+            moves[name] = _of_figures(
+                self._tracker.figures(*name) or MoveProgress(adding=move.adding_replicas), stalled
+            )
+        moves = {name: moves[name] for name in in_flight}
+        for name in moves:
+            self._finished.pop(name, None)  # the partition moves again
+        self._known = moves.copy()
+        unknown = {one.broker: one.error for one in dirs if one.error is not None}
+        return ProgressSnapshot(moves, self._together(moves), len(self._finished), unknown)
+
+    def _together(self, moves: Mapping[TopicPartition, Progress]) -> Progress:
+        """Of moves that a caller follows, with those that have ended meanwhile: sums of what each move has."""
+        sums, times = Sums(), [one.remaining_seconds for one in moves.values()]
+        for one in moves.values():
+            sums.add(MoveBytes(one.total, one.done))
+        for copied in self._finished.values():
+            sums.end(copied)
+        rates = [one.rate for one in moves.values() if one.rate is not None]
+        slowest = max((one for one in times if one is not None), default=None)
+        is_known = not sums.unknown and None not in self._finished.values()
+        total = sums.ended_bytes + sums.total if is_known else None
+        done = sums.ended_bytes + sums.copied if is_known else None
+        return Progress(done, total, sum(rates) if rates else None, None if None in times else slowest or 0.0)
 
 
 class ProgressSource(Protocol):
@@ -165,15 +164,20 @@ class ProgressSource(Protocol):
 
     def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> Iterable[LogDirs]: ...
 
+    def status(self) -> Status: ...
+
 
 def read_progress(
     client: ProgressSource,
     tracker: LogDirProgressTracker,
     now: float,
     partitions: Collection[TopicPartition] | None = None,
+    *,
+    with_document: bool = False,
 ) -> tuple[Listed, ProgressSnapshot]:
-    """The moves in flight and in the queue, of these partitions or of all, and their progress. Of a partition that has
-    both, the first result has the one in flight, and `waiting_beside` the other.
+    """Moves in flight and in the queue, of these partitions or of all, and their progress.
+
+    with_document: the sums are those of the server's document, where it tells one.
 
     Brokers are asked only about moves for which the server has no figures.
     """
@@ -187,19 +191,38 @@ def read_progress(
     }
     snapshot = tracker.update(now, in_flight, client.describe_log_dirs(brokers_to_ask(without_figures)), described)
     beside = _waiting_beside(in_flight, described)
+    if with_document and (listed or not snapshot.finished):  # at the end, the server may have begun at 0 again
+        snapshot = _with_document(client, snapshot)
     waiting = len(listed) - len(in_flight) + len(beside)
     return listed, replace(snapshot, waiting=waiting, waiting_beside=beside, described=described)
 
 
+def _with_document(client: ProgressSource, snapshot: ProgressSnapshot) -> ProgressSnapshot:
+    """All moves together, as the server has them; a stock controller has no such document."""
+    with suppress(UnsupportedHere):
+        status = client.status()
+        return replace(snapshot, total=together(status), status=status)
+    return snapshot
+
+
+def together(status: Status) -> Progress:
+    """All moves, those that have ended and those that wait included."""
+    work, totals = status.work, status.totals
+    if work is None or totals is None:
+        return Progress(None, None)
+    seconds = None if work.done_ms is None else work.done_ms / 1000
+    return Progress(work.bytes_copied, work.bytes_total, totals.rate, seconds, no_estimate=work.no_estimate)
+
+
 def read_waiting_beside(client: ProgressSource, listed: Listed) -> dict[TopicPartition, PartitionReassignment]:
-    """The moves in the queue that the list of all moves does not have, since their partitions have one in flight."""
+    """Queued moves that the list of all moves lacks, since their partitions have one in flight."""
     if not any(move.id >= 0 for move in listed.values()):
         return {}
     return _waiting_beside(listed, _described(client, listed, every=True))
 
 
 def _described(client: ProgressSource, in_flight: Listed, *, every: bool) -> Described:
-    """The server's descriptions: of all moves, or of these; none by a stock controller."""
+    """None by a stock controller."""
     named = None if every else [Reassignment(name, move.id) for name, move in in_flight.items() if move.id >= 0]
     with suppress(UnsupportedHere):
         found = client.describe_reassignments(named)
@@ -215,58 +238,25 @@ def _waiting_beside(listed: Listed, described: Described) -> dict[TopicPartition
     }
 
 
-def _from_description(move: PartitionReassignment, description: ReassignmentDescription, total: int) -> Progress:
-    copied = {broker: min(description.copied_bytes.get(broker, 0), total) for broker in move.adding_replicas}
-    remaining_seconds = None if description.remaining_ms is None else description.remaining_ms / 1000
-    done, everything = sum(copied.values()), total * len(move.adding_replicas)
-    return Progress(done, everything, description.bytes_per_second, remaining_seconds, copied, description.stall_reason)
+def _from_description(move: PartitionReassignment, told: ReassignmentDescription) -> Progress:
+    copied = {one: told.copied_bytes[one] for one in move.adding_replicas if one in told.copied_bytes}
+    figures = MoveProgress(
+        -1 if told.total_bytes is None else told.total_bytes,
+        copied,
+        -1 if told.bytes_per_second is None else told.bytes_per_second,
+        -1 if told.remaining_ms is None else told.remaining_ms,
+        adding=move.adding_replicas,
+    )
+    return _of_figures(figures, told.stall_reason, to_join(told.joining) if told.joining else None)
 
 
-def _sizes(
-    partition: TopicPartition, move: PartitionReassignment, answers: Mapping[int, LogDirs]
-) -> tuple[dict[int, int], int | None]:
-    """The bytes that each adding replica holds, and the bytes that all of them have to copy together."""
-    held = {
-        broker: answers[broker].replicas[partition].size
-        for broker in move.replicas
-        if broker in answers and partition in answers[broker].replicas
-    }
-    old = [size for broker, size in held.items() if broker in move.sources]
-    if not old:
-        return {broker: held.get(broker, 0) for broker in move.adding_replicas}, None
-    size = max(old)
-    # A new replica may seem ahead for a moment: the brokers do not answer at the same time.
-    copied = {broker: min(held.get(broker, 0), size) for broker in move.adding_replicas}
-    return copied, size * len(move.adding_replicas)
-
-
-def _rate(samples: deque[tuple[float, int]], now: float, done: int) -> float | None:
-    """Bytes per second over the window; None for the first sample."""
-    samples.append((now, done))
-    while len(samples) > 2 and now - samples[0][0] > WINDOW_S:
-        samples.popleft()
-    since, before = samples[0]
-    return None if now <= since else max(0.0, (done - before) / (now - since))
-
-
-def _sum(rates: Sequence[float | None]) -> float | None:
-    """The sum of the rates that are known: a move that has only just begun adds little. None: none is known."""
-    known = [rate for rate in rates if rate is not None]
-    return sum(known) if known else None
-
-
-def _at_least_the_slowest(overall: Progress, moves: Iterable[Progress]) -> Progress:
-    """All moves together take at least as long as the slowest one: the rate of the others does not help it."""
-    slowest = max((one.remaining_seconds for one in moves if one.remaining_seconds is not None), default=0.0)
-    if slowest <= (overall.remaining_seconds or 0.0):
-        return overall
-    return replace(overall, remaining_seconds=slowest)
-
-
-def _progress(found: CopiedBytes, rate: float | None, copied: Mapping[int, int]) -> Progress:
-    remaining_seconds = None
-    if found.total is not None and found.left == 0:
-        remaining_seconds = 0.0
-    elif found.total is not None and rate:
-        remaining_seconds = found.left / rate
-    return Progress(found.done, found.total, rate, remaining_seconds, copied)
+def _of_figures(figures: MoveProgress, stalled: str | None, waits_for: str | None = None) -> Progress:
+    return Progress(
+        figures.bytes_copied,
+        figures.bytes_total,
+        known(figures.rate),
+        None if waits_for or figures.remaining_ms < 0 else figures.remaining_ms / 1000,
+        figures.held,
+        stalled,
+        waits_for,
+    )

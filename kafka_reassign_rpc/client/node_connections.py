@@ -1,6 +1,6 @@
-"""Connections to the nodes of a cluster: one to each, opened when it is first wanted, kept while it is in use.
+"""One connection to each node of a cluster, opened when it is first wanted, kept while it is in use.
 
-Every error of a connection becomes one of the client's: Unreachable, or Unauthenticated where asking again cannot help.
+Errors become the client's: Unreachable, or Unauthenticated if asking again cannot help.
 """
 
 import asyncio
@@ -29,19 +29,17 @@ T = TypeVar("T")
 
 
 class NodeConnection:
-    """A connection to one node."""
-
     def __init__(self, client: RpcClient, address: Address, lost: Callable[[], None]) -> None:
         self.client = client
         self.address = address
         self._lost = lost
 
     async def versions(self) -> Mapping[int, tuple[int, int]]:
-        """The versions that the node serves. A new connection asks again: the node may have another version now."""
+        """A new connection asks again: the node may have another version now."""
         return await self._translated(self.client.versions())
 
     async def call(self, request_class: type[ApiMessage], body: bytes, version: int) -> bytes:
-        """The body of the answer."""
+        """Returns the body of the answer."""
         return await self._translated(self.client.call(request_class, body, version, raw=True))
 
     async def _translated(self, call: Awaitable[T]) -> T:
@@ -62,8 +60,8 @@ class _Failed(NamedTuple):
 
 
 class NodeConnections:
-    """`nodes`: where the nodes of the cluster are, as far as it is known. Before, and where none of them can be
-    reached, the addresses that the client was given stand for them, with ids below 0.
+    """Until the nodes are known, and while none of them can be reached, the given addresses stand for them, with ids
+    below 0.
 
     learned_at   when the nodes were learned, by the clock of the event loop
     stale        the cluster has changed, or may have: ask for its nodes again
@@ -80,12 +78,16 @@ class NodeConnections:
         self._failed: dict[int, _Failed] = {}
 
     @property
+    def given(self) -> list[int]:
+        """The ids of the given addresses."""
+        return list(self._given)
+
+    @property
     def stale(self) -> bool:
         age = asyncio.get_running_loop().time() - self.learned_at
         return self._is_stale or age * 1000 > self._settings.configs.metadata_max_age_ms
 
     def learn(self, nodes: Mapping[int, Address]) -> None:
-        """The cluster has these nodes now."""
         for node, connection in list(self._open.items()):
             if node >= 0 and nodes.get(node) != connection.address:
                 self._close(node)
@@ -98,8 +100,9 @@ class NodeConnections:
         self.learned_at, self._is_stale = asyncio.get_running_loop().time(), False
 
     def _take_over(self, given: int) -> None:
-        """A connection to an address that was given becomes that of the node which has registered with this address.
-        Brokers may show others than clients were given."""
+        """A connection to a given address becomes that of the node which has registered with this address; brokers may
+        register others.
+        """
         address = self._open[given].address
         node = next((node for node, where in self.nodes.items() if where == address), None)
         if node is not None and node not in self._open and not self._open[given].client.is_closed:
@@ -108,7 +111,7 @@ class NodeConnections:
             self._close(given)
 
     def least_busy(self) -> int:
-        """The node with the fewest requests in flight; of several, one with a connection. Raises Unreachable."""
+        """Prefers a node with a connection among equals. Raises Unreachable."""
         now = asyncio.get_running_loop().time()
         for some in (self.nodes, self._given):
             free = [node for node in some if node not in self._failed or self._failed[node].until <= now]
@@ -123,7 +126,7 @@ class NodeConnections:
         return (0, True) if connection is None else (connection.client.in_flight, False)
 
     async def connection(self, node: int) -> NodeConnection:
-        """The connection to a node. Raises Unreachable, Unauthenticated."""
+        """Raises Unreachable, Unauthenticated."""
         self._close_idle()
         found = self._of(node)
         if found is not None:
@@ -163,7 +166,7 @@ class NodeConnections:
         return made
 
     async def _open_to(self, address: Address) -> RpcClient:
-        """A connection on which the node has said what it serves: what cannot even do that is no node."""
+        """The node must have said what it serves."""
         configs = self._settings.configs
         client = await connect(
             *address,
@@ -213,7 +216,6 @@ class NodeConnections:
 
 
 def client_error(error: Exception, address: Address) -> KafkaError:
-    """The client's error for one of a connection."""
     if isinstance(error, LoginFailed):
         return Unauthenticated(f"{address}: {shortened(str(error), MAX_REASON)}")
     if isinstance(error, ssl.SSLError):
@@ -226,7 +228,7 @@ def client_error(error: Exception, address: Address) -> KafkaError:
 
 
 def _alert(error: ssl.SSLError) -> str:
-    """The alert of TLS with which a node has ended a connection, "" where it was another end.
+    """The alert of TLS with which a node has ended a connection, or "".
 
     With TLS 1.3 a node refuses a client's certificate after the client has done its part.
     """

@@ -9,8 +9,7 @@ from kafka_reassign_rpc.support.counted import counted
 
 
 def loses_racks(before: Iterable[int], after: Iterable[int], racks: Mapping[int, str | None]) -> bool:
-    """Whether the replicas are in fewer racks afterwards, or as many of them are less even over racks, as far as it is
-    known: of live brokers.
+    """Whether the replicas are in fewer racks afterwards, or less even over as many, by the racks of live brokers.
 
     Brokers without a rack count as one more rack.
     """

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
+    AlterReassignmentThrottlesRequest,
     ApiMessage,
     DescribeReassignmentsRequest,
     DescribeReassignmentsResponse,
@@ -22,7 +23,7 @@ NO_REPLICATION_FACTOR_GUARD = (
     "The broker does not support the AllowReplicationFactorChange option for the AlterPartitionReassignments API. "
     "Consider re-sending the request without the option or updating the server version"
 )
-"""Kafka's text: KafkaAdminClient.alterPartitionReassignments of 4.1."""
+"""Text of KafkaAdminClient.alterPartitionReassignments of 4.1."""
 NO_EXPECTATIONS = (
     "The controller does not compare expected replicas: that needs a kafka-reassign-rpc server. Nothing was sent."
 )
@@ -31,6 +32,10 @@ NO_QUEUE = (
 )
 NO_LEASES = (
     "The controller does not take the throttles of moves off by itself: that needs a kafka-reassign-rpc server. "
+    "Nothing was sent."
+)
+NO_LIFTS = (
+    "The controller does not lift stricter rates for moves: that needs a kafka-reassign-rpc server of this version. "
     "Nothing was sent."
 )
 NO_REASONS = (
@@ -121,6 +126,7 @@ def _description(found: _Description) -> ReassignmentDescription:
         waiting_target=None if found.waiting_target is None else tuple(found.waiting_target),
         waiting_route=found.waiting_route,
         waiting_reason=found.waiting_reason,
+        joining=tuple(found.joining),
     )
 
 
@@ -145,6 +151,7 @@ async def list_partition_reassignments(
             state=one.state,
             route=one.route,
             reason=one.reason,
+            held=one.held,
         )
         for topic in answer.topics
         for one in topic.partitions
@@ -172,7 +179,7 @@ async def can_keep_reasons(router: RequestRouter) -> bool:
 
 
 async def _is_this_server(router: RequestRouter) -> bool:
-    """Whether the controller serves DescribeReassignments. Any other server would ignore our tagged fields silently."""
+    """Any other server would ignore our tagged fields silently."""
     return await router.controller_serves(DescribeReassignmentsRequest) >= 0
 
 
@@ -185,6 +192,7 @@ async def alter_partition_reassignments(
     queue: bool,
     timeout_ms: int,
     throttle: int | None = None,
+    lift_stricter: bool = False,
     reason: str | None = None,
     moves_per_broker: int | None = None,
 ) -> Results:
@@ -197,6 +205,8 @@ async def alter_partition_reassignments(
         (reason, NO_REASONS),
     )
     needs = next((Needs(DescribeReassignmentsRequest, otherwise) for wanted, otherwise in asked if wanted), None)
+    if lift_stricter:  # as old as that API
+        needs = Needs(AlterReassignmentThrottlesRequest, NO_LIFTS)
     expected: dict[tuple[str, int], Sequence[int]] = dict((expected_replicas or {}).items())
 
     def build(version: int) -> ApiMessage:
@@ -218,6 +228,7 @@ async def alter_partition_reassignments(
             topics=[_Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
             queue=queue,
             throttle=-1 if throttle is None else throttle,
+            lift_stricter=lift_stricter,
             reason=reason or None,
             moves_per_broker=-1 if moves_per_broker is None else moves_per_broker,
         )
@@ -232,7 +243,6 @@ async def alter_partition_reassignments(
 
 
 def by_topic(partitions: Partitions) -> dict[str, list[int]]:
-    """The partition indexes of each topic."""
     topics: dict[str, list[int]] = {}
     for name, index in partitions:
         topics.setdefault(name, []).append(index)

@@ -1,7 +1,7 @@
 """Sends requests to the right node: any node, one broker, or the controller wherever it moves to.
 
-The version of a request is chosen from what the very node serves that gets the request: the nodes of a cluster differ,
-such as stock brokers with this server as their controller.
+The version of a request follows what the receiving node serves: the nodes of a cluster differ, such as stock brokers
+with this server as their controller.
 
 A request that changes something is repeated only if it certainly had no effect: the node answered NOT_CONTROLLER, or
 was never reached. If an answer is lost, the caller gets an error, and has to look at the cluster and decide.
@@ -25,6 +25,7 @@ from kafka_reassign_rpc.protocol.messages import (
     MetadataRequest,
     RequestFor,
 )
+from kafka_reassign_rpc.protocol.versions import common_version
 
 log = logging.getLogger(__name__)
 
@@ -33,25 +34,24 @@ _METADATA_MAX = 12
 _CONTROLLERS = 2
 """The endpoint type of KRaft controllers in DescribeCluster."""
 _LARGE_BYTES = 64 * 1024
-"""A larger answer is decoded in a thread, so that the event loop goes on."""
+"""A thread decodes a larger answer, so that the event loop goes on."""
 
 BuildRequest = Callable[[int], ApiMessage]
 """Makes the request for an API version."""
 Response = TypeVar("Response", bound="ApiMessage")
 T = TypeVar("T")
 FindNode = Callable[[], Awaitable[int]]
-"""Finds the node that gets the request."""
 
 
 class Needs(NamedTuple):
-    """An API that a node has to serve, else UnsupportedHere with this text: it would ignore our tagged fields."""
+    """An API that a node must serve: others ignore our tagged fields. `otherwise` is the text of UnsupportedHere."""
 
     api: type[ApiMessage]
     otherwise: str
 
 
 class UndecodedAnswer(NamedTuple):
-    """The body of an answer, for a caller that decodes it in parts, and the version in which it is encoded."""
+    """The caller decodes it in parts."""
 
     data: bytes
     version: int
@@ -76,24 +76,45 @@ class RequestRouter:
         self._retry_s = settings.configs.retry_backoff_ms / 1000
         self._controller: int | None = None
         self._refreshing = asyncio.Lock()
+        self.why_unknown = ""
+        """Why no node has answered yet."""
 
     async def close(self) -> None:
         await self._nodes.close()
 
     @property
     def endpoint_type(self) -> int:
-        """The endpoint type of DescribeCluster: 1 for brokers, 2 for controllers."""
+        """Of DescribeCluster: 1 for brokers, 2 for controllers."""
         return _CONTROLLERS if self._of_controllers else 1
 
     async def ask_any(self, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False) -> Response:
-        """Ask the least busy node. `changes`: the request has an effect; it is not repeated if its answer is lost."""
+        """Ask the least busy node.
+
+        With `changes` the request has an effect: it is not repeated if its answer is lost.
+        """
         answer: Response = await self._send_until_answered(self._any_node, build, cls, changes=changes)
         return answer
+
+    async def ask_given(self, build: BuildRequest, cls: type[RequestFor[Response]], otherwise: str) -> Response:
+        """Ask the first node at the given addresses that serves the API: also one that Metadata does not name.
+
+        Raises UnsupportedHere with the text `otherwise`.
+        """
+        for node in self._nodes.given:
+            try:
+                connection = await self._nodes.connection(node)
+                version = _version(cls, await connection.versions())
+                data = await connection.call(cls, encode_body(build(version), version=version), version)
+                answer: Response = await _decoded(cls, data, version)
+            except (Unreachable, UnsupportedHere):
+                continue
+            return answer
+        raise UnsupportedHere(otherwise)
 
     async def ask_controller_undecoded(
         self, build: BuildRequest, cls: type[ApiMessage], highest: int
     ) -> UndecodedAnswer:
-        """Ask the controller in a version up to `highest`, and leave the answer undecoded. Any node serves the API."""
+        """`highest`: the last version to use. Any node serves the API."""
         answer: UndecodedAnswer = await self._send_until_answered(
             self._find_controller, build, cls, changes=False, highest=highest, decoded=False
         )
@@ -102,9 +123,9 @@ class RequestRouter:
     async def at_once(
         self, calls: Sequence[Callable[[], Awaitable[T]]], timeout_ms: int | None = None
     ) -> list[T | KafkaError]:
-        """The results of calls that run at the same time; the KafkaError of a call takes the place of its result.
+        """Run calls at the same time; a call's KafkaError is its result.
 
-        A call that has not ended after `timeout_ms` (default: the request timeout) has the result Unreachable.
+        A call that has not ended after `timeout_ms` (default: the request timeout) gives Unreachable.
         """
         seconds = (self.timeout_ms if timeout_ms is None else timeout_ms) / 1000
 
@@ -122,7 +143,7 @@ class RequestRouter:
     async def ask_node(
         self, node: int, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False
     ) -> Response:
-        """Ask one node. Raises Unreachable if there is no such node."""
+        """Raises Unreachable if there is no such node."""
         if self._of_controllers:
             return await self.ask_any(build, cls, changes=changes)
         await self._look_for(node)
@@ -146,10 +167,10 @@ class RequestRouter:
     ) -> Response:
         """Ask the controller, and follow it when it moves, until the request timeout is over.
 
-        The answer has a top-level error code, by which a node says that it is not the controller.
+        By a top-level error code in the answer a node says that it is not the controller.
 
         any_can    any node answers this API, so the answer has no such code
-        needs      no node gets the request that does not have it, whichever is the controller by then
+        needs      the request goes only to nodes with it, whichever is the controller by then
         """
         retried = None if any_can else NOT_CONTROLLER
         answer: Response = await self._send_until_answered(
@@ -158,26 +179,22 @@ class RequestRouter:
         return answer
 
     async def controller_serves(self, cls: type[ApiMessage]) -> int:
-        """The highest version of an API that both the controller and this client know; -1 for none."""
+        """The highest common version of an API; -1 for none."""
         deadline = self._deadline()
         while True:
             try:
                 connection = await self._nodes.connection(await self._find_controller())
-                low, high = (await connection.versions()).get(cls.API_KEY, (0, -1))
+                return common_version(cls, await connection.versions())
             except (Unreachable, Unauthenticated) as error:
                 await self._wait_before_retry(error, deadline)
-            else:
-                best = min(high, cls.max_version)
-                return best if best >= low else -1
 
     async def serves(self, node: int, cls: type[ApiMessage]) -> bool:
-        """Whether a node serves an API in a version that this client knows. Raises Unreachable."""
+        """Whether there is a common version. Raises Unreachable."""
         await self._look_for(node)
-        low, high = (await (await self._nodes.connection(node)).versions()).get(cls.API_KEY, (0, -1))
-        return low <= min(high, cls.max_version)
+        return common_version(cls, await (await self._nodes.connection(node)).versions()) >= 0
 
     async def controller(self) -> int:
-        """The id of the controller. Raises Unreachable where the cluster has none."""
+        """Raises Unreachable if the cluster has none."""
         return await self._find_controller()
 
     async def refresh(self) -> None:
@@ -191,12 +208,16 @@ class RequestRouter:
                 self._controller = controller if controller in nodes else None
 
     async def refresh_until_known(self) -> None:
-        """Until a node has told the nodes. Raises Unauthenticated, and the error of a node that cannot tell them."""
+        """Raises Unauthenticated, and the error of a node that cannot say."""
+        said = set[str]()
         while not self._nodes.nodes:
             try:
                 await self.refresh()
             except Unreachable as error:
-                log.info("trying on: %s", error)
+                self.why_unknown = str(error)
+                if self.why_unknown not in said:
+                    said.add(self.why_unknown)
+                    log.info("no answer from the cluster, so it is asked again and again: %s", error)
             if not self._nodes.nodes:
                 await asyncio.sleep(self._retry_s)
 
@@ -219,7 +240,7 @@ class RequestRouter:
             try:
                 connection = await self._nodes.connection(await find_node())
                 served = await connection.versions()
-                version = _choose_version(cls, served, highest)
+                version = _version(cls, served, highest)
                 if needs is not None and needs.api.API_KEY not in served:
                     raise UnsupportedHere(needs.otherwise)
                 body = encode_body(build(version), version=version)
@@ -236,7 +257,7 @@ class RequestRouter:
             await self._wait_before_retry(Unreachable("No node says that it is the controller."), deadline)
 
     async def _wait_before_retry(self, error: KafkaError, deadline: float) -> None:
-        """Wait a little. Raises the error if a retry cannot help, or if the time is over."""
+        """Raises the error if a retry cannot help, or if the time is over."""
         self._controller = None
         if isinstance(error, Unauthenticated) or asyncio.get_running_loop().time() >= deadline:
             raise error
@@ -269,16 +290,18 @@ class RequestRouter:
 async def connect(settings: ClientSettings) -> RequestRouter:
     """Try the addresses until a node answers.
 
-    Raises Unreachable, Unauthenticated; with the addresses of controllers also the error with which a node answers that
-    is none.
+    Raises Unreachable, Unauthenticated; with addresses of controllers also the error of a node that is none.
     """
     router = RequestRouter(NodeConnections(settings), settings)
+    seconds = settings.configs.bootstrap_timeout_ms / 1000
     try:
-        async with asyncio.timeout(settings.configs.bootstrap_timeout_ms / 1000):
+        async with asyncio.timeout(seconds):
             await router.refresh_until_known()
     except TimeoutError:
         await router.close()
-        raise Unreachable(f"Unable to bootstrap from {settings.named}") from None
+        # A listener of another security protocol may take the connection and then say nothing.
+        silent = f"no answer within {seconds:g} s, asked by {settings.configs.security_protocol}"
+        raise Unreachable(f"Unable to bootstrap from {settings.named}: {router.why_unknown or silent}") from None
     except BaseException:
         await router.close()
         raise
@@ -293,7 +316,7 @@ async def _brokers(connection: NodeConnection) -> tuple[dict[int, Address], int]
 
 
 async def _controllers(connection: NodeConnection) -> tuple[dict[int, Address], int]:
-    """The KRaft controllers. They do not serve Metadata, but list each other in DescribeCluster (KIP-919)."""
+    """KRaft controllers do not serve Metadata, but list each other in DescribeCluster (KIP-919)."""
     request = DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=_CONTROLLERS)
     answer = await _ask(connection, request, DescribeClusterRequest, 1)
     raise_for(answer.error_code, answer.error_message)
@@ -303,7 +326,7 @@ async def _controllers(connection: NodeConnection) -> tuple[dict[int, Address], 
 async def _ask(
     connection: NodeConnection, request: ApiMessage, cls: type[RequestFor[Response]], highest: int
 ) -> Response:
-    version = _choose_version(cls, await connection.versions(), highest)
+    version = _version(cls, await connection.versions(), highest)
     answer: Response = await _decoded(
         cls, await connection.call(cls, encode_body(request, version=version), version), version
     )
@@ -311,7 +334,7 @@ async def _ask(
 
 
 async def _decoded(cls: type[ApiMessage], data: bytes, version: int) -> Any:
-    """The answer to a request. Raises Unreachable where it is garbled: nobody knows what it says."""
+    """Raises Unreachable for a garbled answer."""
 
     def decode() -> ApiMessage:
         return decode_body(RESPONSES[cls.API_KEY], data, version=version)
@@ -322,9 +345,8 @@ async def _decoded(cls: type[ApiMessage], data: bytes, version: int) -> Any:
         raise Unreachable(f"{cls.name}: the answer cannot be read: {error}") from error
 
 
-def _choose_version(cls: type[ApiMessage], versions: Mapping[int, tuple[int, int]], highest: int | None = None) -> int:
-    low, high = versions.get(cls.API_KEY, (0, -1))
-    best = min(high, cls.max_version if highest is None else highest)
-    if best < low or best < 0:
+def _version(cls: type[ApiMessage], served: Mapping[int, tuple[int, int]], highest: int | None = None) -> int:
+    version = common_version(cls, served, highest)
+    if version < 0:
         raise UnsupportedHere(f"The node does not support {cls.name.removesuffix('Request')}.")
-    return best
+    return version

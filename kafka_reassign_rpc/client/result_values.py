@@ -1,7 +1,4 @@
-"""The values that the client's calls return. All are immutable.
-
-Events are in `event_calls.py`, self-healing in `self_healing_calls.py`, progress in `move_progress.py`.
-"""
+"""The immutable values that the client's calls return."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,16 +13,16 @@ MOVING, WAITING = "moving", "waiting"
 
 
 def known(value: int) -> int | None:
-    """What messages give as -1 where it is not known."""
+    """None for -1."""
     return None if value < 0 else value
 
 
 class Reassignment:
     """The identity of one move of one partition (KIP-240).
 
-    Two moves of the same partition, one after the other, have two identities. Equality and hash go by the partition and
-    by the id that the server gave the move when it recorded it. Moves of other partitions may have the same id, such as
-    those that started in one request: keep the whole value, or id and partition.
+    Successive moves of a partition have different identities. Equality and hash go by the partition and the id that the
+    server gave the move. Moves of other partitions may have the same id, such as those that started in one request:
+    keep the whole value, or id and partition.
     """
 
     __slots__ = ("_id", "topic_partition")
@@ -60,13 +57,14 @@ class ReassignmentDescription:
     leader_throttle         bytes/s; NO_THROTTLE: no throttle applies
     new_assigned_brokers    the target, preferred leader first
     new_assigned_throttles  broker of the target -> bytes/s at which it may copy; NO_THROTTLE: no throttle applies
-    total_bytes             bytes that each adding replica has to copy; None: not known
-    copied_bytes            broker with an adding replica -> bytes that it holds; without those not known
-    bytes_per_second        the rate at which all adding replicas grow together; None: not known
-    remaining_ms            milliseconds until all is copied, at the present rate; None: not known
+    total_bytes             bytes that each adding replica has to copy; None: unknown
+    copied_bytes            broker with an adding replica -> bytes that it holds, if known
+    bytes_per_second        the rate at which all adding replicas grow together; None: unknown
+    remaining_ms            milliseconds until all is copied, at the present rate; None: unknown
     stall_reason            why the move makes no progress; None: it makes progress
     route                   how the move came: rpc, batch, queue, request or heal
     reason                  what the move is for, as the client that started it says
+    joining                 all is copied: adding replicas that still have to join the ISR
     waiting_target          the target of another move of the partition that waits in the queue; None: none waits
     waiting_route           its route
     waiting_reason          its reason
@@ -87,6 +85,7 @@ class ReassignmentDescription:
     waiting_target: tuple[int, ...] | None = None
     waiting_route: str = RPC
     waiting_reason: str = ""
+    joining: tuple[int, ...] = ()
 
     @property
     def new_assigned_brokers(self) -> tuple[int, ...]:
@@ -118,7 +117,8 @@ class PartitionReassignment:
     state           MOVING or WAITING
     route           how the move came: rpc, batch, queue, request or heal; rpc on stock Kafka, which does not say it
     reason          what the move is for, as the client that started it says
-    waiting_target  of a move that waits: its target in order; None: the order is not known
+    waiting_target  of a waiting move: its target in order; None: the order is unknown
+    held            by whom, since when and why a waiting move is held; "": it is not held
     """
 
     replicas: tuple[int, ...]
@@ -129,6 +129,7 @@ class PartitionReassignment:
     route: str = RPC
     reason: str = ""
     waiting_target: tuple[int, ...] | None = None
+    held: str = ""
 
     @property
     def is_waiting(self) -> bool:
@@ -136,7 +137,7 @@ class PartitionReassignment:
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The replicas after the move. For a move that waits the order is known only with `waiting_target`."""
+        """The replicas after the move. For a waiting move the order is known only with `waiting_target`."""
         if self.waiting_target is not None:
             return self.waiting_target
         coming = self.adding_replicas if self.is_waiting else ()
@@ -185,7 +186,7 @@ class Replica:
 
 @dataclass(frozen=True)
 class ReplicaLogDir:
-    """The log dir of a replica, by path, and its size in bytes. `future`: the log dir to which the broker moves it."""
+    """The path of the replica's log dir, and its size in bytes. `future`: the log dir to which the broker moves it."""
 
     current: str | None = None
     future: str | None = None
@@ -195,7 +196,7 @@ class ReplicaLogDir:
 
 @dataclass(frozen=True)
 class LogDirs:
-    """The replicas on one broker, of those asked for. `error`: why the broker gave no answer."""
+    """The requested replicas on one broker. `error`: why it gave no answer."""
 
     broker: int
     replicas: Mapping[TopicPartition, ReplicaLogDir] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""The kafka-reassign-rpc servers that run, and a client of each: only it has the events that it has recorded.
+"""The running kafka-reassign-rpc servers, and a client of each: only it has the events that it has recorded.
 
-The controller names the servers. Clients of others learn only of the controller from the metadata, so each server is
-asked at the address with which it has registered.
+The controller names the servers. The metadata of other nodes shows only the controller, so each server is asked at the
+address with which it has registered.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,14 +19,16 @@ Connect = Callable[[str], ReassignmentClient]
 
 
 def running_servers(client: ReassignmentClient) -> tuple[int, dict[int, ClusterNode | None]]:
-    """The controller, and where each running server is (None: the controller does not tell that of itself). Raises the
-    errors of `event_page`."""
+    """The controller, and where each running server is (None: the controller itself).
+
+    Raises the errors of `event_page`.
+    """
     here = client.event_page(FROM_NOW_ON)
     return here.server, {here.server: None} | {node.id: node for node in here.servers}
 
 
 def configs_of_another(configs: Mapping[str, Any], address: str) -> dict[str, Any]:
-    """The configs of a client for the server at HOST:PORT: the same, but it does not wait long for an answer."""
+    """The configs of a client for the server at HOST:PORT, with a short timeout."""
     timeout_ms = min(OTHER_SERVER_MS, configs.get("request_timeout_ms", OTHER_SERVER_MS))
     return {**configs, "bootstrap_servers": address, "request_timeout_ms": timeout_ms}
 
@@ -40,7 +42,7 @@ class ServerClients:
         self._others: dict[ClusterNode, ReassignmentClient] = {}
 
     def of(self, node: ClusterNode | None) -> ReassignmentClient:
-        """The client of this server; None: of the controller. Raises Unreachable."""
+        """None: the controller. Raises Unreachable."""
         if node is None:
             return self._client
         if node not in self._others:

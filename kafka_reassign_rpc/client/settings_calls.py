@@ -1,4 +1,4 @@
-"""Calls about the settings that all servers of a cluster share. They are configs of the server's own node.
+"""Calls about the settings that all servers of a cluster share: configs of the server's own node.
 
 A server of an earlier version has them among the configs of all brokers: it does not serve MoveServerSettings.
 """
@@ -22,15 +22,15 @@ NO_SETTINGS = (
     " changed."
 )
 WHERE = {2: "servers", 3: "defaults", 4: "started", 5: "default"}
-"""By ConfigSource: set for all servers; among the brokers' defaults; what the server was started with; nowhere."""
+"""By ConfigSource: set for all servers; among the brokers' defaults; given to the server at its start; nowhere."""
 
 
 class ServerSetting(NamedTuple):
     """A setting of the servers.
 
-    value    the value that holds
-    where    "servers": set for all servers; "defaults": among the brokers' default configs, where it should not stand
-             any more; "started": given to this server at its start; "default": set nowhere
+    value    the value in force
+    where    "servers": set for all servers; "defaults": among the brokers' default configs, where it no longer belongs;
+             "started": given to this server at its start; "default": set nowhere
     old      the value among the brokers' default configs; None: there is none
     """
 
@@ -41,7 +41,7 @@ class ServerSetting(NamedTuple):
 
 
 async def settings(router: RequestRouter) -> list[ServerSetting]:
-    """Every setting, in the order of the names."""
+    """In the order of names."""
     await require(router, MoveServerSettingsRequest, NO_SETTINGS)
     node = await router.controller()
     one = DescribeConfigsRequest.DescribeConfigsResource
@@ -64,13 +64,13 @@ async def settings(router: RequestRouter) -> list[ServerSetting]:
 
 
 async def change_settings(router: RequestRouter, changes: Mapping[str, str | None]) -> None:
-    """Set these settings for all servers; None deletes one. Raises KafkaError, UnsupportedHere."""
+    """None deletes a setting. Raises KafkaError, UnsupportedHere."""
     await require(router, MoveServerSettingsRequest, NO_SETTINGS)
     await _change(router, await router.controller(), changes)
 
 
 async def switch(router: RequestRouter, name: str, value: str | None) -> None:
-    """Set a setting, or delete it with None wherever it stands: in an earlier version's place too. Raises KafkaError.
+    """Set a setting, or delete it with None wherever it stands, even in an earlier version's place. Raises KafkaError.
 
     The new place is written first: whatever happens in between, no former value comes back.
     """
@@ -84,7 +84,7 @@ async def switch(router: RequestRouter, name: str, value: str | None) -> None:
 
 
 async def move_settings(router: RequestRouter) -> MovedSettings:
-    """Move the settings out of the brokers' default configs. Raises KafkaError, UnsupportedHere."""
+    """Raises KafkaError, UnsupportedHere."""
     await require(router, MoveServerSettingsRequest, NO_SETTINGS)
     request = always(MoveServerSettingsRequest())
     answer = await router.ask_node(await router.controller(), request, MoveServerSettingsRequest, changes=True)
@@ -108,7 +108,7 @@ async def _change(router: RequestRouter, node: int, changes: Mapping[str, str | 
 
 
 async def _stands_in_defaults(router: RequestRouter, name: str) -> bool:
-    """Asks the controller: a stock broker may not know of the last change yet."""
+    """Asks the controller: a stock broker may not know the last change yet."""
     node = await router.controller()
     one = DescribeConfigsRequest.DescribeConfigsResource
     request = DescribeConfigsRequest(

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.support.text_table import table
 __all__ = ["amounts", "bar", "duration", "first_lines", "named", "size", "table", "throttle"]
 
 NAMED_PARTITIONS = 20
-"""Partitions that a message names one by one."""
+"""Partitions that a message names."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -33,7 +33,7 @@ def throttle(bytes_per_second: int) -> str:
 
 
 def bar(share: float | None, width: int) -> str:
-    """A progress bar of `width` characters; question marks where the share is not known."""
+    """Question marks if the share is unknown."""
     if share is None:
         return "?" * width
     eighths = int(share * width * 8)
@@ -44,15 +44,24 @@ def bar(share: float | None, width: int) -> str:
 
 def amounts(progress: Progress) -> str:
     """A move's progress in words: 12.0 MB of 30.0 MB (40 %), 3.0 MB/s, 6 s left."""
+    done = "unknown" if progress.done is None else size(progress.done)
     if progress.total is None:
-        text = f"{size(progress.done)} of an unknown size"
+        text = f"{done} of an unknown size"
+    elif progress.share is None:
+        text = f"{done} of {size(progress.total)}"
     else:
         # Rounded down: only a finished copy shows 100 %.
-        text = f"{size(progress.done)} of {size(progress.total)} ({int(100 * (progress.share or 0)):d} %)"
+        text = f"{done} of {size(progress.total)} ({int(100 * progress.share):d} %)"
+    if progress.waits_for is not None:
+        return f"{text}, waits for {progress.waits_for}{_stalled(progress)}"
     if progress.rate is not None:
         text += f", {size(progress.rate)}/s"
     if progress.remaining_seconds is not None:
         text += f", {duration(progress.remaining_seconds)} left"
-    if progress.stalled is not None:
-        text += f"; stalled: {progress.stalled}"
-    return text
+    elif progress.no_estimate is not None:
+        text += f", no estimate: {progress.no_estimate}"
+    return text + _stalled(progress)
+
+
+def _stalled(progress: Progress) -> str:
+    return "" if progress.stalled is None else f"; stalled: {progress.stalled}"

@@ -1,7 +1,7 @@
 """The configs that throttle moves, as the stock tool computes them: lists of replicas for topics, rates for brokers.
 
-A broker throttles a replica only if the topic's list names it *and* the broker has a rate (KIP-73).
-Sources: ReassignPartitionsCommand.calculateProposedMoveMap, calculateLeaderThrottles, calculateFollowerThrottles,
+A broker throttles a replica only if the topic's list names it *and* the broker has a rate (KIP-73). Sources:
+ReassignPartitionsCommand.calculateProposedMoveMap, calculateLeaderThrottles, calculateFollowerThrottles,
 calculateReassigningBrokers.
 """
 
@@ -41,9 +41,9 @@ def all_moves(
     proposed: Mapping[TopicPartition, Sequence[int]],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> Moves:
-    """All moves that will be in flight once `proposed` has started, with those that move already.
+    """All moves in flight once `proposed` has started.
 
-    in_flight   the moves in flight; their sources are the replicas that they do not add
+    in_flight   their sources are the replicas that they do not add
     proposed    the targets
     current     the replicas of the proposed partitions; used for partitions that do not move yet
     """
@@ -83,25 +83,22 @@ def brokers(of_moves: Moves) -> list[int]:
 
 
 def rates(of_brokers: Iterable[int], bytes_per_second: int) -> dict[Resource, dict[str, str | None]]:
-    """The rate of replication between brokers, for leaders and for followers."""
     rate = str(bytes_per_second)
     return {(BROKER, str(broker)): {LEADER_RATE: rate, FOLLOWER_RATE: rate} for broker in of_brokers}
 
 
 def log_dir_rates(of_brokers: Iterable[int], bytes_per_second: int) -> dict[Resource, dict[str, str | None]]:
-    """The rate of moves between the log dirs of a broker."""
     return {(BROKER, str(broker)): {LOG_DIRS_RATE: str(bytes_per_second)} for broker in of_brokers}
 
 
 def no_broker_throttles(of_brokers: Iterable[int]) -> dict[Resource, dict[str, str | None]]:
-    """Changes that delete all throttle rates of brokers."""
     return {(BROKER, str(broker)): dict.fromkeys(BROKER_THROTTLES) for broker in of_brokers}
 
 
 def no_topic_throttles(
     topics: Iterable[str], in_use: "ThrottlesInUse | None" = None
 ) -> dict[Resource, dict[str, str | None]]:
-    """Changes that delete the lists of throttled replicas of topics, but for the entries in use."""
+    """Delete the lists of throttled replicas, except the entries in use."""
     lists = {} if in_use is None else in_use.lists
     return {(TOPIC, topic): {**dict.fromkeys(TOPIC_THROTTLES), **lists.get(topic, {})} for topic in topics}
 
@@ -121,7 +118,7 @@ class ThrottlesInUse:
 def throttles_in_use(
     in_flight: Mapping[TopicPartition, PartitionReassignment], configs: Mapping[str, Mapping[str, str]]
 ) -> ThrottlesInUse:
-    """`configs`: the configs of each topic that has a move in flight."""
+    """`configs`: of each topic with a move in flight."""
     moving: dict[str, dict[int, PartitionReassignment]] = {}
     for (topic, index), move in in_flight.items():
         moving.setdefault(topic, {})[index] = move
@@ -140,7 +137,7 @@ def throttles_in_use(
 
 
 def _partition(entry: str) -> int:
-    """The partition of an entry `partition:broker`; -1 for any other text."""
+    """-1 for text other than `partition:broker`."""
     first, _, second = entry.partition(":")
     partition, broker = whole_number(first, 0, 2**31 - 1), whole_number(second, 0, 2**31 - 1)
     return -1 if partition is None or broker is None else partition

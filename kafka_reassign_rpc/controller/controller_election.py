@@ -35,13 +35,13 @@ log = logging.getLogger(__name__)
 
 
 UNKNOWN = -1
-"""Broker id where no controller is known."""
+"""The broker id if no controller is known."""
 
 
 class Takeover(StrEnum):
     """When a server becomes the controller.
 
-    NEVER    in no case: it stands by for ever
+    NEVER    in no case: it always stands by
     VACANT   when there is no controller
     ALWAYS   also at its start, if a stock broker is the controller
     """
@@ -54,7 +54,7 @@ class Takeover(StrEnum):
 class Leadership(NamedTuple):
     """A won election: `epoch` goes into requests, `epoch_version` fences writes, `session` owns `/controller`.
 
-    zxid  the transaction of the election: what has a later one happened in this term
+    `zxid` is the transaction of the election: all later ones happened in this term.
     """
 
     epoch: int
@@ -64,8 +64,8 @@ class Leadership(NamedTuple):
 
     @property
     def is_in_a_copy(self) -> bool:
-        """Whether ZooKeeper is a copy of another one: each election is a write of the epoch, and its znode has had
-        fewer. In a copy the versions of all znodes begin at 0, whatever they hold.
+        """Whether this ZooKeeper is a copy of another one. In a copy the versions of all znodes begin at 0, but each
+        election writes the epoch: so the znode has fewer versions than elections.
 
         A Kafka before 1.1 creates the znode with the epoch of its first election: hence the 1.
         """
@@ -75,10 +75,10 @@ class Leadership(NamedTuple):
 class ControllerOwner(NamedTuple):
     """The owner of `/controller`: its broker id or `UNKNOWN`, its endpoints if it is a server of ours, its session.
 
-    session   0 where the znode is persistent: it goes with no session
-    since_ms  when it was elected, by its own clock; -1: it does not say
-    problem   why its content cannot be read; empty: it can
-    kraft_epoch   of the KRaft controller that controls the brokers during a migration, which it is; -1: it is none
+    session      0 if the znode is persistent: it goes with no session
+    since_ms     when it was elected, by its own clock; -1 if it does not say
+    problem      why its content cannot be read; empty if it can
+    kraft_epoch  of the KRaft controller that owns it during a migration; else -1
     """
 
     id: int
@@ -95,7 +95,7 @@ class MigrationToKRaft(RuntimeError):
 
 
 async def read_migration(zk: ZooKeeper, *, watch: bool = False) -> bytes | None:
-    """What `/migration` holds; None where it does not exist. `watch`: a watch reports the next change of this."""
+    """Returns what `/migration` holds, or None if it does not exist. `watch`: a watch reports the next change."""
     while True:
         try:
             return (await zk.get(znode_paths.MIGRATION, watch=watch))[0]
@@ -105,7 +105,8 @@ async def read_migration(zk: ZooKeeper, *, watch: bool = False) -> bytes | None:
 
 
 async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None:
-    """The present controller, or None. `watch`: a watch reports the next change, also the creation of `/controller`."""
+    """Returns the present controller, or None. `watch`: a watch reports the next change, also the creation of
+    `/controller`."""
     try:
         data, stat = await zk.get(znode_paths.CONTROLLER, watch=watch)
     except NoNode:
@@ -135,16 +136,16 @@ async def campaign(
     *,
     seize: ControllerOwner | None = None,
 ) -> Leadership | None:
-    """Try once to become the controller. None where another one is, or was faster.
+    """Tries once to become the controller. Returns None if another one is, or was faster.
 
-    `seize`: the same transaction removes this owner of `/controller`, but not a newer one.
-    Raises NotSent or SessionOver where ZooKeeper cannot be asked, BadZnode where the epoch cannot be understood.
+    `seize`: the same transaction removes this owner of `/controller`, but not a newer one. Raises NotSent or
+    SessionOver if ZooKeeper cannot be asked, BadZnode if the epoch cannot be decoded.
     """
     session = zk.session_id
     if session is None:
         raise NotSent("no ZooKeeper session")
     epoch, version = await _controller_epoch(zk)
-    # Versions of /controller begin anew with each election. Who is elected after this read changes the epoch.
+    # Versions of /controller start again with each election. Who is elected after this read changes the epoch.
     if seize is not None:
         found = await owner(zk)
         if found is None or found.session != seize.session:
@@ -175,7 +176,7 @@ async def campaign(
 
 
 async def resign(zk: ZooKeeper) -> bool:
-    """Delete `/controller` if this session owns it, so that another is elected at once. Returns whether it did.
+    """Deletes `/controller` if this session owns it, so that another is elected at once. Returns whether it did.
 
     The epoch is read first and checked in the transaction: a controller that was elected since keeps its znode, which
     may well have the same version. Raises ZkError.
@@ -215,7 +216,7 @@ async def _controller_epoch(zk: ZooKeeper) -> tuple[int, int]:
 async def _resolve_lost_answer(zk: ZooKeeper, session: int, epoch: int) -> Leadership | None:
     """After a lost answer: this server was elected exactly if its session owns `/controller`.
 
-    A transaction of the former connection that is still on its way comes before the answer to a `sync`, or not at all:
+    A transaction of the former connection that is still on its way comes before the answer to a `sync`, or never:
     ZooKeeper refuses requests of a session over the server that it has left.
     """
 

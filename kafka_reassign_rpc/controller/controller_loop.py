@@ -43,16 +43,16 @@ from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.writers.facts import Fact, all_of
 from kafka_reassign_rpc.support.backoff import Backoff
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import emptied
+from kafka_reassign_rpc.support.turns import Pace
 
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 10
-"""How often a round is decided again after foreign writes. After that its commands are tried one by one, or fail."""
+"""So often a round is decided again after foreign writes. Then its commands are tried one by one, or fail."""
 
 FIRST_AGAIN_S, LONGEST_AGAIN_S = 0.1, 5.0
-"""Waits before a command that nobody would repeat is submitted anew."""
+"""Waits before a command that nobody would repeat is submitted again."""
 
 T = TypeVar("T")
 
@@ -60,14 +60,13 @@ T = TypeVar("T")
 class ControllerLoop:
     """Works on commands while this process is the controller.
 
-    cluster            the durable state; readers may look at it at any time
-    propagate          called after the replay with what the round changed; yields after each slice
-    topics_vanished    called after the cluster was read again with the topics that are gone; yields after each slice.
-                       Nothing else may be propagated then: what was read names brokers as leaders that have failed,
-                       until the decisions about it are durable
-    failover_command   makes the command that decides about everything after the cluster was read again; its arguments:
-                       the partitions of which others have changed replicas or move, and the brokers that bounced,
-                       since the last durable round
+    cluster            the durable state; readers may read it at any time
+    propagate          called after the replay with what the round changed; yields after each item
+    topics_vanished    called after a reload with the topics that are gone; yields after each item. Nothing else may be
+                       propagated then: until the failover is durable, what was read names failed brokers as leaders
+    failover_command   makes the command that decides about everything after a reload; its arguments are the partitions
+                       of which others have changed replicas or move, and the brokers that bounced, since the last
+                       durable round
     settings           the server's settings for every new move
     record             takes the events of a round, once it is durable and answered
     observe_duration   takes how long rounds and commits last
@@ -100,10 +99,10 @@ class ControllerLoop:
         self._was_reloaded = False
         """Whether the cluster was read again, and no failover has been durable since."""
         self._too_large: set[str] = set()
-        """Topics that were reported as too large for their znode; each is reported once in a term."""
+        """Topics that were reported as too large for their znode: once in a term."""
         self._changed: set[TopicPartition] = set()
         """Partitions whose replicas or moves others have changed since the last durable round."""
-        self._settled_brokers = cluster.brokers
+        self._durable_brokers = cluster.brokers
         """The brokers of the last durable round."""
         self._queue: list[Command[Any]] = []
         self._working: Sequence[Command[Any]] = ()
@@ -115,11 +114,11 @@ class ControllerLoop:
 
     @property
     def is_open(self) -> bool:
-        """Whether the loop takes commands. `cluster` is current only as long as it does."""
+        """Whether the loop takes commands. Only then is `cluster` current."""
         return self._closed is None
 
     def submit(self, command: Command[T]) -> asyncio.Future[T]:
-        """Queue a command. Its future fails with NotController once this process is no longer the controller."""
+        """Queues a command. Its future fails with NotController once this process is no longer the controller."""
         if self._closed is not None:
             command.failed(NotController())
         else:
@@ -128,7 +127,7 @@ class ControllerLoop:
         return command.future
 
     def learn(self, fact: Fact[object]) -> None:
-        """Apply a short fact about which nothing has to be decided: now, or at the end of the round under way."""
+        """Applies a short fact that needs no decision: now, or at the end of the round under way."""
         self._reported.append(fact)
         if not self._is_in_round:
             self._apply_reported()
@@ -138,25 +137,24 @@ class ControllerLoop:
         for _ in all_of(reported, self.cluster):
             pass
 
-    async def settle(self, seconds: float) -> None:
-        """Wait until the commands that were submitted so far are answered, but no longer than that."""
+    async def wait_for_answers(self, seconds: float) -> None:
         unanswered = [command.future for command in (*self._working, *self._queue) if not command.future.done()]
         if unanswered:
             await asyncio.wait(unanswered, timeout=seconds)
 
     async def insist(self, make: Callable[[], Command[T]]) -> T:
-        """The answer to a command that nobody would repeat: it is submitted anew while others write ZooKeeper all the
-        time. Raises NotController, and UnknownServerError where a defect keeps it from being decided."""
+        """Returns the answer to a command that nobody would repeat: it is submitted again while others keep writing
+        ZooKeeper. Raises NotController, and UnknownServerError if a defect prevents the decision."""
         backoff = Backoff(FIRST_AGAIN_S, LONGEST_AGAIN_S)
         while True:
             try:
                 return await self.submit(make())
             except RequestTimedOut as error:
-                log.warning("tried once more: %s", error)
+                log.warning("a command of this controller is submitted again after a pause: %s", error)
                 await backoff.sleep()
 
     async def run(self) -> None:
-        """Run until another controller is elected (returns) or the task is cancelled."""
+        """Runs until another controller is elected (returns) or the task is cancelled."""
         try:
             while True:
                 await self._queued.wait()
@@ -170,7 +168,7 @@ class ControllerLoop:
                 self._apply_reported()
                 self._observe_duration(ROUND, time.perf_counter() - begun)
         except (ControllerMoved, ReloadNeeded) as reason:
-            log.warning("the loop ends: %s", reason)
+            log.warning("this term ends, and commands that wait get NOT_CONTROLLER: %s", reason)
         finally:
             self._closed = NotController()
             for command in (*self._working, *self._queue):
@@ -191,27 +189,27 @@ class ControllerLoop:
                 applied = await self._store.commit(self.cluster, work.view)
             except TopicTooLarge as error:
                 self.throttle_configs.given_up()
-                attempts += error.topic in refused  # each topic can be too large, and every round would begin anew
+                attempts += error.topic in refused  # each topic can be too large, and every round would start again
                 self._refuse(error, refused)
             except ReloadNeeded as reason:
                 attempts += 1
-                log.warning("reading the cluster again: %s", reason)
+                log.warning("the cluster is read again, and commands wait until then: %s", reason)
                 self.throttle_configs.given_up()
                 found = await self._store.reload(self.cluster)
                 self._changed |= found.changed
                 self._was_reloaded = True
-                await SliceTimer().through(self._topics_vanished(found.gone))
+                await Pace().through(self._topics_vanished(found.gone))
                 self._noted += decided_events.durable_notes(work.view.notes, self.cluster)
                 self.throttle_configs.everything()
             else:
-                self._was_reloaded, self._changed, self._settled_brokers = False, set(), self.cluster.brokers
+                self._was_reloaded, self._changed, self._durable_brokers = False, set(), self.cluster.brokers
                 self._observe_duration(COMMIT, time.perf_counter() - begun)
                 self.throttle_configs.after(applied)
-                await SliceTimer().through(self._propagate(applied))
+                await Pace().through(self._propagate(applied))
                 for command in decided:
                     command.durable()
                 self._report(work.view, applied)
-                await SliceTimer().through(emptied(applied.partitions, work.view.partitions))
+                await Pace().through(emptied(applied.partitions, work.view.partitions))
                 return
         if len(commands) > 1:
             await self._round([])
@@ -219,29 +217,35 @@ class ControllerLoop:
                 await self._round([command])
             return
         for command in commands:
-            log.error("%s was given up after %d attempts", type(command).__name__, ATTEMPTS)
+            log.error(
+                "%s was given up after %d attempts: its sender gets REQUEST_TIMED_OUT", type(command).__name__, ATTEMPTS
+            )
             command.failed(RequestTimedOut("ZooKeeper is being written by somebody else: try again"))
         if commands:
             await self._round([])  # the cluster was read again: that must be decided about without this command too
         else:
-            log.error("the failover after a reload was put off until the next command, after %d attempts", ATTEMPTS)
+            log.error(
+                "others keep changing ZooKeeper: after %d attempts, what was read waits for the next command", ATTEMPTS
+            )
 
     def _refuse(self, error: TopicTooLarge, refused: dict[str, KafkaError]) -> None:
         if error.topic in self.cluster.topics and error.topic not in self._too_large:
             self._too_large.add(error.topic)
-            log.error("left as it is in ZooKeeper, except for the states of its partitions: %s", error)
+            log.error(
+                "this topic keeps its assignment and its moves in ZooKeeper; only states of partitions change: %s",
+                error,
+            )
         refused[error.topic] = PolicyViolation(str(error))
 
     def _failover(self) -> list[Command[Any]]:
-        """The command that comes first in every round between a reload and the next durable round."""
         if not self._was_reloaded:
             return []
-        before, now = self._settled_brokers, self.cluster.brokers
+        before, now = self._durable_brokers, self.cluster.brokers
         bounced = {id_ for id_ in before.keys() & now.keys() if before[id_].epoch != now[id_].epoch}
         return [self._failover_command(self._changed, bounced)]
 
     def _report(self, view: RoundView, applied: replay.ReplayedChanges) -> None:
-        """Record the events of a round, and of earlier rounds whose commit was lost but turned out to be durable."""
+        """Records the events of a round, and of earlier rounds whose commit was lost but turned out to be durable."""
         found = self._store.problems()
         problems = [
             Event(catalogue.ENTRY_REFUSED, who=f"znode {problem.root}", reason=problem.text) for problem in found
@@ -253,19 +257,21 @@ class ControllerLoop:
             self._record(chain(decided_events.events_of(noted, applied.moves), cluster_events))
 
     def _unreadable(self) -> dict[str, KafkaError]:
-        """Names of topics whose znodes cannot be decoded, with the error for commands about them."""
         known = self.cluster.topics
         return {name: UnknownServerError(why) for name, why in self.cluster.unreadable.items() if name not in known}
 
     async def _learn(self, commands: Sequence[Command[Any]]) -> list[Command[Any]]:
-        """Apply the facts of these commands. Returns those that may decide; the others have got their error."""
-        pace = SliceTimer()
+        """Applies the facts of these commands. Returns those that may decide; the others have got their error."""
+        pace = Pace()
         learnt = []
         for command in commands:
             try:
                 await pace.through(command.learn(self.cluster))
             except Exception:
-                log.exception("%s: what was read or reported is left out", type(command).__name__)
+                log.exception(
+                    "a defect in %s: what was read or reported has no effect until it comes again",
+                    type(command).__name__,
+                )
                 command.failed(UnknownServerError())
             else:
                 learnt.append(command)
@@ -273,8 +279,8 @@ class ControllerLoop:
 
     @staticmethod
     async def _decide(commands: Sequence[Command[Any]], work: Round) -> list[Command[Any]]:
-        """Decide. Returns the decided commands; those that could not be decided have got their error."""
-        pace = SliceTimer()
+        """Returns the decided commands; the others have got their error."""
+        pace = Pace()
         decided = []
         for command in commands:
             work.view.by = command.by
@@ -284,7 +290,10 @@ class ControllerLoop:
             except KafkaError as error:
                 command.failed(error)
             except Exception:  # a defect in one decision must not take the others with it
-                log.exception("%s could not be decided", type(command).__name__)
+                log.exception(
+                    "a defect in %s: it changes nothing, and its sender gets UNKNOWN_SERVER_ERROR",
+                    type(command).__name__,
+                )
                 command.failed(UnknownServerError())
             else:
                 decided.append(command)

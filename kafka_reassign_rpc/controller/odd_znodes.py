@@ -2,8 +2,9 @@
 
     /controller         without data or with garbage; persistent, so that it goes with no session; of a KRaft controller
     /controller_epoch   without data or with garbage: the epoch that brokers obey is not known
-    /migration          without data: `zookeeper-security-migration.sh` leaves it so (KAFKA-19480), and it is no
-                        migration; with garbage: it may be one of a version that this server does not know
+    /migration          with offset -1: KRaft controllers wait for the brokers, perhaps for days; without data:
+                        `zookeeper-security-migration.sh` leaves it so (KAFKA-19480), and it is no migration; with
+                        garbage: it may be one of a version that this server does not know
 
 The stock tool for rights creates `/controller_epoch` and `/migration` as well if they do not exist. Pure.
 """
@@ -18,8 +19,6 @@ SECURITY_TOOL = "zookeeper-security-migration.sh leaves it so"
 
 
 class Odd(NamedTuple):
-    """What stands there, and what to do about it."""
-
     what: str
     to_do: str
 
@@ -31,7 +30,7 @@ class Migration(NamedTuple):
     """What `/migration` says.
 
     stops  no server may control the cluster
-    odd    what an operator has to know; None: there is no such znode
+    odd    what an operator has to know; None if the znode does not exist
     """
 
     stops: bool
@@ -43,6 +42,12 @@ MIGRATING = Odd(
     " clusters in ZooKeeper mode alone, and would change what the KRaft controller has taken over",
     "end the migration; if it was reverted, delete that znode",
 )
+PREPARED = Odd(
+    f"{znode_paths.MIGRATION} says that KRaft controllers wait for this cluster: they take it over as soon as all"
+    " brokers have been restarted for the migration",
+    "look at `kafka-reassign-rpc check --for-kraft` before brokers are restarted; if no migration is wanted, stop these"
+    " controllers and delete that znode",
+)
 _NO_MIGRATION = Odd(
     f"{znode_paths.MIGRATION} has no data, so it is no migration to KRaft ({SECURITY_TOOL}, KAFKA-19480)",
     "delete it before a migration begins, since a KRaft controller cannot read it",
@@ -50,21 +55,19 @@ _NO_MIGRATION = Odd(
 
 
 def migration(data: bytes | None) -> Migration:
-    """What the content of `/migration` says; None: it does not exist."""
     if data is None:
         return Migration(stops=False, odd=None)
     if not data:
         return Migration(stops=False, odd=_NO_MIGRATION)
     try:
-        znode_contents.check_migration(data)
+        has_migrated = znode_contents.has_migrated(data)
     except BadZnode as error:
         text = f"{error}: this may be a migration to KRaft of a version that this server does not know"
         return Migration(stops=True, odd=Odd(text, "if no migration has begun, or it was reverted, delete that znode"))
-    return Migration(stops=True, odd=MIGRATING)
+    return Migration(stops=True, odd=MIGRATING) if has_migrated else Migration(stops=False, odd=PREPARED)
 
 
 def controller(owner: ControllerOwner) -> Odd | None:
-    """Why the present controller is none that was elected; None: it was."""
     path = znode_paths.CONTROLLER
     if owner.kraft_epoch >= 0:
         return Odd(
@@ -89,7 +92,7 @@ def controller(owner: ControllerOwner) -> Odd | None:
 
 
 def controller_epoch(error: BadZnode, least: int | None = None) -> Odd:
-    """`least`: the highest epoch that is known otherwise; None: nobody has looked."""
+    """`least` is the highest epoch that is known otherwise; None: nobody has looked for it."""
     known = "the highest controller_epoch in the states of partitions" if least is None else str(least)
     return Odd(
         f"{error.path} cannot be understood ({error.reason}), and nobody is elected while it is so",

@@ -23,9 +23,6 @@ from kafka_reassign_rpc.core.writers.reload import Reloaded
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
 
-TOPICS, BROKERS = "topics", "brokers"
-"""The kinds of entities that have configs."""
-
 
 class ControllerMoved(Exception):
     """Another controller was elected, or may be (Kafka's ControllerMovedException): no more writes, no more answers."""
@@ -34,7 +31,7 @@ class ControllerMoved(Exception):
 class ReloadNeeded(Exception):
     """The store may hold another state than the controller knows. Reload the cluster.
 
-    is_unknown   whether the write was carried out is not known; otherwise this very write is refused
+    `is_unknown`: nobody knows whether the write was carried out; otherwise this very write is refused.
     """
 
     def __init__(self, reason: str, *, is_unknown: bool = False) -> None:
@@ -43,7 +40,7 @@ class ReloadNeeded(Exception):
 
 
 class TopicTooLarge(Exception):
-    """What a round makes of a topic has no room in the store. The reason is for whoever asked for it."""
+    """The store has no room for what a round makes of a topic. The reason is for whoever asked for it."""
 
     def __init__(self, topic: str, reason: str) -> None:
         super().__init__(reason)
@@ -51,14 +48,12 @@ class TopicTooLarge(Exception):
 
 
 class Loaded(Protocol):
-    """The cluster as read."""
-
     @property
     def cluster(self) -> Cluster: ...
 
 
 class Entity(NamedTuple):
-    """The owner of configs: "topics" or "brokers", and the topic's name or the broker's id as text."""
+    """The owner of configs: a kind of `core.state.config_entities`, and the topic's name or the broker's id as text."""
 
     kind: str
     name: str
@@ -69,9 +64,9 @@ class StoredConfigs(NamedTuple):
 
     configs   None: it has none
     memory    what leased throttles have replaced in them (`core.throttling.leased_configs`); None: nothing
-    problem   why the configs cannot be read, and so not be changed either
+    problem   why the configs can be neither read nor changed
     version   the store's own: a write depends on it
-    order     where they stand among all versions (see `Cluster.config_versions`); each write adds one to the second
+    order     its place among all versions (see `Cluster.config_versions`); each write adds one to the second
     """
 
     entity: Entity
@@ -91,54 +86,50 @@ class ConfigWrite(NamedTuple):
 
 
 class LeasedConfigStore(Protocol):
-    """The configs that throttle leases change. (What clients do to configs goes through `api.ports.ConfigPort`.)"""
-
     async def remembered(self) -> Iterable[Entity]:
-        """All entities of which something is remembered. Raises ControllerMoved, ReloadNeeded."""
+        """Raises ControllerMoved, ReloadNeeded."""
         ...
 
     async def read(self, entities: Sequence[Entity]) -> Sequence[StoredConfigs]:
-        """The configs of each of these. Raises ControllerMoved, ReloadNeeded."""
+        """Raises ControllerMoved, ReloadNeeded."""
         ...
 
     async def write(self, writes: Sequence[ConfigWrite], *, limited: bool = False) -> int:
-        """Write configs, each together with its memory, and tell the brokers. Returns the bytes written.
+        """Writes configs, each together with its memory, and announces them to the brokers. Returns the bytes written.
 
-        Raises ControllerMoved; ReloadNeeded where somebody has changed one of them since it was read. `limited`: raises
+        Raises ControllerMoved; ReloadNeeded if somebody has changed one of them since it was read. `limited`: raises
         TopicTooLarge for a topic whose configs have no room; nothing is written then.
         """
         ...
 
 
 class Store(Protocol):
-    """The cluster's storage, as one elected controller sees it."""
-
     @property
     def configs(self) -> LeasedConfigStore: ...
 
     async def load(self, settings: Callable[[], BrokerSettings]) -> Loaded:
-        """The whole cluster. Raises ControllerMoved, ReloadNeeded.
+        """Reads the whole cluster. Raises ControllerMoved, ReloadNeeded.
 
-        `settings` gives the settings of brokers that are in force once it is read.
+        `settings` returns the settings of brokers that are in force after the read.
         """
         ...
 
     async def reload(self, cluster: Cluster) -> Reloaded:
-        """Make `cluster` equal to what is stored now. Raises ControllerMoved, ReloadNeeded."""
+        """Makes `cluster` equal to what is stored now. Raises ControllerMoved, ReloadNeeded."""
         ...
 
     async def commit(self, cluster: Cluster, view: RoundView) -> ReplayedChanges:
-        """Make a round's changes durable, then replay them into `cluster`.
+        """Makes a round's changes durable, then replays them into `cluster`.
 
-        Raises ControllerMoved, ReloadNeeded, TopicTooLarge. In all three cases `cluster` is unchanged. After a crash a
-        next controller finds the round whole, not at all, or so that its failover ends it.
+        Raises ControllerMoved, ReloadNeeded, TopicTooLarge. In all three cases `cluster` is unchanged. After a crash
+        the next controller finds the round whole, not at all, or so that its failover ends it.
         """
         ...
 
     async def confirm(self) -> None:
-        """Find out whether this server is still the controller. Raises ControllerMoved if not; ReloadNeeded."""
+        """Raises ControllerMoved if this server is no longer the controller; ReloadNeeded."""
         ...
 
     def problems(self) -> list[ZnodeProblem]:
-        """Problems of the batch and the queue that the last loads have found. Returns each problem once."""
+        """Returns each problem of the batch and the queue that the last loads have found, once."""
         ...

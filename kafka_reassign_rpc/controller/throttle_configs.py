@@ -24,15 +24,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller.store import (
-    BROKERS,
-    TOPICS,
-    ConfigWrite,
-    Entity,
-    LeasedConfigStore,
-    ReloadNeeded,
-    StoredConfigs,
-)
+from kafka_reassign_rpc.controller.store import ConfigWrite, Entity, LeasedConfigStore, ReloadNeeded, StoredConfigs
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.config_values import INT32, INT64
 from kafka_reassign_rpc.core.events import catalogue
@@ -40,6 +32,7 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE, NOTHING, Lease, Leases
 from kafka_reassign_rpc.core.throttling import leased_configs
@@ -55,22 +48,23 @@ from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.writers.facts import CREATED_HERE, ConfigsWritten
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.bounded_text import whole_number
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.turns import Pace
 
 log = logging.getLogger(__name__)
 
 RACES = 20
-"""How often configs are read and written again because somebody else was faster."""
+"""So often configs are read and written again because somebody else was faster."""
 GAP_S = 0.02
 BYTES_PER_S, CONFIGS_PER_S = 2_000_000, 40
-"""Pause between two writes for ended leases; and the limits that lengthen it by what was written, unless no lease is
-left. A list of thousands of replicas is not written for each that leaves it; every broker reads each announcement."""
+"""The pause between two writes for ended leases; and the limits that lengthen it by what was written, unless no lease
+is left. So a list of thousands of replicas is not written for each that leaves it; every broker reads each
+announcement."""
 ALONE_RACES = 3
 """The same for a config that is written by itself: it is tried again later."""
 AGAIN_S, LONGEST_AGAIN_S = 1.0, 60.0
-"""When a refused config is tried again, at first and at the longest."""
+"""First and longest wait before a refused config is tried again."""
 AHEAD = 500
-"""Queued moves whose replicas are put into the lists before they start. Rates do not change for them."""
+"""Queued moves whose replicas go into the lists before they start. Rates do not change for them."""
 
 
 class ConfigChange(NamedTuple):
@@ -107,16 +101,15 @@ class ThrottleConfigs:
         self._wake = asyncio.Event()
         self._wake.set()
         self._all_ended = asyncio.Event()
-        """Set while there is no lease: throttles go without a pause after the last one."""
+        """It is set while there is no lease: throttles go without a pause after the last one."""
 
     def everything(self) -> None:
-        """The cluster was read again: check everything."""
         self._check_all = True
         self._wake.set()
 
     async def before(self, view: RoundView) -> None:
         """Call before the commit of a round. Raises ControllerMoved, ReloadNeeded, TopicTooLarge."""
-        pace = SliceTimer()
+        pace = Pace()
         self._coming = coming = Leases()
         for (topic, index), change in view.partitions.items():
             lease = change.value.lease
@@ -136,7 +129,6 @@ class ThrottleConfigs:
                 await self._write_configs(entities, cancelled, freed, limited=True)
 
     def after(self, applied: replay.ReplayedChanges) -> None:
-        """Call after the commit and the replay of a round."""
         self._coming = Leases()
         topics, brokers = applied.ended_leases
         self._waiting.update((Entity(TOPICS, topic), None) for topic in topics)
@@ -158,13 +150,12 @@ class ThrottleConfigs:
             self._all_ended.set()
 
     def given_up(self) -> None:
-        """Call instead of `after` when the commit has failed."""
         self._waiting.update(self._entities(self._coming))
         self._coming = Leases()
         self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled. Raises ControllerMoved."""
+        """Runs until cancelled. Raises ControllerMoved."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(self._again_at if self._refused else None):
@@ -185,7 +176,7 @@ class ThrottleConfigs:
                         raise
             except ReloadNeeded as reason:
                 # Either the session is over, and the term with it; or the connection is back soon.
-                log.info("throttles are written later: %s", reason)
+                log.info("throttles stay as they are, and are tried again in a second: %s", reason)
                 self._wake.set()
                 await asyncio.sleep(AGAIN_S)
             else:
@@ -221,7 +212,12 @@ class ThrottleConfigs:
                 if reason.is_unknown:
                     raise
                 if entity not in self._refused:
-                    log.error("the throttle of %s %s is written later: %s", entity.kind, entity.name, reason)
+                    log.error(
+                        "the throttle of %s %s stays as it is, and is tried again within a minute: %s",
+                        entity.kind,
+                        entity.name,
+                        reason,
+                    )
                 self._refused[entity] = None
                 were_refused = True
             else:
@@ -255,8 +251,8 @@ class ThrottleConfigs:
         self._waiting.update(self._entities(self._cluster.leases))
         self._check_all = False
 
-    async def _freed(self, cancelled: Mapping[str, Cancelled], pace: SliceTimer) -> set[str]:
-        """Brokers without any throttled replica once those of the cancelled moves are unthrottled."""
+    async def _freed(self, cancelled: Mapping[str, Cancelled], pace: Pace) -> set[str]:
+        """Returns brokers without any throttled replica once those of the cancelled moves are unthrottled."""
         configs = self._cluster.topic_configs
         left = {
             topic: leased_configs.without_cancelled(configs.get(topic, {}), moves) for topic, moves in cancelled.items()
@@ -283,12 +279,10 @@ class ThrottleConfigs:
         limited: bool = False,
         races: int = RACES,
     ) -> int:
-        """Bring the configs of these entities up to date. Returns the bytes written.
+        """Brings the configs of these entities up to date. Returns the bytes written.
 
-        Raises ControllerMoved, ReloadNeeded.
-
-        limited   raises TopicTooLarge for configs that are too long to be written
-        races     how often they are read and written
+        Reads and writes at most `races` times. Raises ControllerMoved, ReloadNeeded; if `limited`, TopicTooLarge for
+        configs that are too long.
         """
         for left in reversed(range(races)):
             changes = [change async for change in self._changes(entities, cancelled or {}, freed)]
@@ -301,13 +295,16 @@ class ThrottleConfigs:
             break
         for change in changes:
             self._adopt(change)
+        if self._kept and any(change.write.stored.entity.kind == TOPICS for change in changes):
+            # Replicas that have left the lists may have been all that needed these rates.
+            self._waiting.update(dict.fromkeys(self._kept))
+            self._wake.set()
         events = list(chain.from_iterable(change.events for change in changes))
         if events:
             self._record(events)
         return written
 
     def _adopt(self, change: ConfigChange) -> None:
-        """Let the loop know the configs as they are now."""
         stored, configs = change.write.stored, change.write.configs
         entity, order = stored.entity, stored.order
         if configs != (stored.configs or {}):
@@ -321,12 +318,11 @@ class ThrottleConfigs:
     async def _changes(
         self, entities: Iterable[Entity], cancelled: Mapping[str, Cancelled], freed: Collection[str]
     ) -> AsyncIterator[ConfigChange]:
-        """The writes that are needed, from the present configs."""
-        pace = SliceTimer()
+        pace = Pace()
         needed: set[int] | None = None
         for stored in await self._configs.read(list(entities)):
             if stored.problem is not None:
-                log.error("no throttle can be set: %s", stored.problem)
+                log.error("no throttle can be set there until it is repaired: %s", stored.problem)
             elif stored.entity.kind == TOPICS:
                 change = self._change_of_topic(stored, cancelled.get(stored.entity.name, {}))
                 if change is not None:
@@ -338,7 +334,6 @@ class ThrottleConfigs:
             await pace.rest()
 
     def _change_of_topic(self, stored: StoredConfigs, cancelled: Cancelled) -> ConfigChange | None:
-        """None: no change is possible."""
         name, configs = stored.entity.name, stored.configs or {}
         topic = self._cluster.topics.get(name)
         if topic is None and name in self._cluster.unreadable:
@@ -362,9 +357,9 @@ class ThrottleConfigs:
         known = stored.memory if isinstance(stored.memory, BrokerMemory) else BrokerMemory()
         number = whole_number(stored.entity.name, 0, INT32)
         broker = -1 if number is None or str(number) != stored.entity.name else number
-        lease = self._lease(broker)
+        lease, lifts = self._lease(broker)
         after = leased_configs.broker_after(
-            configs, self._cluster.default_configs, known, lease, needed=broker in needed
+            configs, self._cluster.default_configs, known, lease, lifts=lifts, needed=broker in needed
         )
         if is_freed and not after.memory:
             for name in (LEADER_RATE, FOLLOWER_RATE):
@@ -374,12 +369,14 @@ class ThrottleConfigs:
             ConfigWrite(stored, after.configs, after.memory), kept, _events(broker, configs, known, after)
         )
 
-    def _lease(self, broker: int) -> int:
-        rates = [rate for leases in (self._cluster.leases, self._coming) if (rate := leases.rate(broker)) != NO_RATE]
-        return min(rates, default=NO_RATE)
+    def _lease(self, broker: int) -> tuple[int, bool]:
+        """The lowest rate of the broker's leases, and whether all of them lift a stricter one."""
+        found = [leases for leases in (self._cluster.leases, self._coming) if leases.rate(broker) != NO_RATE]
+        lifts = bool(found) and all(leases.lift(broker) for leases in found)
+        return min((leases.rate(broker) for leases in found), default=NO_RATE), lifts
 
-    async def _needed(self, pace: SliceTimer) -> set[int]:
-        """Brokers with throttled replicas of moves without a lease: somebody else throttles those."""
+    async def _needed(self, pace: Pace) -> set[int]:
+        """Returns brokers with throttled replicas of moves without a lease: somebody else throttles those."""
         found: set[int] = set()
         for topic, indexes in list(self._cluster.moving.items()):
             configs = self._cluster.topic_configs.get(topic, {})

@@ -1,14 +1,14 @@
-"""One ordered connection to one broker, on which the controller propagates changes (Kafka's RequestSendThread).
+"""The ordered connection to one broker, on which the controller propagates changes (Kafka's RequestSendThread).
 
-At most one request is in flight. The channel repeats what the broker has not confirmed, for as long as the broker is
-registered. It builds each request when the connection is free, from the state of the cluster at that time.
+At most one request is in flight. It is built from the cluster when the connection is free, and goes again until the
+broker confirms it or is no longer registered.
 
-Where a broker refuses a whole LeaderAndIsr, nobody knows what it has done of it. A broker whose ZooKeeper session runs
-out meanwhile keeps followers with the leader epoch of the request but without a log, or with a log and nobody who
-fetches; and it refuses each request that has such a one with that epoch again (ReplicaManager.becomeLeaderOrFollower:
-"Log for partition … is not available"). Behind a stock controller they stand still until something else changes their
-leader epoch. So the controller raises the leader epochs of what was in the request, after a pause: with them the broker
-begins these replicas anew.
+When a broker refuses a whole LeaderAndIsr, nobody knows which part it has carried out. If its ZooKeeper session expires
+meanwhile, it keeps followers with the new leader epoch but no log, or a log that nobody fills, and refuses every later
+request that names such a follower with that epoch (ReplicaManager.becomeLeaderOrFollower: "Log for partition … is not
+available"). Behind a stock controller they stand still until their leader epoch rises for another reason. This
+controller raises the leader epochs of all that was in the request, after a pause: the broker then restarts these
+replicas.
 """
 
 import asyncio
@@ -51,6 +51,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.support.backoff import Backoff, DelayedCall
 from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.support.turns import Turn, in_turns
 from kafka_reassign_rpc.transport.broker_links import EPOCH, NO_RIGHTS, RIGHTS, VERSIONS, BrokerLinks, BrokerRefuses
 from kafka_reassign_rpc.transport.rpc_client import NoCommonVersion, RpcClient
 
@@ -61,18 +62,18 @@ ANSWER_TIMEOUT_S = 30.0
 FIRST_BACKOFF_S = 0.05
 RECONNECT_S = 0.1
 """A broker registers before it listens, and tells clients that there are no brokers until its first UpdateMetadata. So
-it is tried as often as by Kafka (ControllerChannelManager's RequestSendThread)."""
+the channel retries as often as Kafka's RequestSendThread."""
 LONGEST_BACKOFF_S = 1.0
 FIRST_REFUSAL_S = 1.0
 LONGEST_REFUSAL_S = 60.0
-"""How long the channel waits before it repeats a stop that the broker has refused: a log dir may stay offline."""
-LONGEST_ANEW_S = 600.0
-"""How long it waits at most, from FIRST_REFUSAL_S on, before leader epochs are raised for what the broker has refused:
-the other replicas of these partitions begin anew as well."""
+"""Longest wait before the channel repeats a stop that the broker has refused: a log dir may stay offline."""
+LONGEST_RESTART_S = 600.0
+"""Longest wait before leader epochs rise for what the broker has refused; the first is FIRST_REFUSAL_S. The other
+replicas of these partitions restart as well."""
 
 METADATA_PER_REQUEST = 10_000
-"""How many partitions are about as many as one request with the metadata of all has. A broker copies its whole metadata
-for each of these requests (ZkMetadataCache.updateMetadata): few large ones reach it sooner than many small ones."""
+"""A broker copies its whole metadata for each UpdateMetadata (ZkMetadataCache.updateMetadata): a few large requests are
+done sooner than many small ones."""
 
 KNOWS_NEWER = (
     "knows a newer controller than this one of epoch {} (STALE_CONTROLLER_EPOCH). If this server is still the"
@@ -82,7 +83,6 @@ KNOWS_NEWER = (
 NOT_CONTROLLED = "learns nothing from this server, which controls brokers of Kafka 2.8 to 3.9 in ZooKeeper mode: {}"
 
 _Part = LiveBrokers | UpdateMetadata | LeaderAndIsr | StopReplica
-"""What one request says."""
 _Response = UpdateMetadataResponse | LeaderAndIsrResponse | StopReplicaResponse
 
 _REQUESTS: dict[type[BrokerRequest], type[RequestFor[_Response]]] = {
@@ -97,17 +97,16 @@ _T = TypeVar("_T")
 
 
 class OtherChannels(Protocol):
-    """The channels of the same controller, as one of them sees them."""
+    """What a channel asks of the other channels of its controller."""
 
     def leader_and_isr_answered(
         self, broker_id: int, partitions: Mapping[str, Iterable[int]] | None
     ) -> Generator[None, None, None]:
-        """The broker has answered LeaderAndIsr for these partitions, or for all of its own. Yields after each slice."""
+        """The broker has answered LeaderAndIsr for these partitions, or for all of its own (None). Yields after each
+        slice."""
         ...
 
-    def accepted_elsewhere(self, broker_id: int, replica: HostedReplica) -> bool:
-        """Whether a broker other than this one has accepted an in-sync replica of the same partition."""
-        ...
+    def accepted_elsewhere(self, broker_id: int, replica: HostedReplica) -> bool: ...
 
 
 class BrokerChannel:
@@ -115,8 +114,8 @@ class BrokerChannel:
 
     reports     hears what the broker reports
     others      the other channels
-    turn        held while a slice of a request is built, until the next turn of the event loop: all channels share it,
-                so that requests to many brokers do not add up to one long turn
+    turn        held while a part of a request is built: all channels share it, so that requests to many brokers do not
+                add up to one long pause
     """
 
     def __init__(
@@ -127,7 +126,7 @@ class BrokerChannel:
         reports: BrokerReports,
         others: OtherChannels,
         links: BrokerLinks,
-        turn: asyncio.Lock,
+        turn: Turn,
     ) -> None:
         self.broker = broker
         self.pending = PendingRequests()
@@ -140,37 +139,35 @@ class BrokerChannel:
         self.replicas = ReplicaAnswers(
             broker, cluster, sender.elected, reports, others.accepted_elsewhere, self._replace_log
         )
-        self._begun_anew: dict[str, set[int]] = {}
-        """The partitions whose leader epochs will rise, or all of the broker if `_all_anew`."""
-        self._all_anew = False
-        self._anew = DelayedCall(self._begin_anew, FIRST_REFUSAL_S, LONGEST_ANEW_S)
+        self._to_restart: dict[str, set[int]] = {}
+        """Partitions whose leader epochs will rise; all of the broker's if `_restarts_all`."""
+        self._restarts_all = False
+        self._restart = DelayedCall(self._restart_replicas, FIRST_REFUSAL_S, LONGEST_RESTART_S)
         self._sending: BrokerRequest | None = None
         self._wakeup = asyncio.Event()
         self._sent = asyncio.Event()
-        """Set after each request, answered or not."""
+        """Is set after each request, answered or not."""
         self._retry = DelayedCall(self._retry_refused_stops, FIRST_REFUSAL_S, LONGEST_REFUSAL_S)
         self._task = asyncio.create_task(self._run(), name=f"channel-{broker.id}")
 
     def wake(self) -> None:
-        """There are pending requests."""
         self._wakeup.set()
 
     def unconfirmed(self) -> PendingRequests:
-        """What the broker has not confirmed, with what it is told to stop or forget now. For a channel that is to be
-        closed."""
+        """Returns what the broker has not confirmed, the stops in flight included. Call it before the channel
+        closes."""
         if isinstance(self._sending, StopReplica | UpdateMetadata):
             self.pending.restore(self._sending)
         return self.pending
 
     async def stops_answered(self) -> None:
-        """Wait until the broker has answered every StopReplica that is pending."""
         while self.pending.has_stops or isinstance(self._sending, StopReplica):
             self._sent.clear()
             await self._sent.wait()
 
     async def close(self) -> None:
         self._retry.cancel()
-        self._anew.cancel()
+        self._restart.cancel()
         await end(self._task)
         self._links.forget(self.broker.id)
 
@@ -251,7 +248,6 @@ class BrokerChannel:
             self._handle_answer(request, await client.call(request_class, body, version))
 
     def _parts(self, request: BrokerRequest) -> Iterator[_Part]:
-        """The requests that the broker gets for this one."""
         match request:
             case AllMetadata():
                 yield from _metadata_in_parts(self._cluster())
@@ -265,19 +261,9 @@ class BrokerChannel:
                 yield request
 
     async def _in_turns(self, steps: Generator[None, None, _T]) -> _T:
-        """Run a generator to its end, one slice in each turn of the loop that the channels share."""
-        while True:
-            async with self._turn:
-                try:
-                    next(steps)
-                except StopIteration as end:
-                    result: _T = end.value
-                    return result
-                finally:
-                    await asyncio.sleep(0)
+        return await in_turns(steps, turn=self._turn)
 
     def _building(self, request: _Part, version: int) -> Generator[None, None, StopReplicaRequest | bytes | None]:
-        """Builds the body of the request, or its bytes; None where nothing is left to propagate."""
         to = (self._cluster(), self._sender, self.broker)
         match request:
             case LiveBrokers():
@@ -290,7 +276,8 @@ class BrokerChannel:
                 return request_builders.stop_replica(self._sender, self.broker, stops, version)
 
     def _refused(self, request: _Part, error: int) -> bool:
-        """Whether the broker has refused the whole request, which is noted. Raises BrokerRefuses: no right."""
+        """Returns whether the broker has refused the whole request, and logs it. Raises BrokerRefuses if this server
+        lacks the right."""
         if error == ClusterAuthorizationFailed.code:
             self._lacks_rights()
         self._links.forget(self.broker.id, RIGHTS, VERSIONS)
@@ -300,30 +287,34 @@ class BrokerChannel:
         else:
             self._links.forget(self.broker.id, EPOCH)
             if error:
-                log.warning("broker %d refused %s: error %d", self.broker.id, type(request).__name__, error)
+                log.warning(
+                    "broker %d refused %s, and goes on with what it knew: error %d",
+                    self.broker.id,
+                    type(request).__name__,
+                    error,
+                )
         if error and isinstance(request, StopReplica):
             self._retry_later(request, dict.fromkeys(request.stops, error))
         elif error:
             self.pending.refused(request)
             if isinstance(request, LeaderAndIsr) and error not in (StaleControllerEpoch.code, StaleBrokerEpoch.code):
-                self._begin_anew_later(request)
+                self._restart_later(request)
         return bool(error)
 
-    def _begin_anew_later(self, refused: LeaderAndIsr) -> None:
-        """Have leader epochs raised for these partitions; see the head of this file."""
-        self._all_anew |= refused.is_complete
+    def _restart_later(self, refused: LeaderAndIsr) -> None:
+        self._restarts_all |= refused.is_complete
         for topic, indexes in refused.partitions.items():
-            self._begun_anew.setdefault(topic, set()).update(indexes)
-        self._anew.request()
+            self._to_restart.setdefault(topic, set()).update(indexes)
+        self._restart.request()
 
-    def _begin_anew(self) -> None:
-        partitions = None if self._all_anew else self._begun_anew
-        self._all_anew, self._begun_anew = False, {}
-        log.warning("broker %d begins the replicas anew that it has refused: their leader epochs rise", self.broker.id)
+    def _restart_replicas(self) -> None:
+        partitions = None if self._restarts_all else self._to_restart
+        self._restarts_all, self._to_restart = False, {}
+        log.warning("broker %d restarts the replicas that it has refused: their leader epochs rise", self.broker.id)
         self._reports.leader_and_isr_refused(self.broker, partitions)
 
     def _lacks_rights(self) -> None:
-        """The broker takes nothing from this server. All of it is repeated: somebody may add the right."""
+        """The broker takes nothing from this server. The channel repeats all of it: somebody may grant the right."""
         text = f"broker {self.broker.id} {NO_RIGHTS}"
         self._links.note(self.broker.id, RIGHTS, text)
         raise BrokerRefuses(text, NO_RIGHTS)
@@ -356,7 +347,7 @@ class BrokerChannel:
         self.wake()
 
     def has_accepted(self, replica: HostedReplica) -> bool:
-        """Whether the broker has answered for its replica of the same partition, and has not refused it."""
+        """Returns whether the broker has answered for its replica of the same partition without refusing it."""
         topic, index = replica.name
         sending = self._sending if isinstance(self._sending, LeaderAndIsr) else None
         return (
@@ -367,13 +358,14 @@ class BrokerChannel:
         )
 
     def _retry_later(self, request: StopReplica, failed: Mapping[TopicPartition, int]) -> None:
-        """Repeat the stops that may succeed later. A fenced stop is older than what the broker knows: not that one."""
+        """Repeats the stops that may succeed later. A fenced stop is older than what the broker knows, and is not
+        repeated."""
         if not failed:
             self._retry.reset()
             return
         name, code = next(iter(failed.items()))
         log.warning(
-            "broker %d did not stop %d of %d replicas, the first of them %s: error %d",
+            "broker %d did not stop %d of %d replicas, and is asked again later; the first of them %s: error %d",
             self.broker.id, len(failed), len(request.stops), name, code,
         )  # fmt: skip
         fenced = FencedLeaderEpoch.code
@@ -387,7 +379,8 @@ class BrokerChannel:
 
 
 def _metadata_in_parts(cluster: Cluster) -> Iterator[UpdateMetadata]:
-    """Requests for the metadata of all partitions; at least one, since each has the live brokers too."""
+    """Splits the metadata of all partitions into requests. There is at least one, since each also carries the live
+    brokers."""
     part: dict[str, Collection[int]] = {}
     size, is_first = 0, True
     for name, indexes in request_builders.all_partitions(cluster):

@@ -1,4 +1,4 @@
-"""What brokers report in their answers, for the controller to act on."""
+"""What brokers report to the controller in their answers."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -9,11 +9,11 @@ from kafka_reassign_rpc.core.state.cluster import Broker, TopicPartition
 
 
 class LogDirAnswer(NamedTuple):
-    """Whether the log dir of a replica has failed, as its broker has answered LeaderAndIsr.
+    """Whether the log dir of a replica has failed, as its broker answered LeaderAndIsr.
 
     topic_id    of the topic that the broker meant, if the cluster's topics have ids
-    in_sync     the log dir works, and has the log of an earlier topic: the replica is offline only while this broker
-                has an in-sync one
+    in_sync     the log dir works but has the log of an earlier topic: the replica counts as offline only while this
+                broker has an in-sync one
     """
 
     name: TopicPartition
@@ -23,16 +23,16 @@ class LogDirAnswer(NamedTuple):
 
 
 class BrokerReports(Protocol):
-    """Hears what all brokers of one controller report."""
+    """Receives what all brokers of one controller report."""
 
     def stopped(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
-        """The broker has confirmed these stops; or it is away, and nobody waits for it."""
+        """The broker has confirmed these stops, or is away, and nobody waits for it."""
 
     def knows_newer_controller(self) -> None:
-        """A broker says that it knows a newer controller; each time that it says so."""
+        """A broker says that it knows a newer controller. It is called each time that a broker says so."""
 
     def log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
         """Log dirs of these replicas have failed, or work again."""
 
     def leader_and_isr_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
-        """The broker has refused these partitions, or all of its own (None): their leader epochs have to rise."""
+        """The broker has refused these partitions, or all of its own (None). Their leader epochs have to rise."""

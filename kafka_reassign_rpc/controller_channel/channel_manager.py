@@ -1,4 +1,4 @@
-"""The channels of one controller to all brokers: which brokers have to learn of a change."""
+"""The channels of one controller to all brokers. It decides which brokers have to learn of a change."""
 
 import asyncio
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
@@ -16,17 +16,12 @@ from kafka_reassign_rpc.controller_channel.missed_changes import Dropped, Missed
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition, Topic, TopicPartition
-from kafka_reassign_rpc.support.slices import SliceCounter
+from kafka_reassign_rpc.support.turns import Turn
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
-
-SLICE = 500
-"""Partitions whose followers are marked before the event loop runs other tasks."""
 
 
 class ChannelManager:
-    """One channel per registered broker. The methods mark state that is out of date on a broker; `flush` makes the
-    channels send it.
-    """
+    """Holds one channel per registered broker. The methods mark what is out of date on a broker; `flush` sends it."""
 
     def __init__(
         self,
@@ -44,12 +39,12 @@ class ChannelManager:
         self._missed = MissedChanges(cluster)
         self._stops_on_absent_brokers: dict[int, dict[TopicPartition, StopReplicaState]] = {}
         self._closing: set[asyncio.Task[None]] = set()
-        self._turn = asyncio.Lock()
+        self._turn = Turn()
 
     def set_brokers(self, wanted: Mapping[int, Broker]) -> list[int]:
-        """Connect to the registered brokers and to no others. Returns the ids that were not connected before.
+        """Connects to the registered brokers and to no others. Returns the ids that were not connected before.
 
-        These brokers learn everything, and with `returned` what they have missed; the others learn the new set of live
+        These brokers learn everything, and with `returned` what they have missed. The others learn the new live
         brokers.
         """
         for broker_id, channel in list(self._channels.items()):
@@ -69,21 +64,18 @@ class ChannelManager:
         return new
 
     def returned(self, brokers: Collection[int]) -> Iterator[None]:
-        """Mark at these brokers, which were not connected before, what they have missed."""
         return self._missed.returned({id_: self._channels[id_].pending for id_ in brokers})
 
     def everything(self) -> None:
-        """Every broker has to learn the whole state. The caller marks anew the stops that still hold."""
         for channel in self._channels.values():
             channel.pending.everything()
 
     def partition_changed(self, topic: str, index: int, before: Partition | None, after: Partition) -> None:
-        """Mark LeaderAndIsr for the partition's replicas, and StopReplica for those that are pending deletion.
+        """Marks LeaderAndIsr for the partition's replicas, and StopReplica for those that are pending deletion.
 
         A replica that was pending deletion before may have stopped, been added and been removed again in one round. A
-        broker that is away stops the replicas that it loses when it returns.
-        A partition that somebody else has created has no state before this controller gives it the first one.
-        (`metadata` marks UpdateMetadata.)
+        broker that is away stops the replicas that it loses when it returns. A partition that somebody else has created
+        has no state until this controller writes the first one. (`metadata` marks UpdateMetadata.)
         """
         known = None if before is None or before.partition_epoch < 0 else before
         has_new_epoch = known is None or known.leader_epoch != after.leader_epoch
@@ -92,7 +84,7 @@ class ChannelManager:
         if before is not None and before.isr != after.isr:
             for replica in set(before.isr).difference(after.isr):
                 if (channel := self._channels.get(replica)) is not None:
-                    channel.replicas.look_again(topic, index)
+                    channel.replicas.reconsider(topic, index)
         for replica in after.pending_deletion:
             if has_new_epoch or before is None or replica not in before.pending_deletion:
                 self.stop_and_delete(replica, topic, index, after)
@@ -107,7 +99,7 @@ class ChannelManager:
             self._missed.replica_dropped(broker_id, TopicPartition(topic, index), Dropped(known.created))
 
     def _new_leader_epoch(self, topic: str, index: int, known: Partition | None, after: Partition) -> None:
-        """Mark LeaderAndIsr for the leader, and for its followers once it has answered."""
+        """Marks LeaderAndIsr for the leader, and for its followers once it has answered."""
         leader = after.leader if after.leader in after.replicas and after.leader in self._channels else NO_LEADER
         led_before = NO_LEADER if known is None else known.leader
         waiting: list[int] = []
@@ -128,14 +120,13 @@ class ChannelManager:
     def leader_and_isr_answered(
         self, broker_id: int, partitions: Mapping[str, Iterable[int]] | None
     ) -> Generator[None, None, None]:
-        """Mark LeaderAndIsr for the followers of these partitions, as far as the broker leads them; None: of all.
+        """Marks LeaderAndIsr for the followers of these partitions (None: of all) where the broker leads them.
 
-        Where one broker refuses the partition's topic id and another has accepted it now, the first is out of sync.
+        If one broker refused the partition's topic id and another has accepted it now, the first is out of sync.
         """
         channel = self._channels.get(broker_id)
         if channel is None:
             return
-        work = SliceCounter(SLICE)
         for topic, indexes in (self._leaders_first.partitions() if partitions is None else partitions).items():
             # One that has changed again since has another LeaderAndIsr on its way.
             known = channel.pending.without_leader_and_isr(topic, indexes)
@@ -143,8 +134,7 @@ class ChannelManager:
                 for replica in followers:
                     if (follower := self._channels.get(replica)) is not None:
                         follower.pending.leader_and_isr(topic, index, is_new=False, leader_knows=True)
-                if work.step():
-                    yield
+                yield
         for refusing in list(self._channels.values()):
             elsewhere: dict[HostedReplica, int] = {}
             broker = refusing.broker.id
@@ -153,15 +143,14 @@ class ChannelManager:
                 if in_sync is not None and cannot_be_in_sync(refused, broker, self._cluster()):
                     elsewhere[refused] = in_sync
                 elif in_sync is not None:
-                    refusing.replicas.look_again(*refused.name)
-                if work.step():
-                    yield
+                    refusing.replicas.reconsider(*refused.name)
+                yield
             if elsewhere:
                 refusing.replicas.refused_in_sync(elsewhere)
         self.flush()
 
     def _accepted_by(self, replica: HostedReplica, broker_id: int) -> int | None:
-        """Another broker whose in-sync replica is of the topic of which this broker has refused one."""
+        """Returns another broker whose in-sync replica is of the topic of which this broker has refused one."""
         waiting = self._leaders_first.waiting(*replica.name)
         for other in in_sync_elsewhere(replica, broker_id, self._cluster()):
             channel = self._channels.get(other)
@@ -173,17 +162,15 @@ class ChannelManager:
         return self._accepted_by(replica, broker_id) is not None
 
     def leader_and_isr(self, broker_id: int, topic: str, index: int) -> None:
-        """Mark LeaderAndIsr for a replica, which is new only if it is known as such and the broker was not told yet."""
+        """Marks LeaderAndIsr for a replica. It stays new only if it was pending as new."""
         channel = self._channels.get(broker_id)
         if channel is not None:
             channel.pending.leader_and_isr(topic, index, is_new=False)
 
     def waits_for_leader(self, broker_id: int, topic: str, index: int) -> bool:
-        """Whether the broker gets LeaderAndIsr for its replica once the leader has answered."""
         return broker_id in self._leaders_first.waiting(topic, index)
 
     def metadata(self, topic: str, indexes: Collection[int]) -> None:
-        """Mark UpdateMetadata for these partitions, for every broker."""
         for channel in self._channels.values():
             channel.pending.metadata(topic, indexes)
 
@@ -194,7 +181,6 @@ class ChannelManager:
             channel.pending.stop(topic, index, stop)
 
     async def stops_answered(self, broker_id: int, seconds: float) -> None:
-        """Wait until a broker has answered every StopReplica that is pending for it, but no longer than that."""
         channel = self._channels.get(broker_id)
         if channel is not None:
             with suppress(TimeoutError):
@@ -202,9 +188,9 @@ class ChannelManager:
                     await channel.stops_answered()
 
     def stop_and_delete(self, broker_id: int, topic: str, index: int, value: Partition) -> None:
-        """Mark StopReplica with delete for a replica that is pending deletion on that broker.
+        """Marks StopReplica with delete for a replica that is pending deletion on that broker.
 
-        Where the broker is not registered, nobody waits for it: `flush` reports the replica as stopped.
+        If the broker is not registered, nobody waits for it: `flush` reports the replica as stopped.
         """
         known = self._cluster().topics.get(topic)
         stop = StopReplicaState(value.leader_epoch, delete=True, created=-1 if known is None else known.created)
@@ -214,25 +200,22 @@ class ChannelManager:
             self._stops_on_absent_brokers.setdefault(broker_id, {})[TopicPartition(topic, index)] = stop
 
     def topic_deleted(self, topic: Topic) -> None:
-        """Every broker forgets the topic."""
         self._leaders_first.forget_topic(topic.name)
         self._missed.topic_deleted(topic.name, topic.created, topic.partitions)
         for channel in self._channels.values():
             channel.pending.topic_deleted(topic.name, topic.partitions)
 
     def topic_vanished(self, name: str) -> None:
-        """The topic is not in ZooKeeper any more, and nobody has deleted it: what is pending about it is not sent."""
+        """The topic is gone from ZooKeeper without a deletion: what is pending about it is not sent."""
         self._leaders_first.forget_topic(name)
         for channel in self._channels.values():
             channel.pending.topic_vanished(name)
 
     def replica_deleted(self, broker_id: int, topic: Topic, index: int) -> None:
-        """A replica of a topic that is deleted stops and deletes its log."""
         stop = StopReplicaState(DELETED_EPOCH, delete=True, created=topic.created, deleted=topic.id)
         self.stop(broker_id, topic.name, index, stop)
 
     def flush(self) -> None:
-        """Send what has been marked."""
         absent, self._stops_on_absent_brokers = self._stops_on_absent_brokers, {}
         for broker_id, stops in absent.items():
             self._reports.stopped(broker_id, stops)

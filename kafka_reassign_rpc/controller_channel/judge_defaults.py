@@ -1,8 +1,8 @@
-"""Asks a broker what it says to cluster-wide configs: IncrementalAlterConfigs with validateOnly, which changes nothing.
+"""Asks a broker what it says to cluster-wide configs: IncrementalAlterConfigs with validateOnly changes nothing.
 
-A broker judges all cluster-wide configs together, as they would be after the change, with what it was started with, its
-own configs, its present threads and its class path. What it accepts and cannot live with all the same is found in its
-answers to DescribeConfigs (`core.configs.broker_config_rules.later_trouble`).
+A broker judges all cluster-wide configs together, as they would be after the change, with its start-up settings, its
+own configs, its threads and its class path. What it accepts and yet cannot live with shows in its answers to
+DescribeConfigs (`core.configs.broker_config_rules.later_trouble`).
 """
 
 from collections.abc import Collection, Mapping
@@ -17,9 +17,9 @@ from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
 _BROKER, _SET, _DELETE = 4, 0, 1
 _OWN, _STATIC, _BUILT_IN = 2, 4, 5
-"""Kafka's DescribeConfigsResponse.ConfigSource: a broker's own dynamic configs, its static ones, its defaults."""
+"""Kafka's DescribeConfigsResponse.ConfigSource: a broker's dynamic configs, its static ones, the defaults."""
 MOST_TRIED = 30
-"""Configs of which one is sought that a broker cannot apply."""
+"""At most so many configs are tried one by one, to find the one that a broker cannot apply."""
 
 
 class NoAnswer(ConnectionError):
@@ -29,8 +29,8 @@ class NoAnswer(ConnectionError):
 class Refusal(NamedTuple):
     """Why a broker refuses.
 
-    standing   it refuses what stands already, too
-    culprits   configs without which it takes the rest, as far as one alone is to blame
+    standing   whether it also refuses what stands already
+    culprits   configs without which it takes the rest, if a single one is to blame
     """
 
     error: KafkaError
@@ -39,7 +39,7 @@ class Refusal(NamedTuple):
 
 
 async def judge(client: RpcClient, broker: int, change: DefaultsChange) -> Refusal | None:
-    """What the broker says to the change; None: it accepts it, and would start with it.
+    """Returns why the broker refuses the change, or None if it accepts it and would start with it.
 
     Raises ConfigsRefused, NoAnswer, and what `RpcClient.call` raises.
     """
@@ -60,10 +60,8 @@ async def judge(client: RpcClient, broker: int, change: DefaultsChange) -> Refus
 
 
 async def judge_standing(client: RpcClient, broker: int, standing: Mapping[str, str]) -> Refusal | None:
-    """What the broker says to what stands, as far as it does not leave it out; None: it lives with it.
-
-    Raises as `judge`.
-    """
+    """Returns why the broker refuses the configs that stand already, or None if it lives with them. Raises as
+    `judge`."""
     error = await _validated(client, {})
     if error is None:
         return await _later(client, broker, DefaultsChange({}, standing), tried=standing)
@@ -107,7 +105,6 @@ async def _later(
 
 
 def _value(entry: ConfigEntry, defaults: Mapping[str, str]) -> str | None:
-    """The value of a broker's config with these cluster-wide ones."""
     found = {synonym.source: synonym.value for synonym in entry.synonyms or () if synonym.name == entry.name}
     if _OWN in found:
         return found[_OWN]

@@ -1,7 +1,8 @@
-"""Reads in a LeaderAndIsr answer which replicas of a broker are in a failed log dir, or have the log of another topic.
+"""Reads from a LeaderAndIsr answer which replicas of a broker are in a failed log dir, or have the log of another
+topic.
 
-The answer to a complete request has an entry for each replica of the broker, too many to be decoded in one turn of the
-event loop. `refusals` reads the bytes themselves, and yields after each slice.
+The answer to a complete request has an entry for each replica of the broker: too many to decode in one turn of the
+event loop. So `refusals` reads the bytes, and yields after each item.
 """
 
 import struct
@@ -13,27 +14,25 @@ from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStora
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.protocol.frame_errors import Truncated
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
-from kafka_reassign_rpc.support.slices import SliceCounter
 
 REFUSALS = (KafkaStorageError.code, InconsistentTopicId.code)
-"""The errors that say something about a replica. Others leave it as it was: STALE_CONTROLLER_EPOCH, say, is the answer
-for a leader epoch that the broker has seen already."""
+"""Errors that say something about a replica. Others do not: STALE_CONTROLLER_EPOCH, say, is also the answer to a leader
+epoch that the broker has seen already."""
 
-SLICE = 2_000
 
 _ENTRY = struct.Struct(">ihB")
-"""Partition index, error code, and the number of tagged fields."""
+"""Partition index, error code, number of tagged fields."""
 
 
 class HostedReplica(NamedTuple):
-    """A replica of the broker. `topic_id`: of the topic that the broker means, if the cluster's topics have ids."""
+    """A replica of the broker. `topic_id` is of the topic that the broker means, if topics have ids."""
 
     name: TopicPartition
     topic_id: UUID | None
 
 
 def errors(answer: LeaderAndIsrResponse, cluster: Cluster) -> Iterator[tuple[HostedReplica, int]]:
-    """The replicas that the broker hosts or should host, with error 0 or one of `REFUSALS`."""
+    """Returns the replicas that the broker hosts or should host, with error 0 or one of `REFUSALS`."""
     telling = (0, *REFUSALS)
     for topic in answer.topics or ():
         name = None if topic.topic_id is None else cluster.topic_names.get(topic.topic_id)
@@ -44,10 +43,8 @@ def errors(answer: LeaderAndIsrResponse, cluster: Cluster) -> Iterator[tuple[Hos
 
 
 def refusals(body: bytes, cluster: Cluster) -> Generator[None, None, list[tuple[HostedReplica, int]]]:
-    """The replicas with one of `REFUSALS` in the body of an answer.
-
-    Raises Truncated where the answer ends inside a field.
-    """
+    """Returns the replicas with one of `REFUSALS` in the body of an answer. Raises Truncated if it ends inside a
+    field."""
     try:
         return (yield from _refusals(body, cluster))
     except (IndexError, ValueError, struct.error) as error:
@@ -56,7 +53,6 @@ def refusals(body: bytes, cluster: Cluster) -> Generator[None, None, list[tuple[
 
 def _refusals(body: bytes, cluster: Cluster) -> Generator[None, None, list[tuple[HostedReplica, int]]]:
     found: list[tuple[HostedReplica, int]] = []
-    slices = SliceCounter(SLICE)
     topics, at = _count(body, 2)
     for _ in range(topics):
         topic_id = UUID(bytes=body[at : at + 16])
@@ -69,8 +65,7 @@ def _refusals(body: bytes, cluster: Cluster) -> Generator[None, None, list[tuple
                 at = _after_tags(body, at, tags)
             if code in REFUSALS and name is not None:
                 found.append((HostedReplica(TopicPartition(name, index), topic_id), code))
-            if slices.step():
-                yield
+            yield
         at = _after_tags(body, at + 1, body[at])
     return found
 
@@ -80,15 +75,15 @@ def may_be_replaced(
 ) -> bool:
     """Whether the broker's log, which is not of the present topic of its name, may be deleted for a new replica.
 
-    It is of a deleted topic: the replica was dropped while the broker was away. (Kafka's controller leaves it, and the
-    broker goes on to refuse the new replica.) Where the partition was created in this term, and its topic had the id by
-    then, that log was never one of this partition. In others the id may have changed and the log be the right one:
-    somebody restored ZooKeeper, or wrote the znode without the id. A replica in sync is not replaced there, another one
-    only with proof. The same holds where a topic of the name has vanished without a mark, since the log may be of that
-    one: only that the present topic lives elsewhere says that it has taken the place of the other.
+    Such a log is of a deleted topic: the replica was dropped while the broker was away. (Kafka's controller leaves it,
+    and the broker refuses the new replica from then on.) If the partition was created in this term, and its topic had
+    the id by then, that log was never one of this partition. Otherwise the id may have changed and the log be the right
+    one: somebody restored ZooKeeper, or wrote the znode without the id. Then an in-sync replica is not replaced, and
+    another one only with proof. The same holds if a topic of the name has vanished without a deletion mark, since the
+    log may be of that one: only a replica of the present topic elsewhere shows that it has taken the other's place.
 
     elected    the zxid of this controller's election
-    has_proof  whether another broker has accepted the topic's id for its replica in sync
+    has_proof  whether another broker has accepted the topic's id for its in-sync replica
     """
     topic = cluster.topics.get(replica.name.topic)
     value = _hosted(replica, cluster)
@@ -102,7 +97,6 @@ def may_be_replaced(
 
 
 def in_sync_elsewhere(replica: HostedReplica, broker: int, cluster: Cluster) -> list[int]:
-    """The in-sync replicas on other live brokers."""
     value = _hosted(replica, cluster)
     if value is None:
         return []
@@ -110,11 +104,11 @@ def in_sync_elsewhere(replica: HostedReplica, broker: int, cluster: Cluster) -> 
 
 
 def cannot_be_in_sync(replica: HostedReplica, broker: int, cluster: Cluster) -> bool:
-    """Whether the broker's replica counts as in sync and cannot be: the broker has refused it.
+    """Whether the broker's replica counts as in sync and cannot be, since the broker has refused it.
 
-    It has the log of another topic, and was registered already when the partition was created: so that log is of an
-    earlier topic, and of this one the broker never had a record. (After somebody has restored ZooKeeper, all brokers
-    have newer registrations than the partitions that were restored.)
+    It has the log of another topic, and was registered before the partition was created: so that log is of an earlier
+    topic, and of this one the broker never had a record. (After somebody has restored ZooKeeper, every broker's
+    registration is newer than the restored partitions.)
     """
     value = _hosted(replica, cluster)
     registered = cluster.brokers.get(broker)
@@ -128,7 +122,6 @@ def cannot_be_in_sync(replica: HostedReplica, broker: int, cluster: Cluster) -> 
 
 
 def _hosted(replica: HostedReplica, cluster: Cluster) -> Partition | None:
-    """The partition, if the topic of its name has the id in the broker's answer, and is not in deletion."""
     topic = cluster.topics.get(replica.name.topic)
     if topic is None or topic.deleting or replica.topic_id is None or topic.id != replica.topic_id:
         return None
@@ -136,12 +129,10 @@ def _hosted(replica: HostedReplica, cluster: Cluster) -> Partition | None:
 
 
 def _has_its_first_id(topic: Topic, value: Partition, elected: int) -> bool:
-    """Whether the partition was created in this term, in a topic that had its present id then."""
     return value.created > elected and (topic.id_since == topic.created or topic.id_since < value.created)
 
 
 def _count(body: bytes, at: int) -> tuple[int, int]:
-    """The length of a compact array, and the position behind it."""
     length, at = _varint(body, at)
     return length - 1, at
 

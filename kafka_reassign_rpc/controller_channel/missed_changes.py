@@ -7,7 +7,7 @@ process that was frozen, or cut off from ZooKeeper, has lost its session and not
   write to it: with acks=1 to a log that nobody reads, with acks=all until their time is over;
 * it goes on showing partitions of deleted topics, since UpdateMetadata only adds.
 
-A process that was started anew has neither, but keeps the log of the dropped replica on disk.
+A process that was restarted has neither, but keeps the log of the dropped replica on disk.
 
 Kafka's controller leaves all three. Here a term remembers what it has dropped and deleted, and the broker stops and
 forgets it when it returns. What an earlier term has dropped stays, as in Kafka: only a controller that has dropped a
@@ -20,44 +20,40 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, PendingRequests, StopReplicaState
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, TopicPartition
-from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 MOST = 100_000
 """So many dropped replicas are remembered, and so many partitions of deleted topics. Further replicas are not; of the
 topics, those that were deleted first are forgotten."""
-SLICE = 500
 
 
 class Dropped(NamedTuple):
-    """A replica that left the assignment of a topic with this `Topic.created`, whose deletion may have begun since."""
+    """A replica that left the assignment of the topic with this `Topic.created`. The topic's deletion may have begun
+    since."""
 
     created: int
     topic_deleted: bool = False
 
 
 class MissedChanges:
-    """Of one term. A broker is away from `left` until `returned`."""
+    """What brokers missed during one term. A broker is away from `left` until `returned`."""
 
     def __init__(self, cluster: Callable[[], Cluster]) -> None:
         self._cluster = cluster
         self._away: dict[int, PendingRequests] = {}
-        """What these brokers had not confirmed when they left: they may not have done it."""
+        """What these brokers had not confirmed when they left. They may not have done it."""
         self._dropped: dict[int, dict[TopicPartition, Dropped]] = {}
-        """Of each broker: the partitions of which it has lost its replica."""
+        """By broker: the partitions of which it has lost its replica."""
         self._deleted: dict[str, int] = {}
-        """How many partitions deleted topics had, by name."""
+        """By name of a deleted topic: its number of partitions."""
 
     def left(self, broker: int, unconfirmed: PendingRequests) -> None:
-        """The broker's registration is over."""
         self._away[broker] = unconfirmed
 
     def replica_dropped(self, broker: int, name: TopicPartition, dropped: "Dropped") -> None:
-        """A broker that is away has lost its replica of a partition."""
         if sum(map(len, self._dropped.values())) < MOST:
             self._dropped.setdefault(broker, {})[name] = dropped
 
     def topic_deleted(self, topic: str, created: int, indexes: Collection[int]) -> None:
-        """The deletion of a topic has begun: brokers that are away go on showing these partitions."""
         for dropped in self._dropped.values():
             for index in indexes:
                 name = TopicPartition(topic, index)
@@ -69,44 +65,39 @@ class MissedChanges:
                 del self._deleted[next(iter(self._deleted))]
 
     def returned(self, brokers: Mapping[int, PendingRequests]) -> Iterator[None]:
-        """Mark at these brokers, which have registered, what they have missed. Yields after each slice."""
+        """Marks what these newly registered brokers have missed. Yields after each item."""
         for broker, pending in brokers.items():
             unconfirmed = self._away.pop(broker, None)
             dropped = self._dropped.pop(broker, {})
             if unconfirmed is not None:
                 yield from self._forget(pending, [*self._deleted.items(), *unconfirmed.deleted().items()])
-                for (name, stop), pause in in_slices(unconfirmed.all_stops(), SLICE):
+                for name, stop in unconfirmed.all_stops():
                     if stop.delete:
                         dropped[name] = Dropped(stop.created, topic_deleted=stop.leader_epoch == DELETED_EPOCH)
-                    if pause:
-                        yield
+                    yield
             yield from self._stop_dropped(broker, pending, dropped)
         if not self._away:
             self._deleted = {}
 
     def _forget(self, pending: PendingRequests, deleted: Iterable[tuple[str, int]]) -> Iterator[None]:
-        work = SliceCounter(SLICE)
         for topic, count in deleted:
             pending.partitions_deleted(topic, self._gone(topic, count))
-            if work.step(count):
-                yield
+            yield
 
     def _stop_dropped(
         self, broker: int, pending: PendingRequests, dropped: dict[TopicPartition, "Dropped"]
     ) -> Iterator[None]:
-        work = SliceCounter(SLICE)
         while dropped:
             name, one = dropped.popitem()
             if self._may_be_needed(name, one):
                 self.replica_dropped(broker, name, one)
             elif (stop := self._stop(broker, name, one.created)) is not None:
                 pending.stop(*name, stop)
-            if work.step():
-                yield
+            yield
 
     def _may_be_needed(self, name: TopicPartition, dropped: "Dropped") -> bool:
-        """Whether an operator may need this log: the partition has no leader, or others have taken it or its topic out
-        of ZooKeeper, or have put another in its place. It stays until a later return."""
+        """Whether an operator may need this log: the partition has no leader, or others have removed or replaced it or
+        its topic in ZooKeeper. The log then stays until a later return."""
         if dropped.topic_deleted:
             return False
         topic = self._cluster().topics.get(name.topic)
@@ -114,10 +105,10 @@ class MissedChanges:
         return value is None or value.leader == NO_LEADER
 
     def _stop(self, broker: int, name: TopicPartition, created: int) -> StopReplicaState | None:
-        """How the broker stops its dropped replica; None where it has one again, or must not be told.
+        """Returns how the broker stops its dropped replica, or None if it has one again or must not stop it.
 
-        A topic in deletion reaches the log by itself. Where another topic has the name now and the broker has a replica
-        of it, the broker will say that it has the log of another one (INCONSISTENT_TOPIC_ID).
+        A topic in deletion deletes the log by itself. If another topic has the name now and the broker has a replica of
+        it, the broker will report the log of another topic (INCONSISTENT_TOPIC_ID).
         """
         cluster = self._cluster()
         deleted = StopReplicaState(DELETED_EPOCH, delete=True, created=created)
@@ -132,7 +123,6 @@ class MissedChanges:
         return deleted._replace(leader_epoch=value.leader_epoch) if topic.created == created and value else deleted
 
     def _gone(self, topic: str, count: int) -> Collection[int]:
-        """Those of the first `count` partitions of this name that do not exist."""
         cluster = self._cluster()
         if topic in cluster.unreadable:
             return ()

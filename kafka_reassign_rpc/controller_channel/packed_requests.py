@@ -1,11 +1,11 @@
-"""LeaderAndIsr and UpdateMetadata packed straight into bytes, in the versions that brokers of 2.8 and later speak.
+"""LeaderAndIsr and UpdateMetadata packed straight into bytes, in the versions of brokers since 2.8.
 
-A move costs some twenty partition states, over all brokers. One takes 30 us as a message object that is encoded field
-by field, and 2 us when packed by a format that is compiled once for each shape. The tests compare these bytes with
-those of the messages that the schemas give.
+A move costs some twenty partition states over all brokers. One takes 30 us as a message object that is encoded field by
+field, and 2 us with a format that is compiled once for each shape. Tests compare these bytes with those of the schemas'
+messages.
 
-Layouts: schemas/LeaderAndIsrRequest.json and schemas/UpdateMetadataRequest.json (lengths are varints of the length plus
-one, every structure ends with its tagged fields, none here).
+For the layouts see schemas/LeaderAndIsrRequest.json and schemas/UpdateMetadataRequest.json: lengths are varints of the
+length plus one, and every structure ends with its tagged fields, of which there are none here.
 """
 
 import struct
@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from kafka_reassign_rpc.controller_channel.request_builders import (
     LEADER_DURING_DELETE,
-    SLICE,
     ZERO_UUID,
     Sender,
     forgotten_partitions,
@@ -25,14 +24,13 @@ from kafka_reassign_rpc.controller_channel.request_builders import (
 )
 from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Broker, Cluster, Endpoint, Partition
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, uvarint
-from kafka_reassign_rpc.support.slices import SliceCounter
 
 _T = TypeVar("_T")
 Packing = Generator[None, None, _T]
-"""A body that is being packed: yields after each slice, returns the bytes."""
+"""A body in the making: it yields after each item and returns the bytes."""
 
 _MANY = 0x7F
-"""With this many replicas or more, a length takes more than one byte."""
+"""From this many replicas on, a length takes more than one byte."""
 _NO_TAGS = b"\0"
 _INT = struct.Struct(">i")
 _LONG = struct.Struct(">q")
@@ -47,14 +45,13 @@ def leader_and_isr(
     *,
     is_complete: bool = False,
 ) -> Packing[bytes | None]:
-    """LeaderAndIsr for `broker`; None where it has no replica of the partitions any more.
+    """Returns LeaderAndIsr for `broker`, or None if it has no replica of the partitions any more.
 
     `partitions` and `is_complete` are those of `hosted_partitions`.
     """
     topics = bytearray()
     count = 0
     leaders: set[int] = set()
-    work = SliceCounter(SLICE)
     for topic, slices in hosted_partitions(cluster, broker, partitions, is_complete=is_complete):
         states: list[bytes] = []
         held = 0
@@ -62,8 +59,7 @@ def leader_and_isr(
             leaders.update([value.leader for _, value, _ in part])
             states.append(b"".join([_leader_and_isr_state(*one, sender, version) for one in part]))
             held += len(part)
-            if work.step(len(part) + 1):
-                yield
+            yield
         if held:
             count += 1
             topic_id = (topic.id or ZERO_UUID).bytes
@@ -93,12 +89,11 @@ def update_metadata(
     deleted: Mapping[str, Iterable[int]],
     version: int,
 ) -> Packing[bytes]:
-    """UpdateMetadata for `broker`. It lists all live brokers: the broker replaces its set with them."""
+    """Returns UpdateMetadata for `broker`. It lists all live brokers: the broker replaces its set with them."""
     live = cluster.brokers.keys() - cluster.soft.shutting_down
     states: dict[str, list[bytes]] = {}
     counts: dict[str, int] = {}
     ids = {name: topic.id for name in deleted if (topic := cluster.topics.get(name)) is not None}
-    work = SliceCounter(SLICE)
     for known, slices in visible_partitions(cluster, partitions.items()):
         name = known.name
         states[name], counts[name], ids[name] = [], 0, known.id
@@ -106,8 +101,7 @@ def update_metadata(
             packed = [_metadata_state(index, value, live, sender.epoch) for index, value in shown]
             states[name].append(b"".join(packed))
             counts[name] += len(packed)
-            if work.step(len(packed) + 1):
-                yield
+            yield
     for name, indexes in forgotten_partitions(cluster, deleted):
         forgotten = [_forget_state(index, sender.epoch) for index in indexes]
         states.setdefault(name, []).extend(forgotten)
@@ -123,7 +117,7 @@ def update_metadata(
 
 
 def _head(sender: Sender, broker: Broker, *, is_kraft: bool) -> tuple[bytes, ...]:
-    """The first fields. `is_kraft`: this version has the field that says whether the controller is a KRaft one."""
+    """Returns the first fields. `is_kraft`: this version has the field isKRaftController."""
     return (
         _INT.pack(sender.id),
         b"\0" if is_kraft else b"",

@@ -1,8 +1,7 @@
-"""The partitions of which a broker still has to get a LeaderAndIsr, in the order in which they go.
+"""The partitions of which a broker still needs a LeaderAndIsr, in the order in which they go.
 
-Followers whose leader knows the new leader epoch already go before all others: they replicate nothing until they know
-it too. So leaders go in steps, each before the followers that wait for it. However many partitions change at once, each
-of them stands still for about one request only.
+Followers whose leader knows the new leader epoch go first: they replicate nothing until they know it too. So leaders go
+in steps, each before its followers. However many partitions change at once, each stands still for about one request.
 """
 
 from collections.abc import Iterable
@@ -10,16 +9,15 @@ from itertools import islice
 
 
 class PendingLeaderAndIsr:
-    """By topic and partition: whether the replica is new on this broker."""
-
     def __init__(self) -> None:
         self._awaited: dict[str, dict[int, bool]] = {}
-        """Of followers whose leader knows."""
+        """Followers whose leader knows the epoch."""
         self._others: dict[str, dict[int, bool]] = {}
         self._held: dict[str, dict[int, bool]] = {}
-        """Of new replicas whose leader does not know yet. They do not go; what goes first has that they are new."""
+        """New replicas whose leader does not know the epoch yet. They wait; the request that comes first carries that
+        they are new."""
         self._at_once: dict[str, set[int]] = {}
-        """Those of `_awaited` and `_others` that cannot be held."""
+        """Those of `_awaited` and `_others` that must not wait."""
 
     def __bool__(self) -> bool:
         return bool(self._awaited or self._others)
@@ -40,7 +38,7 @@ class PendingLeaderAndIsr:
         indexes[index] = is_new or indexes.get(index, False)
 
     def hold(self, topic: str, index: int, *, is_new: bool) -> bool:
-        """One does not go for now; `put` lets it go. Returns whether it can be held."""
+        """Holds one back until `put`. Returns False if it must not wait."""
         if self._at_once and index in self._at_once.get(topic, ()):
             return False
         if self.drop(topic, index) or is_new:
@@ -48,7 +46,7 @@ class PendingLeaderAndIsr:
         return True
 
     def drop(self, topic: str, index: int) -> bool:
-        """Drop one. Returns whether its replica is new; False where it was not pending."""
+        """Drops one. Returns whether its replica is new; False if it was not pending."""
         self._not_at_once(topic, (index,))
         is_new = _drop(self._awaited, topic, index)
         is_new |= _drop(self._others, topic, index)
@@ -75,7 +73,6 @@ class PendingLeaderAndIsr:
         return taken
 
     def take_all(self) -> dict[str, dict[int, bool]]:
-        """For a complete request, which has also those that are held."""
         taken = self._awaited
         for pending in (self._others, self._held):
             for topic, indexes in pending.items():
@@ -95,7 +92,6 @@ def _drop(pending: dict[str, dict[int, bool]], topic: str, index: int) -> bool:
 
 
 def _move(source: dict[str, dict[int, bool]], target: dict[str, dict[int, bool]], limit: int) -> int:
-    """Move the first ones, `limit` at most. Returns how many."""
     left = limit
     while source and left > 0:
         topic = next(iter(source))

@@ -1,6 +1,6 @@
-"""What one broker has answered for replicas that are not as they should be: failed log dirs, logs of other topics.
+"""What one broker has answered about its replicas: failed log dirs, logs of other topics.
 
-A note is forgotten some time after its replica has left the broker, or its topic is gone: each new note looks at two
+An answer is forgotten some time after its replica has left the broker, or its topic is gone: each new one checks two
 old ones. So there are never many more than the broker has replicas, however long it stays registered.
 """
 
@@ -21,11 +21,11 @@ _Notes = dict[TopicPartition, HostedReplica]
 
 
 class ReplicaAnswers:
-    """Of one registration of a broker.
+    """The answers during one registration of a broker.
 
     elected             the zxid of this controller's election
     accepted_elsewhere  whether another broker has accepted an in-sync replica of the same partition
-    replace             has the log of a replica deleted by this stop, and the replica begun anew behind it
+    replace             has this stop delete a replica's log, then the replica start again
     """
 
     def __init__(
@@ -44,17 +44,16 @@ class ReplicaAnswers:
         self._accepted_elsewhere = accepted_elsewhere
         self._replace = replace
         self._offline: _Notes = {}
-        """Replicas reported as offline: the broker has last answered KAFKA_STORAGE_ERROR, or see `refused_in_sync`."""
+        """Replicas that count as offline: the broker last answered KAFKA_STORAGE_ERROR, or see `refused_in_sync`."""
         self._replaced: _Notes = {}
         self._kept_logs: _Notes = {}
-        """Replicas whose logs are of other topics by what the broker says, and stay: they count as in sync, or no other
+        """Replicas whose logs are of other topics, as the broker says, and stay: they count as in sync, or no other
         broker has accepted the topic's id."""
 
     def answered(self, found: Iterable[tuple[HostedReplica, int]], *, is_complete: bool) -> None:
-        """Report failed log dirs, and those that work again; replace logs of topics that are gone.
+        """Reports failed log dirs, and those that work again; replaces logs of topics that are gone.
 
-        is_complete     the broker has answered for all of its replicas, and `found` has those alone that it refuses
-
+        `is_complete`: the broker has answered for all of its replicas, and `found` lists only those that it refuses.
         Source: KafkaController.processLeaderAndIsrResponseReceived.
         """
         failed, refused, accepted = [], [], []
@@ -79,36 +78,35 @@ class ReplicaAnswers:
             self._reports.log_dirs_answered(self._broker, answers)
 
     def has_noted(self, replica: HostedReplica) -> bool:
-        """Whether the broker has last refused it."""
         return replica in (self._offline.get(replica.name), self._kept_logs.get(replica.name))
 
     def kept_of(self, partitions: Mapping[str, Iterable[int]] | None) -> list[HostedReplica]:
-        """Of these partitions, or of all: the replicas that the broker has refused and whose logs stay."""
+        """Returns the replicas of these partitions (None: of all) that the broker has refused and whose logs stay."""
         if not self._kept_logs or partitions is None:
             return list(self._kept_logs.values())
         names = (TopicPartition(topic, index) for topic, indexes in partitions.items() for index in indexes)
         return [self._kept_logs[name] for name in names if name in self._kept_logs]
 
     def refused_in_sync(self, replicas: Mapping[HostedReplica, int]) -> None:
-        """Other brokers have accepted what this one has refused: its replicas count as those on a failed log dir until
-        their logs are replaced. They leave the ISR, are not elected and complete no move.
+        """Other brokers have accepted what this one has refused: its replicas count as on a failed log dir until their
+        logs are replaced. They leave the ISR, are not elected and complete no move.
 
-        replicas    each with a broker whose in-sync replica is of the right topic
+        `replicas`: each with a broker whose in-sync replica is of the right topic.
         """
         for replica in replicas:
             self._note(self._offline, replica)
         answers = [LogDirAnswer(*replica, is_offline=True, in_sync=other) for replica, other in replicas.items()]
         self._reports.log_dirs_answered(self._broker, answers)
 
-    def look_again(self, topic: str, index: int) -> None:
-        """The broker's replica is not in sync any more, or another broker has accepted one of the same partition: a log
-        of an earlier topic may be replaced now."""
+    def reconsider(self, topic: str, index: int) -> None:
+        """The replica is out of sync now, or another broker has accepted one of the same partition: a log of an earlier
+        topic may now be replaced."""
         replica = self._kept_logs.get(TopicPartition(topic, index))
         if replica is not None:
             self._replace_log(replica)
 
     def _replace_log(self, replica: HostedReplica) -> None:
-        """Have a log of an earlier topic of this name deleted, then the replica begun anew; once for each replica."""
+        """Has a log of an earlier topic of this name deleted, then the replica started again; once for each replica."""
         name, cluster = replica.name, self._cluster()
         if self._replaced.get(name) == replica:
             return
@@ -120,12 +118,20 @@ class ReplicaAnswers:
             has_proof=lambda: self._accepted_elsewhere(self._broker.id, replica),
         ):
             if name not in self._kept_logs:
-                log.warning("broker %d has the log of another topic for %s: it stays", self._broker.id, name)
+                log.warning(
+                    "broker %d has the log of another topic for %s: it stays, and the broker serves no replica there",
+                    self._broker.id,
+                    name,
+                )
             self._note(self._kept_logs, replica)
             return
         self._note(self._replaced, replica)
         self._kept_logs.pop(name, None)
-        log.warning("broker %d has the log of an earlier topic for %s: it is deleted", self._broker.id, name)
+        log.warning(
+            "broker %d has the log of an earlier topic for %s: it is deleted, and the replica starts empty",
+            self._broker.id,
+            name,
+        )
         self._replace(name, StopReplicaState(DELETED_EPOCH, delete=True, created=cluster.topics[name.topic].created))
 
     def _note(self, notes: _Notes, replica: HostedReplica) -> None:
@@ -136,14 +142,12 @@ class ReplicaAnswers:
         notes[replica.name] = replica
 
     def _is_hosted(self, replica: HostedReplica) -> bool:
-        """Whether the broker has the replica by its assignment, or it still counts as offline in the cluster."""
         topic = self._cluster().topics.get(replica.name.topic)
         known = None if topic is None or topic.id != replica.topic_id else topic.partitions.get(replica.name.partition)
         return known is not None and (self._broker.id in known.replicas or self._broker.id in known.offline)
 
 
 def _take(notes: _Notes, replica: HostedReplica) -> bool:
-    """Forget a replica. Returns whether it was noted."""
     is_noted = notes.get(replica.name) == replica
     if is_noted:
         del notes[replica.name]

@@ -1,4 +1,4 @@
-"""What the requests of a controller say (Kafka's AbstractControllerBrokerRequestBatch), and StopReplica as a message.
+"""What the controller's requests say (Kafka's AbstractControllerBrokerRequestBatch), and StopReplica as a message.
 
 All of it is pure. `packed_requests` makes the two others, which are large.
 """
@@ -21,20 +21,21 @@ from kafka_reassign_rpc.core.state.cluster import (
 from kafka_reassign_rpc.protocol.messages import StopReplicaRequest
 
 LEADER_DURING_DELETE = -2
-"""Leader in an UpdateMetadata that makes a broker forget the partition (Kafka's LeaderAndIsr.LeaderDuringDelete)."""
+"""The leader in an UpdateMetadata that makes a broker forget the partition (Kafka's
+LeaderAndIsr.LeaderDuringDelete)."""
 
 ZERO_UUID = UUID(int=0)
 
 _Hosted = tuple[int, Partition, bool]
 
-SLICE = 500
-"""Partitions that are looked at before the event loop runs other tasks."""
+AT_ONCE = 500
+"""So many partitions are built before the event loop runs other tasks."""
 
 
 class Sender(NamedTuple):
-    """The controller: its id and epoch, and where brokers reach it (one endpoint per listener).
+    """The controller: its id and epoch, and one endpoint per listener at which brokers reach it.
 
-    elected  the zxid of its election
+    `elected` is the zxid of its election.
     """
 
     id: int
@@ -44,10 +45,10 @@ class Sender(NamedTuple):
 
 
 def live_nodes_of(cluster: Cluster, sender: Sender) -> Iterator[tuple[int, tuple[Endpoint, ...], str | None]]:
-    """The nodes that brokers are to know: id, endpoints, rack. All live brokers, and the controller; a broker with its
-    id stands there in its place.
+    """Yields the nodes that brokers are to know (id, endpoints, rack): all live brokers, and the controller unless a
+    broker has its id.
 
-    The controller claims the rack of some broker: if it alone had none, brokers could not create topics, such as those
+    The controller claims the rack of some broker: if it alone had none, brokers could not create topics such as those
     of groups and transactions ("Not all brokers have rack information").
     """
     for broker in cluster.brokers.values():
@@ -58,16 +59,16 @@ def live_nodes_of(cluster: Cluster, sender: Sender) -> Iterator[tuple[int, tuple
 
 
 def all_partitions(cluster: Cluster) -> Iterator[tuple[str, Collection[int]]]:
-    """The partitions of all topics, as `visible_partitions` takes them. Topics may change while it is read."""
+    """Returns the partitions of all topics, as `visible_partitions` takes them. Topics may change meanwhile."""
     return ((topic.name, topic.partitions) for topic in list(cluster.topics.values()))
 
 
 def visible_partitions(
     cluster: Cluster, partitions: Iterable[tuple[str, Iterable[int]]]
 ) -> Iterator[tuple[Topic, Iterator[list[tuple[int, Partition]]]]]:
-    """The partitions that brokers are told of: none of topics in deletion, none without a state that can be read.
+    """Yields each topic with the partitions that brokers may see, in slices of at most `AT_ONCE`, some of them empty.
 
-    Gives each topic with its partitions, in slices of at most `SLICE`, some of them empty.
+    Brokers see no topic in deletion, and no partition without a readable state.
     """
     for name, indexes in partitions:
         topic = cluster.topics.get(name)
@@ -77,10 +78,10 @@ def visible_partitions(
 
 def _visible(topic: Topic, indexes: Sequence[int]) -> Iterator[list[tuple[int, Partition]]]:
     known, unreadable = topic.partitions, topic.unreadable
-    for start in range(0, len(indexes), SLICE):
+    for start in range(0, len(indexes), AT_ONCE):
         yield [
             (index, value)
-            for index in indexes[start : start + SLICE]
+            for index in indexes[start : start + AT_ONCE]
             if (value := known.get(index)) is not None and value.partition_epoch >= 0 and index not in unreadable
         ]
 
@@ -88,9 +89,9 @@ def _visible(topic: Topic, indexes: Sequence[int]) -> Iterator[list[tuple[int, P
 def forgotten_partitions(
     cluster: Cluster, deleted: Mapping[str, Iterable[int]]
 ) -> Iterator[tuple[str, Collection[int]]]:
-    """Those of the `deleted` partitions that a broker is to remove from its metadata: none that it is told of.
+    """Yields those of the `deleted` partitions that a broker is to remove from its metadata.
 
-    A topic of the same name may exist again by the time at which a request goes, or is repeated.
+    A topic of the same name may exist again when the request goes, or goes again.
     """
     for name, indexes in deleted.items():
         known = visible_partitions(cluster, [(name, indexes)])
@@ -101,13 +102,14 @@ def forgotten_partitions(
 def hosted_partitions(
     cluster: Cluster, broker: Broker, partitions: Mapping[str, Mapping[int, bool]], *, is_complete: bool
 ) -> Iterator[tuple[Topic, Iterator[list[tuple[int, Partition, bool]]]]]:
-    """The partitions with a replica on `broker`, as `visible_partitions` gives them, and which replicas are new there.
+    """Yields the partitions with a replica on `broker` like `visible_partitions`, and whether each replica is new
+    there.
 
-    partitions    whether the replica is new, by topic and partition
-    is_complete   gives also all partitions that are not among these: their replicas are not new
+    `partitions` says by topic and partition whether the replica is new. `is_complete` adds all other partitions of the
+    broker: their replicas are not new.
 
-    A broker creates the log of a new replica in any log directory; of another replica it does not, if a directory is
-    offline, which may have the log (LogManager's isNew).
+    A broker creates the log of a new replica in any log directory. It creates none for another replica while a
+    directory is offline, which may have the log (LogManager's isNew).
     """
     own, known = broker.id, partitions
 
@@ -125,10 +127,10 @@ def hosted_partitions(
 
 
 def _may_be_new(broker: Broker, value: Partition) -> bool:
-    """Whether the broker may not have been told yet of its adding replica.
+    """Whether the adding replica may be unknown to the broker.
 
-    One that is in the ISR has data. So may one on a broker that has registered since the move began: it may have
-    copied some before. (Kafka tells a broker that starts of all its replicas as of old ones: onBrokerStartup.)
+    A replica in the ISR has data. So may one on a broker that registered after the move began: it may have copied some
+    before. (Kafka treats all replicas of a starting broker as old ones: onBrokerStartup.)
     """
     return broker.id not in value.isr and value.move is not None and value.move.id > broker.epoch
 
@@ -136,7 +138,6 @@ def _may_be_new(broker: Broker, value: Partition) -> bool:
 def stop_replica(
     sender: Sender, broker: Broker, stops: Mapping[TopicPartition, StopReplicaState], version: int
 ) -> StopReplicaRequest:
-    """StopReplica for `broker`."""
     states = StopReplicaRequest.StopReplicaTopicState
     topics: dict[str, list[StopReplicaRequest.StopReplicaTopicState.StopReplicaPartitionState]] = {}
     for name, stop in stops.items():
@@ -159,8 +160,8 @@ def stop_replica(
 
 
 __all__ = [
+    "AT_ONCE",
     "NO_LEADER",
-    "SLICE",
     "Sender",
     "all_partitions",
     "forgotten_partitions",

@@ -1,23 +1,25 @@
-"""The controller's decisions, as pure functions: no I/O, no clock, no event loop.
+"""The controller's decisions as pure functions: no I/O, no clock, no event loop.
 
 reassignment_algebra      replica sets in, replica sets out: target, adding, removing, cancel, completion (KIP-455)
 reassignment              one move: start, change of target, cancel; caps; progress; pending deletion
 leadership                leaders and ISR: elections, AlterPartition, brokers that come and go
 znode_routes              moves that come through ZooKeeper: batch, queue, request znodes (KIP-236)
-configs                   configs of topics and brokers: which there are, their values, and what brokers make of them
-acls                      who may do what, as Kafka's AclAuthorizer decides
+configs                   configs of topics and brokers: definitions, values, what brokers accept
+acls                      authorization, as Kafka's AclAuthorizer decides
 quotas                    quotas of users, clients and IPs
 throttling                replication throttles, throttle leases, observed replication throughput
 healing                   self-healing: which failed brokers are repaired, and when (KIP-46)
 topics                    creation, growth and deletion of topics, replica placement
-round                     the result of decisions: the view of a round
-writers                   what alone changes the cluster: facts, the replay of a durable round, a reload
+round                     the view of a round, which collects its decisions
+writers                   all that changes the cluster: facts, the replay of a durable round, a reload
 events                    the events of decisions
 state                     the values that all others use: cluster, partition, move, queue, leases
 controller_failover.py    what a new controller decides about each partition that it has loaded
-reassignment_settings.py  the settings that hold for every new move, among them the caps in force
-server_settings.py        the settings that all servers share: the catalogue
+reassignment_settings.py  settings for every new move, among them the caps in force
+server_settings.py        the catalogue of the settings that all servers share
 settings_in_force.py      where such a setting may stand, and which value counts
+cordon.py                 brokers that get no new replica (KIP-1066)
+departure.py              whether brokers may go: what partitions lose with them, and whether the others have room
 restrictions.py           whether reassignments are disabled, and the rule on replication factors
 kafka_errors.py           errors with their Kafka codes
 broker_settings.py        settings that a controller has from the configuration of its broker

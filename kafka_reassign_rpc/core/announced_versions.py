@@ -1,21 +1,20 @@
 """Which API versions a server announces to clients (ApiVersions).
 
-A client that learns versions from one node may use them at any other: kafka-python asks the node that it bootstraps
-from, and a stock broker closes the connection on a version that it does not know. So a server that is newer than the
-brokers announces no more than they do. What clients send to the controller alone is the controller's own affair.
+A client may use the versions of one node at any other: kafka-python asks only its bootstrap node, and a stock broker
+closes the connection on a version that it does not know. So a server announces no more than the brokers do, except for
+requests that clients send to the controller alone.
 """
 
 from collections.abc import Container, Iterable, Mapping
 
 Versions = Mapping[int, tuple[int, int]]
-"""The lowest and the highest version by API key."""
+"""API key -> lowest and highest version."""
 
 
 def announced_versions(own: Versions, brokers: Iterable[Versions], sent_to_us: Container[int]) -> Versions:
-    """The versions of `own` that each of `brokers` knows too, in the order of `own`.
+    """Return the versions of `own` that each of `brokers` knows too; APIs without a common version are left out.
 
-    An API that some broker lacks is left out, and so is one without a version that all know. The keys in `sent_to_us`
-    stay as they are: clients send these requests to servers like this one only.
+    The keys in `sent_to_us` stay as they are: clients send these requests only to servers like this one.
     """
     found = dict(own)
     for broker in brokers:

@@ -1,11 +1,10 @@
-"""Settings that a Kafka controller has from the configuration of its broker, and how this server comes by them.
+"""Settings that a Kafka controller has from the configuration of its broker, and how this server learns them.
 
-A setting that the operator gives this server holds. Any other is learnt from the brokers: the value that more than half
-of the registered brokers have. Without such a value what held before goes on, which at first is Kafka's default: so
-neither a minority nor a broker that has not answered yet switches anything. What the brokers have been started with
-counts here; a dynamic config takes precedence over it where Kafka has one.
+The operator's value wins. Otherwise the value counts that more than half of the registered brokers were started with.
+Without a majority the former value stays, at first Kafka's default: neither a minority nor a silent broker switches
+anything. A dynamic config takes precedence where Kafka has one.
 
-`delete.topic.enable` has no value until it is known: as long as the brokers may forbid it, nothing is deleted.
+`delete.topic.enable` is unknown at first: as long as brokers may forbid deletions, nothing is deleted.
 
 The learnt settings are soft state: `state.soft_state.SoftState.broker_settings`.
 """
@@ -18,6 +17,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from kafka_reassign_rpc.core.config_values import INT32, flag, number
+from kafka_reassign_rpc.support.counted import first_of
 
 MIGRATION = "zookeeper.metadata.migration.enable"
 PROTOCOL_VERSION = "inter.broker.protocol.version"
@@ -25,16 +25,13 @@ CREATE_TOPIC_POLICY = "create.topic.policy.class.name"
 ALTER_CONFIG_POLICY = "alter.config.policy.class.name"
 AUTHORIZER = "authorizer.class.name"
 POLICIES: Mapping[str, str] = {CREATE_TOPIC_POLICY: "CreateTopics", ALTER_CONFIG_POLICY: "changes of configs"}
-"""Java classes that check what clients want, and what each checks."""
+"""Settings that name a Java class which checks requests, and what each checks."""
 
 Value = bool | int | str
 
 
 class BrokerSettings(msgspec.Struct, frozen=True):
-    """The settings by Kafka's names, with `_` for `.`, and with Kafka's defaults.
-
-    delete_topic_enable    whether topics may be deleted; None: not known yet, so that deletions wait
-    """
+    """Fields are Kafka's names with `_` for `.`. With `delete_topic_enable` None (unknown), deletions wait."""
 
     num_partitions: int = 1
     default_replication_factor: int = 1
@@ -47,15 +44,13 @@ class BrokerSettings(msgspec.Struct, frozen=True):
 
 
 AT_FIRST = BrokerSettings()
-"""What holds before anything is known."""
 
 KAFKA_DEFAULTS = replace(AT_FIRST, delete_topic_enable=True)
 
 FIELDS: Mapping[str, str] = {field.replace("_", "."): field for field in BrokerSettings.__struct_fields__}
-"""The fields of `BrokerSettings` by the names of the settings."""
 
 ASKED: tuple[str, ...] = (*FIELDS, MIGRATION, PROTOCOL_VERSION, AUTHORIZER, *POLICIES)
-"""The configs that brokers are asked for."""
+"""Configs that this server reads from brokers."""
 
 _LEAST = {"leader.imbalance.per.broker.percentage": 0}
 _LONGEST_TEXT = 50
@@ -64,7 +59,7 @@ _SHOWN_BROKERS = 10
 
 
 def parse(name: str, text: str) -> Value | None:
-    """The value of one of `ASKED`; None where the text makes no sense."""
+    """Parse the value of one of `ASKED`; None where it is invalid."""
     if name == PROTOCOL_VERSION:
         return text[:_LONGEST_TEXT]
     if name in POLICIES or name == AUTHORIZER:
@@ -75,12 +70,12 @@ def parse(name: str, text: str) -> Value | None:
 
 
 def shown(value: Value) -> str:
-    """The value as Kafka shows it."""
+    """The value as Kafka prints it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def as_configs(settings: BrokerSettings) -> dict[str, str]:
-    """The settings that differ from Kafka's defaults, as a broker's static configuration."""
+    """What differs from Kafka's defaults, as static configs of a broker."""
     defaults, found = asdict(KAFKA_DEFAULTS), asdict(settings)
     known = {name: found[field] for name, field in FIELDS.items() if found[field] not in (None, defaults[field])}
     return {name: shown(value) for name, value in known.items()}
@@ -89,11 +84,11 @@ def as_configs(settings: BrokerSettings) -> dict[str, str]:
 def in_force(
     own: Mapping[str, Value], of_brokers: Collection[Mapping[str, Value]], before: BrokerSettings
 ) -> BrokerSettings:
-    """The settings that hold now.
+    """Return the settings that hold now.
 
-    own           what the operator gives this server, by name
-    of_brokers    for every registered broker what it has answered; empty where it has not
-    before        what held until now
+    own           the operator's values, by name
+    of_brokers    one answer for every registered broker; empty where it has not answered
+    before        the settings until now
     """
     changes: dict[str, Value] = {}
     for name, field in FIELDS.items():
@@ -110,10 +105,10 @@ def in_force(
 def policies(
     of_brokers: Collection[Mapping[str, Value]], before: Mapping[str, str], *, refuses: bool
 ) -> Mapping[str, str]:
-    """The policies that this server has to respect, by the names of the settings: those of any broker.
+    """Return the policies that this server respects, by setting: those of any broker.
 
-    refuses   whether it respects them at all. It cannot run them: it refuses what they would have to check
-    before    what it has respected until now: holds as long as some broker, or every one, has not answered
+    refuses   whether the server refuses what a policy would check, since it cannot run the class
+    before    what it has respected so far, which holds while some broker, or every one, has not answered
     """
     if not refuses:
         return {}
@@ -122,8 +117,7 @@ def policies(
 
 
 def authorizer(of_brokers: Collection[Mapping[str, Value]]) -> str | None:
-    """The class of the authorizer that any broker has; "" where none has one; None while some broker, or every one,
-    has not answered."""
+    """The authorizer class of any broker; "" if all have answered and none has one; None while that is unknown."""
     found = [str(answered[AUTHORIZER]) for answered in of_brokers if AUTHORIZER in answered]
     if found:
         return found[0]
@@ -131,17 +125,15 @@ def authorizer(of_brokers: Collection[Mapping[str, Value]]) -> str | None:
 
 
 def lets_anybody_in(of_brokers: Collection[Mapping[str, Value]]) -> bool | None:
-    """Whether a broker without an authorizer lets anybody do what a server without one would do as well; None while
-    no broker has said whether it has one. One that has one closes the door for all."""
+    """Whether no broker that has answered has an authorizer (one is enough); None while none has answered."""
     answered = [one for one in of_brokers if one]
     return not any(AUTHORIZER in one for one in answered) if answered else None
 
 
 class Difference(NamedTuple):
-    """Brokers that are not configured as this server is, or as one another.
+    """A setting in which brokers differ from this server or from one another.
 
-    name      the setting
-    values    the brokers' values, and the one in force: as long as these stay, it is the same difference
+    values    the brokers' values and the one in force: while these stay, it is the same difference
     text      for people
     """
 
@@ -157,16 +149,16 @@ def differences(
     *,
     refuses: bool = True,
 ) -> Iterator[Difference]:
-    """Where brokers differ from `settings`, which are in force, or from one another; and policies that they have.
+    """Where brokers differ from `settings` or from one another, and the policies that they have.
 
-    refuses   whether this server refuses what a policy would have to check
+    `refuses`: see `policies`.
     """
     for name in ASKED:
         values = {answered[name] for answered in of_brokers.values() if name in answered}
         if name == MIGRATION:
             if True in values:
                 where = listed([id_ for id_, answered in of_brokers.items() if answered.get(name)])
-                text = f"{name}=true on {where}: this server cannot take part in a migration to KRaft"
+                text = f"{name}=true on {where}: this server stands by once KRaft has taken over"
                 yield Difference(name, frozenset({True}), text)
         elif name == AUTHORIZER and own.get(AUTHORIZER):
             yield from _other_authorizers(own[AUTHORIZER], of_brokers)
@@ -191,7 +183,6 @@ def differences(
 
 
 def _other_authorizers(own: Value, of_brokers: Mapping[int, Mapping[str, Value]]) -> Iterator[Difference]:
-    """Brokers that have answered and do not have this server's authorizer."""
     found = {id_: answered.get(AUTHORIZER, "none") for id_, answered in of_brokers.items() if answered}
     others = {id_: {AUTHORIZER: value} for id_, value in found.items() if value != own}
     if others:
@@ -202,7 +193,6 @@ def _other_authorizers(own: Value, of_brokers: Mapping[int, Mapping[str, Value]]
 
 
 def _instead(name: str, refuses: bool) -> str:
-    """What this server does since it cannot run a class of the brokers."""
     if name == AUTHORIZER:
         return (
             "it refuses all that needs a right, and does not control the cluster, unless --broker-authorizer is ignore"
@@ -218,7 +208,6 @@ def _unknown(name: str, of_brokers: Mapping[int, Mapping[str, Value]]) -> str:
 
 
 def _by_value(name: str, of_brokers: Mapping[int, Mapping[str, Value]]) -> str:
-    """Which brokers have which value, for people."""
     found: dict[str, list[int]] = {}
     for broker, answered in of_brokers.items():
         if name in answered:
@@ -227,7 +216,5 @@ def _by_value(name: str, of_brokers: Mapping[int, Mapping[str, Value]]) -> str:
 
 
 def listed(ids: Iterable[int]) -> str:
-    """These brokers for people, of many the first."""
     ids = sorted(ids)
-    more = f" and {len(ids) - _SHOWN_BROKERS} more" if len(ids) > _SHOWN_BROKERS else ""
-    return f"broker{'s' * (len(ids) > 1)} {', '.join(map(str, ids[:_SHOWN_BROKERS]))}{more}"
+    return f"broker{'s' * (len(ids) > 1)} {first_of(ids, _SHOWN_BROKERS)}"

@@ -1,4 +1,4 @@
-"""Parsing of dynamic configs, which anybody may have written. An invalid text gives None: the former value holds."""
+"""Parsing of dynamic configs, which anybody may have written. Invalid text gives None; the former value then holds."""
 
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
@@ -6,11 +6,9 @@ INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
 
 def flag(text: str) -> bool | None:
-    """true or false, in letters of any case."""
     word = text.strip().lower()
     return word == "true" if word in ("true", "false") else None
 
 
 def number(text: str, low: int, high: int) -> int | None:
-    """A whole number from `low` to `high`."""
     return whole_number(text.strip(), low, high)

@@ -2,32 +2,32 @@
 
 The former controller may have stopped between any two of its writes. The new one completes its work:
 
-    in the topic znode               elsewhere                  the new controller
-    no move                          a move record              removes the record: nothing had moved (an orphan)
-    no move, pending deletion        ISR or leader among them   takes them out of the ISR and elects another leader; if
-                                                                nobody else is in sync, they stay until somebody is
-    a move                           no record                  writes a record with the present origin (a stock
-                                                                controller has started the move)
-    a move                           record of another target   corrects the record: the topic znode is the truth
-    a move                           the target is in sync      completes the move (again)
-    a move                           otherwise                  continues it, with a higher leader epoch, since it
-                                                                cannot know which replicas the former one has reached
-    a partition                      no state                   writes the first leader and ISR, unless a deletion mark
-                                                                of its topic waits (`topics.deletion_marks`)
-    other replicas, none in sync     -                          keeps those in sync until the others have caught up
-                                                                (`round.changed_by_others`)
-    its own broker id as a replica   -                          replaces that replica, or removes it and remembers
-                                                                that one is missing (`topics.missing_replicas`),
-                                                                unless a broker has the id (`topics.own_replicas`)
+in the topic znode               elsewhere                  the new controller
+no move                          a move record              removes the record: nothing had moved (an orphan)
+no move, pending deletion        ISR or leader among them   takes them out of the ISR and elects another leader; if
+                                                            nobody else is in sync, they stay until somebody is
+a move                           no record                  writes a record with the present origin (a stock
+                                                            controller has started the move)
+a move                           record of another target   corrects the record: the topic znode is the truth
+a move                           the target is in sync      completes the move (again)
+a move                           otherwise                  continues it, with a higher leader epoch, since it
+                                                            cannot know which replicas the former one has reached
+a partition                      no state                   writes the first leader and ISR, unless a deletion mark
+                                                            of its topic waits (`topics.deletion_marks`)
+other replicas, none in sync     -                          keeps those in sync until the others have caught up
+                                                            (`round.changed_by_others`)
+its own broker id as a replica   -                          replaces that replica, or removes it and remembers
+                                                            that one is missing (`topics.missing_replicas`),
+                                                            unless a broker has the id (`topics.own_replicas`)
 
-Replicas that are pending deletion get their StopReplica again (see `Partition.pending_deletion`).
+Replicas that are pending deletion get their StopReplica again.
 """
 
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.leadership.broker_changes import settled
+from kafka_reassign_rpc.core.leadership.broker_changes import adapted
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, first_electable, first_live, unclean_leader
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import among
 from kafka_reassign_rpc.core.round.changed_by_others import put_back, with_former_state, with_live_in_sync
@@ -43,10 +43,10 @@ from kafka_reassign_rpc.core.topics.missing_replicas import place_missing
 
 
 def reassigned_by_others(known: Partition | None, read: Partition) -> bool:
-    """Whether others have given a known partition other replicas, and its state no higher leader epoch.
+    """Whether others have given a known partition other replicas without a higher leader epoch.
 
-    Brokers act on LeaderAndIsr only with a higher one. A leader that does not know its replicas asks for an ISR with a
-    replica that has left, and a stock leader never asks again once that is refused.
+    Brokers act on LeaderAndIsr only with a higher one. A leader with old replicas asks for an ISR with a replica that
+    has left, and a stock leader never asks again once that is refused.
     """
     return (
         known is not None
@@ -68,9 +68,9 @@ def fail_over(
     """Decide one partition.
 
     own_id        this server's broker id, which no assignment may contain
-    is_as_known   the partition was read anew, and is as this controller has left and propagated it. A move then goes on
-                  as it is: each higher leader epoch would stop its followers for a moment
-    is_reassigned   see `reassigned_by_others`. A new controller cannot know: it has no former value
+    is_as_known   this controller has read the partition again, exactly as it left and propagated it. A move then
+                  continues unchanged: each higher leader epoch stops its followers for a moment
+    is_reassigned   see `reassigned_by_others`; a new controller cannot know, since it has no former value
     """
     partition = view.get(topic, index)
     if partition is None:
@@ -88,7 +88,7 @@ def fail_over(
     if value is not edited:
         _report_kept(view, topic, index, edited, value)
     value = _without_former_replicas(view.cluster, topic, value)
-    value = settled(view.cluster, topic, value)
+    value = adapted(view.cluster, topic, value)
     if value.is_moving:
         if not (is_as_known and value is partition):
             value = _resumed(value, partition)
@@ -124,9 +124,8 @@ def _report_kept(view: RoundView, topic: str, index: int, edited: Partition, kep
 
 
 def _without_former_replicas(cluster: Cluster, topic: str, partition: Partition) -> Partition:
-    """Take brokers out of ISR and leadership that are no replicas any more.
-
-    A cancel or a change of target was half-written.
+    """Take brokers that are no longer replicas out of ISR and leadership: a cancel or change of target was
+    half-written.
     """
     if not allows_unclean(cluster, topic):
         partition = _with_all_in_sync(partition)
@@ -154,9 +153,9 @@ def _without_former_replicas(cluster: Cluster, topic: str, partition: Partition)
 
 
 def _with_all_in_sync(partition: Partition) -> Partition:
-    """Where all that is in sync is pending deletion, it stays until the others have caught up.
+    """If all in-sync replicas are pending deletion, keep them until the others have caught up.
 
-    No change of ours leaves that while a replica in sync lives: the record is older than a stock controller's move.
+    No change of ours leaves that while an in-sync replica lives: the record is older than a stock controller's move.
     """
     move = partition.move
     kept = partition.pending_deletion
@@ -172,7 +171,7 @@ def _with_all_in_sync(partition: Partition) -> Partition:
 
 
 def _resumed(value: Partition, loaded: Partition) -> Partition:
-    """A move that goes on: with a correct record and a higher leader epoch."""
+    """Continue a move with a correct record and a higher leader epoch."""
     move = value.move
     if move is None:
         move = MoveRecord(target=value.target, original=value.origin)

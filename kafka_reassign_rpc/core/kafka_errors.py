@@ -1,29 +1,29 @@
-"""Errors that an operator or a client can get, each with its Kafka code.
+"""Errors that an operator or a client can get: one class for each Kafka error, with its code.
 
-There is one class per Kafka error. The message says what is wrong and, where it helps, what to do; it has a limit. The
-wire carries `code` and `str(error)` unchanged, so this file is the only mapping from a class to its code. An exception
-of another class becomes a Kafka error where it is caught (under `kafka_reassign_rpc/`):
+The message says what is wrong and, where it helps, what to do; its length is limited. The wire carries `code` and
+`str(error)` unchanged, so this file is the only mapping from a class to its code. Other exceptions become a Kafka error
+where they are caught (under `kafka_reassign_rpc/`):
 
-    exception                           Kafka error                               caught in
-    ControllerMoved; ReloadNeeded       NOT_CONTROLLER, to all commands in the    controller/controller_loop.py
-    during a reload                     loop
-    ReloadNeeded at a commit            none: the round is decided again; after   controller/controller_loop.py
-                                        some attempts REQUEST_TIMED_OUT
-    TopicTooLarge                       POLICY_VIOLATION, to the topic's          controller/controller_loop.py
-                                        partitions
-    a defect in a decision              UNKNOWN_SERVER_ERROR, to that command     controller/controller_loop.py
-    ControllerMoved, ReloadNeeded,      NOT_CONTROLLER                            controller/duties/producer_ids.py
-    for a block of producer ids
-    BadZnode of producer ids            COORDINATOR_LOAD_IN_PROGRESS              controller/duties/producer_ids.py
-    BadZnode of a config                INVALID_CONFIG, to that resource          zookeeper/served_configs.py
-    NotSent, SessionOver, Unknown, at   BROKER_NOT_AVAILABLE, to that resource    zookeeper/served_configs.py
-    a config: there is no session
-    another ZkError or a defect, at a   UNKNOWN_SERVER_ERROR, to that resource    api/config_changes.py
-    config
-    any other in a handler              UNKNOWN_SERVER_ERROR                      api/dispatch.py
-    RemoteProtocolError                 none: the connection closes, as in        protocol/connection_state.py
-                                        Kafka; UNSUPPORTED_VERSION where the
-                                        version of ApiVersions is not served
+exception                           Kafka error                               caught in
+ControllerMoved; ReloadNeeded       NOT_CONTROLLER, to all commands in the    controller/controller_loop.py
+during a reload                     loop
+ReloadNeeded at a commit            none: the round is decided again; after   controller/controller_loop.py
+                                    some attempts REQUEST_TIMED_OUT
+TopicTooLarge                       POLICY_VIOLATION, to the topic's          controller/controller_loop.py
+                                    partitions
+a defect in a decision              UNKNOWN_SERVER_ERROR, to that command     controller/controller_loop.py
+ControllerMoved, ReloadNeeded,      NOT_CONTROLLER                            controller/duties/producer_ids.py
+for a block of producer ids
+BadZnode of producer ids            COORDINATOR_LOAD_IN_PROGRESS              controller/duties/producer_ids.py
+BadZnode of a config                INVALID_CONFIG, to that resource          zookeeper/served_configs.py
+NotSent, SessionOver, Unknown, at   BROKER_NOT_AVAILABLE, to that resource    zookeeper/served_configs.py
+a config: there is no session
+another ZkError or a defect, at a   UNKNOWN_SERVER_ERROR, to that resource    api/config_changes.py
+config
+any other in a handler              UNKNOWN_SERVER_ERROR                      api/dispatch.py
+RemoteProtocolError                 none: the connection closes, as in        protocol/connection_state.py
+                                    Kafka; UNSUPPORTED_VERSION where the
+                                    version of ApiVersions is not served
 
 Source of codes and default texts: org.apache.kafka.common.protocol.Errors.
 """
@@ -34,11 +34,10 @@ from typing import ClassVar, Self
 from kafka_reassign_rpc.support.bounded_text import shortened
 
 LONGEST_MESSAGE = 4_000
-"""Characters of a message."""
 
 
 class KafkaError(Exception):
-    """A Kafka error. `code`: on the wire; `retriable`: whether the same call may succeed later."""
+    """`retriable`: the same call may succeed later."""
 
     code: ClassVar[int] = -1
     retriable: ClassVar[bool] = False
@@ -52,20 +51,22 @@ class KafkaError(Exception):
         return str(self)
 
     def as_answer(self) -> Self:
-        """Itself, without what raising it has left. A traceback holds everything around the place where the error was
-        raised, in a cycle if the error becomes part of that: an answer with many errors would stay for a minute."""
+        """Drop the traceback: it holds everything around the place of the raise, in a cycle if the error becomes part
+        of that. An answer with many errors would stay in memory for a minute.
+        """
         self.__traceback__ = self.__context__ = self.__cause__ = None
         return self
 
     @property
     def name(self) -> str:
-        """As Kafka spells it: INVALID_REPLICA_ASSIGNMENT."""
+        """Kafka's spelling, such as INVALID_REPLICA_ASSIGNMENT."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).upper()
 
 
 def _sendable(message: str) -> str:
-    """A message that every version of an answer can carry: not too long for a string of 32,767 bytes, and without lone
-    surrogates, which UTF-8 does not have. Names that clients and znodes choose may be in it."""
+    """Make the message fit every version of an answer: below 32,767 bytes, and without lone surrogates, which UTF-8
+    does not have. Names that clients and znodes choose may be in it.
+    """
     short = shortened(message, LONGEST_MESSAGE)
     return short if short.isascii() else short.encode(errors="replace").decode()
 
@@ -119,6 +120,12 @@ InvalidRequest = _error(
     " incompatible broker. See the broker logs for more details.",
 )
 PolicyViolation = _error("PolicyViolation", 44, "Request parameters do not satisfy the configured policy.")
+PrincipalDeserializationFailure = _error(
+    "PrincipalDeserializationFailure",
+    97,
+    "Request principal deserialization failed during forwarding. This indicates an internal error on the broker cluster"
+    " security setup.",
+)
 MismatchedEndpointType = _error("MismatchedEndpointType", 114, "The request was sent to an endpoint of the wrong type.")
 KafkaStorageError = _error(
     "KafkaStorageError", 56, "Disk error when trying to access log file on the disk.", retriable=True

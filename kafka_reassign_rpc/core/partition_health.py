@@ -1,37 +1,32 @@
-"""How many partitions lack replicas in the ISR, and how many have no leader: Kafka's UnderReplicatedPartitions and
-OfflinePartitionsCount, over the whole cluster.
-"""
+"""Kafka's UnderReplicatedPartitions and OfflinePartitionsCount, over the whole cluster."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic
-from kafka_reassign_rpc.support.slices import SliceCounter
-
-SLICE = 2_000
-"""Topics or partitions between two `yield`s."""
 
 
 class UnhealthyPartitions(NamedTuple):
-    """Numbers of partitions. One that is offline may be under-replicated too."""
+    """An offline partition may be under-replicated too."""
 
     under_replicated: int = 0
     offline: int = 0
 
 
 HEALTHY = UnhealthyPartitions()
+_NEVER = -1
+"""No topic has this revision."""
 
 
 def is_under_replicated(partition: Partition) -> bool:
-    """Kafka's Partition.isUnderReplicated: replicas that a move adds do not count as wanted yet."""
+    """Kafka's Partition.isUnderReplicated: a replica that a move adds is not missed yet."""
     return len(partition.isr) < len(partition.sources)
 
 
 class PartitionHealth:
-    """Counts unhealthy partitions. A topic is counted again only after one of its partitions has changed.
+    """Counts unhealthy partitions.
 
-    now      as last counted
-    counted  whether that was ever done
+    `now` is the last count; a topic is counted again only after one of its partitions changed, or while one is new.
     """
 
     def __init__(self) -> None:
@@ -40,22 +35,18 @@ class PartitionHealth:
         self.counted = False
 
     def update(self, cluster: Cluster) -> Iterator[None]:
-        """Count, with a `yield` every `SLICE` topics and partitions. Then `now` is new. Topics in deletion are left
-        out, as in Kafka.
-        """
-        slices = SliceCounter(SLICE)
+        """Topics in deletion are left out, as in Kafka."""
         counted: dict[str, tuple[int, UnhealthyPartitions]] = {}
         under_replicated = offline = 0
         for topic in list(cluster.topics.values()):
-            if slices.step():
-                yield
+            yield
             if topic.deleting:
                 continue
             known = self._counted.get(topic.name)
             if known is None or known[0] != topic.revision:
-                if slices.step(len(topic.partitions)):
-                    yield
-                known = topic.revision, _count(topic)
+                yield
+                found, are_new = _count(topic, cluster)
+                known = _NEVER if are_new else topic.revision, found
             counted[topic.name] = known
             under_replicated += known[1].under_replicated
             offline += known[1].offline
@@ -64,9 +55,16 @@ class PartitionHealth:
         self.counted = True
 
 
-def _count(topic: Topic) -> UnhealthyPartitions:
+def _count(topic: Topic, cluster: Cluster) -> tuple[UnhealthyPartitions, bool]:
+    """Also whether there are new partitions: those without a state yet. One of them is about to get a leader where a
+    replica lives, so it is not offline (Kafka's NewPartition)."""
     under_replicated = offline = 0
+    are_new = False
     for partition in topic.partitions.values():
+        if partition.partition_epoch < 0 and not partition.isr and partition.leader == NO_LEADER:
+            are_new = True
+            offline += not any(broker in cluster.brokers for broker in partition.replicas)
+            continue
         under_replicated += is_under_replicated(partition)
         offline += partition.leader == NO_LEADER
-    return UnhealthyPartitions(under_replicated, offline)
+    return UnhealthyPartitions(under_replicated, offline), are_new

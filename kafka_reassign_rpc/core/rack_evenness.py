@@ -8,7 +8,7 @@ R = TypeVar("R", bound=str | None)
 
 
 def count_by_rack(replicas: Iterable[int], racks: Mapping[int, R]) -> dict[R, int]:
-    """How many of the replicas each rack has, of those brokers whose racks are known."""
+    """Brokers without a known rack are skipped."""
     found: dict[R, int] = {}
     for broker in replicas:
         if broker in racks:
@@ -18,9 +18,9 @@ def count_by_rack(replicas: Iterable[int], racks: Mapping[int, R]) -> dict[R, in
 
 
 def is_as_even(after: Iterable[int], before: Iterable[int]) -> bool:
-    """Whether the fullest rack has no more replicas than before, nor have the two fullest together, and so on.
+    """Whether `before` majorizes `after` (replicas of each rack, in any order).
 
-    after, before    the number of replicas of each rack, in any order; in mathematics: whether before majorizes after
+    So the fullest rack has no more replicas than before, nor have the two fullest together, and so on.
     """
     sums = zip(accumulate(sorted(after, reverse=True)), accumulate(sorted(before, reverse=True)), strict=False)
     return all(now <= then for now, then in sums)

@@ -1,7 +1,6 @@
-"""The settings that hold for every new move: names, defaults, and the caps in force.
+"""The settings for every new move: names, defaults, and the caps in force.
 
-`core.restrictions` has the rules that the settings switch, `core.reassignment.in_flight_caps` what the caps count. The
-settings of self-healing: `core.healing.healing_settings`.
+`core.restrictions` has the rules that they switch, `core.reassignment.in_flight_caps` the meaning of the caps.
 """
 
 import msgspec
@@ -20,7 +19,7 @@ MAX_BYTES_IN_FLIGHT = "partition.reassignments.max.bytes.in.flight"
 
 
 class InFlightCaps(msgspec.Struct, frozen=True):
-    """Caps on what is in flight at a time; -1: none. `repairs`: moves of repairs (KIP-46); 0 while the brake holds."""
+    """-1: no cap. `repairs` counts moves of repairs (KIP-46) and is 0 while the brake holds."""
 
     per_broker: int = -1
     per_cluster: int = -1
@@ -45,7 +44,6 @@ DEFAULT_SETTINGS = ReassignmentSettings()
 
 
 def cap_settings(caps: InFlightCaps) -> dict[str, int]:
-    """The caps by the names of their settings."""
     return {
         MAX_PER_BROKER: caps.per_broker,
         MAX_PER_CLUSTER: caps.per_cluster,
@@ -54,7 +52,7 @@ def cap_settings(caps: InFlightCaps) -> dict[str, int]:
 
 
 def caps_in_force(cluster: Cluster, settings: ReassignmentSettings, gone: frozenset[int] | None = None) -> InFlightCaps:
-    """The caps in force: those of all servers, else the server's own.
+    """The caps of all servers, else the server's own.
 
     gone   absent brokers with replicas, as counted just now; None: as last counted
     """

@@ -1,13 +1,10 @@
-"""Restrictions on new moves, whatever their route: reassignments disabled (KIP-236), and changes of replication factor.
+"""Restrictions on new moves by any route: reassignments disabled (KIP-236), and changes of replication factor.
 
-Reassignments are disabled while `/admin/reassign_cancel` exists, while the setting `partition.reassignments.enabled` of
-all servers is false, or while it is not known whether it is. Then every new target of a client is refused with
-POLICY_VIOLATION, and targets in znodes wait. Cancels go through.
+Reassignments are disabled while `/admin/reassign_cancel` exists, while `partition.reassignments.enabled` of all servers
+is false, or while its value is unknown. Then clients' targets are refused with POLICY_VIOLATION, targets in znodes
+wait, and cancels go through.
 
-The rule on replication factors (`partition.reassignments.replication.factor.change.allowed`) holds for every target,
-whatever the request says (KIP-860). The setting of all servers takes precedence over the server's own.
-
-The settings: `core.reassignment_settings`. Caps on moves in flight: `core.reassignment.in_flight_caps`.
+`partition.reassignments.replication.factor.change.allowed` holds for every target, whatever the request says (KIP-860).
 """
 
 from kafka_reassign_rpc.core.config_values import flag
@@ -17,14 +14,16 @@ from kafka_reassign_rpc.core.reassignment_settings import (
     REPLICATION_FACTOR_CHANGE_ALLOWED,
     ReassignmentSettings,
 )
-from kafka_reassign_rpc.core.settings_in_force import in_force
+from kafka_reassign_rpc.core.settings_in_force import in_force, set_by
+from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.requesters import Requester
 
 DISABLING_ZNODE = "/admin/reassign_cancel"
 
 
 def disabled_by(cluster: Cluster) -> str | None:
-    """What disables reassignments, or None where they are enabled."""
+    """None: reassignments are enabled."""
     if cluster.disabled_by_znode:
         return f"{DISABLING_ZNODE} exists"
     if cluster.settings_problem:
@@ -32,8 +31,20 @@ def disabled_by(cluster: Cluster) -> str | None:
     return None if in_force(cluster, ENABLED, flag, True) else f"{ENABLED}=false is set for the cluster"
 
 
+def switched_by(cluster: Cluster) -> Requester | None:
+    """Who has last enabled or disabled reassignments; None: unknown."""
+    if cluster.disabled_by_znode:
+        return requesters.znode(DISABLING_ZNODE)
+    return set_by(cluster, ENABLED)
+
+
+def disabled_who(cluster: Cluster) -> str | None:
+    """Who has disabled reassignments, for people; None: nobody, or nobody knows."""
+    by = None if disabled_by(cluster) is None else switched_by(cluster)
+    return None if by is None else by.who
+
+
 def reassignments_disabled(cluster: Cluster) -> KafkaError | None:
-    """Why no new move may start, or None where one may."""
     reason = disabled_by(cluster)
     if reason is None:
         return None
@@ -41,12 +52,11 @@ def reassignments_disabled(cluster: Cluster) -> KafkaError | None:
 
 
 def replication_factor_may_change(cluster: Cluster, settings: ReassignmentSettings) -> bool:
-    """Whether the rule allows a target of another size."""
     return in_force(cluster, REPLICATION_FACTOR_CHANGE_ALLOWED, flag, settings.replication_factor_change_allowed)
 
 
 def with_reason(error: KafkaError | None, *, forbidden: bool) -> KafkaError | None:
-    """The same error. Where the rule (`forbidden`) refuses a change of replication factor, the text names the rule."""
+    """The same error; its text names the rule (`forbidden`) that refuses a change of replication factor."""
     if forbidden and isinstance(error, InvalidReplicationFactor):
         return InvalidReplicationFactor(f"{error}, which {REPLICATION_FACTOR_CHANGE_ALLOWED}=false forbids")
     return error

@@ -1,6 +1,6 @@
 """SCRAM credentials of users, as the configs of a user hold them (KIP-554).
 
-    SCRAM-SHA-256 → salt=$base64,stored_key=$base64,server_key=$base64,iterations=$number
+SCRAM-SHA-256 → salt=$base64,stored_key=$base64,server_key=$base64,iterations=$number
 
 Source: ScramCredentialUtils, ScramFormatter, and ZkAdminManager.describeUserScramCredentials and
 alterUserScramCredentials (Kafka 3.9).
@@ -30,8 +30,6 @@ LONGEST_SECRET = 1024
 
 
 class Mechanism(NamedTuple):
-    """A SCRAM mechanism: its name in configs, and its hash."""
-
     name: str
     hash: str
 
@@ -41,15 +39,11 @@ MECHANISMS: Mapping[int, Mechanism] = {1: Mechanism("SCRAM-SHA-256", "sha256"), 
 
 
 class Deletion(NamedTuple):
-    """A credential to delete."""
-
     user: str
     mechanism: int
 
 
 class Upsertion(NamedTuple):
-    """A credential to set."""
-
     user: str
     mechanism: int
     iterations: int
@@ -61,7 +55,7 @@ Alteration = Deletion | Upsertion
 
 
 def iterations_of(configs: Mapping[str, str]) -> dict[int, int | None]:
-    """By mechanism type, the iterations of each credential that a user has; None: the credential cannot be read."""
+    """Mechanism type -> iterations of the user's credential; None: it is unreadable."""
     return {
         kind: None if (fields := fields_of(configs[mechanism.name])) is None else fields.iterations
         for kind, mechanism in MECHANISMS.items()
@@ -70,7 +64,7 @@ def iterations_of(configs: Mapping[str, str]) -> dict[int, int | None]:
 
 
 class Fields(NamedTuple):
-    """The fields of a credential. The first three are base64, or should be."""
+    """Kafka writes the first three as base64; an edited config may hold anything."""
 
     salt: str
     stored_key: str
@@ -79,14 +73,14 @@ class Fields(NamedTuple):
 
 
 def fields_of(credential: str) -> Fields | None:
-    """The fields of a credential as a config holds it; None where it is none."""
+    """None: it is no credential."""
     found = dict(field.partition("=")[::2] for field in credential.split(","))
     iterations = number(found["iterations"], 1, INT32) if found.keys() == set(Fields._fields) else None
     return None if iterations is None else Fields(found["salt"], found["stored_key"], found["server_key"], iterations)
 
 
 def refusals_of_names(users: Sequence[str]) -> dict[str, KafkaError]:
-    """The users that a request may not ask for, with the reason."""
+    """The users that a request may not ask about, with the reason."""
     refused: dict[str, KafkaError] = {}
     for user, count in Counter(users).items():
         if not user:
@@ -103,7 +97,7 @@ def refusals_of_names(users: Sequence[str]) -> dict[str, KafkaError]:
 
 
 def refusals(alterations: Sequence[Alteration]) -> dict[str, KafkaError]:
-    """The users none of whose credentials a request may change, with the reason."""
+    """The users whose credentials a request may not change, with the reason."""
     refused: dict[str, KafkaError] = {}
     for one in alterations:
         reason = _refusal(one)
@@ -133,10 +127,7 @@ def _refusal(one: Alteration) -> KafkaError | None:
 
 
 def altered(alterations: Sequence[Alteration], configs: Mapping[str, str]) -> dict[str, str]:
-    """The configs of a user after the alterations, which are all of this user and not refused.
-
-    Raises ResourceNotFound.
-    """
+    """All alterations are checked. Raises ResourceNotFound."""
     wanted = dict(configs)
     for one in alterations:
         name = MECHANISMS[one.mechanism].name
@@ -150,10 +141,7 @@ def altered(alterations: Sequence[Alteration], configs: Mapping[str, str]) -> di
 
 
 def credential_text(algorithm: str, iterations: int, salt: bytes, salted_password: bytes) -> str:
-    """The credential as a config holds it: the keys of RFC 5802, without the password.
-
-    algorithm   the hash of the mechanism, such as sha512
-    """
+    """The credential as a config holds it. `algorithm`: the mechanism's hash, such as sha512."""
     stored_key = stored_key_of(algorithm, salted_password)
     server_key = server_key_of(algorithm, salted_password)
     texts = (b64encode(value).decode() for value in (salt, stored_key, server_key))
@@ -161,15 +149,15 @@ def credential_text(algorithm: str, iterations: int, salt: bytes, salted_passwor
 
 
 def stored_key_of(algorithm: str, salted_password: bytes) -> bytes:
-    """What a client's proof is checked against (RFC 5802)."""
+    """RFC 5802: what a client's proof is checked against."""
     return hashlib.new(algorithm, client_key_of(algorithm, salted_password)).digest()
 
 
 def client_key_of(algorithm: str, salted_password: bytes) -> bytes:
-    """What only a client with the password has (RFC 5802)."""
+    """RFC 5802: only a client with the password has it."""
     return hmac.digest(salted_password, b"Client Key", algorithm)
 
 
 def server_key_of(algorithm: str, salted_password: bytes) -> bytes:
-    """With what a server proves that it knows the user's credential (RFC 5802)."""
+    """RFC 5802: with it a server proves that it knows the credential."""
     return hmac.digest(salted_password, b"Server Key", algorithm)

@@ -1,7 +1,6 @@
-"""The settings that all servers of a cluster share and that hold without a restart: names, types, bounds, meaning.
+"""The catalogue of the settings that all servers of a cluster share and that hold without a restart.
 
-They stand in `/admin/reassignment_settings`. DescribeConfigs shows them as configs of the server's own node. The module
-`core.settings_in_force` says which value counts.
+They stand in `/admin/reassignment_settings`; DescribeConfigs shows them as configs of the server's own node.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from kafka_reassign_rpc.core import reassignment_settings
+from kafka_reassign_rpc.core import cordon, reassignment_settings
 from kafka_reassign_rpc.core.config_values import INT32, INT64
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.healing_settings import MAX_INTERVAL_MS
@@ -17,18 +16,28 @@ from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED
 
 
 class ServerSetting(msgspec.Struct, frozen=True):
-    """One setting. Bounds are inclusive. `rate_or_share`: a text that `HealingThrottle` parses."""
+    """Bounds are inclusive. `rate_or_share`: `HealingThrottle` parses the text; `broker_ids`: `cordon` does."""
 
     name: str
-    type: Literal["BOOLEAN", "INT", "LONG", "STRING"]
+    type: Literal["BOOLEAN", "INT", "LONG", "STRING", "LIST"]
     default: str
     documentation: str
     min: int | None = None
     max: int | None = None
     rate_or_share: bool = False
+    broker_ids: bool = False
 
 
 _ALL = (
+    ServerSetting(
+        cordon.CORDONED_BROKERS,
+        "LIST",
+        "",
+        "Ids of the brokers that get no new replica that the controller places: by CreateTopics, CreatePartitions"
+        " or self-healing. They keep what they hold (KIP-1066). `kafka-reassign cordon` adds to it, with"
+        " --uncordon it takes from it.",
+        broker_ids=True,
+    ),
     ServerSetting(
         reassignment_settings.ENABLED,
         "BOOLEAN",
@@ -132,21 +141,20 @@ SERVER_SETTINGS: Mapping[str, ServerSetting] = {one.name: one for one in _ALL}
 
 
 def own_names(names: Iterable[str]) -> list[str]:
-    """Those of these names that are settings of servers, in their order."""
     return sorted(name for name in names if name in SERVER_SETTINGS)
 
 
 def divided(configs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The settings of servers among these configs, and the rest, which is Kafka's."""
+    """The settings of servers, and Kafka's."""
     own = {name: value for name, value in configs.items() if name in SERVER_SETTINGS}
     return own, {name: value for name, value in configs.items() if name not in own}
 
 
 class MovedSettings(msgspec.Struct, frozen=True):
-    """What left the brokers' defaults, by name.
+    """What leaves the brokers' defaults, by name.
 
-    moved    values that hold in the settings of the servers now
-    dropped  values that had no effect any more, since the settings of the servers say otherwise already
+    moved    values that now hold in the settings of the servers
+    dropped  values without effect: the settings of the servers had others already
     """
 
     moved: Mapping[str, str] = {}
@@ -154,7 +162,6 @@ class MovedSettings(msgspec.Struct, frozen=True):
 
 
 def moved(settings: Mapping[str, str], defaults: Mapping[str, str]) -> MovedSettings:
-    """What a move of the settings out of the brokers' defaults changes."""
     old, _ = divided(defaults)
     return MovedSettings(
         {name: value for name, value in old.items() if name not in settings},

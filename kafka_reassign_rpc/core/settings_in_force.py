@@ -1,14 +1,14 @@
 """Which value of a setting counts: that of all servers, else that among the brokers' defaults, else the server's own.
 
-The servers' settings stand in `/admin/reassignment_settings`. Up to version 0.1 they stood among the cluster-wide
-configs of brokers (`/config/brokers/<default>`), where brokers show names that they do not know as secrets, so that
-stock tools refuse to change any default beside them. This version reads them there still, and warns.
+Up to version 0.1 the settings stood in `/config/brokers/<default>`. Brokers take unknown names there for secrets, so
+that stock tools refuse to change any default beside them. This version still reads them, and warns.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.support.bounded_text import shortened
 
 T = TypeVar("T")
@@ -19,24 +19,29 @@ HOW_TO_MOVE = "move them with `kafka-reassign settings --move`"
 
 
 def layers(cluster: Cluster) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Where a setting may stand, the strongest first."""
+    """The strongest layer comes first."""
     return cluster.settings, cluster.default_configs
 
 
 def in_force(cluster: Cluster, name: str, parse: Callable[[str], T | None], default: T) -> T:
-    """The value of the strongest layer that has a valid one."""
+    """The value of the strongest layer with a valid one. A layer without the name says nothing, also where an empty
+    text is a value."""
     for layer in layers(cluster):
-        found = parse(layer.get(name, ""))
+        found = parse(layer[name]) if name in layer else None
         if found is not None:
             return found
     return default
 
 
-def notices(settings: Mapping[str, str], own_in_defaults: Mapping[str, str]) -> Iterator[str]:
-    """What an operator has to know about settings among the brokers' defaults, in the order of their names.
+def set_by(cluster: Cluster, name: str) -> Requester | None:
+    """Who has set the value that holds for all servers, or has deleted it at last; None where that is not known."""
+    if cluster.settings_problem or (name not in cluster.settings and name in cluster.default_configs):
+        return None
+    return cluster.settings_by.get(name)
 
-    own_in_defaults  the settings of servers that stand there
-    """
+
+def notices(settings: Mapping[str, str], own_in_defaults: Mapping[str, str]) -> Iterator[str]:
+    """What an operator must know about settings of servers among the brokers' defaults (`own_in_defaults`)."""
     for name, value in sorted(own_in_defaults.items()):
         old, new = shortened(value), settings.get(name)
         if new is None:

@@ -1,4 +1,4 @@
-"""The text of topic ids, as Kafka's tools, znodes and files have it."""
+"""The text of topic ids in Kafka's tools, znodes and files."""
 
 from base64 import urlsafe_b64encode
 from uuid import UUID

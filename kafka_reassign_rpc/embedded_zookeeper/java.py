@@ -33,8 +33,10 @@ REQUIRED = ("zookeeper-[0-9]*.jar", "zookeeper-jute-*.jar", "slf4j-api-*.jar")
 
 
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
-"""Options of a JVM that lives for seconds or has little to do: compiling more than it runs would cost more than half of
-its CPU time. After some 60,000 requests a ZooKeeper that may compile everything takes a fifth less for each."""
+"""For a JVM that lives for seconds or has little to do: full compilation would cost more than half of its CPU time.
+
+After some 60,000 requests a fully compiled ZooKeeper takes a fifth less for each.
+"""
 
 
 class JavaNotFound(RuntimeError):
@@ -74,7 +76,7 @@ def _candidates() -> list[tuple[str, str]]:
 
 
 def _version_of(java: str) -> int | None:
-    """The major version that this `java` reports, or None where it does not run."""
+    """None: it does not run."""
     try:
         return parse_version(_printed_version(java))
     except (OSError, subprocess.SubprocessError):
@@ -83,13 +85,13 @@ def _version_of(java: str) -> int | None:
 
 @cache
 def _printed_version(java: str) -> str:
-    """What `java -version` prints. It is asked once: each time costs as much as a Java program that does nothing."""
+    """Asked once: each time costs as much as a Java program that does nothing."""
     answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
     return answer.stderr + answer.stdout
 
 
 def parse_version(text: str) -> int | None:
-    """The major version in the output of `java -version`: 17 of "17.0.15", 8 of "1.8.0_292"."""
+    """17 of "17.0.15", 8 of "1.8.0_292"."""
     match = re.search(r'version "(\d+)(?:\.(\d+))?', text)
     if match is None:
         return None
@@ -98,7 +100,7 @@ def parse_version(text: str) -> int | None:
 
 
 def class_path() -> str:
-    """The class path of a ZooKeeper server, from the jars of the installed pyspark. Raises JavaNotFound."""
+    """From the jars of the installed pyspark. Raises JavaNotFound."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise JavaNotFound(

@@ -47,13 +47,12 @@ class EmbeddedZooKeeper:
     data_dir        snapshots, transaction log, zookeeper.log; created if absent, kept, and locked while in use
     port            0: the system chooses a free one at the first start; it stays the same for this object
     heap_mb         Java's largest heap
-    jvm             Java's other options
-    session_ms      shortest and longest session timeout that clients get
+    session_ms      shortest and longest session timeout of clients
     settings        more lines of zoo.cfg, by name
     server_id, members    for an ensemble: the `server.N` lines, and which of them is this server's
 
-    Start it from a thread that lives as long as the server should: the child is bound to that thread. It is not tied to
-    an event loop: one may start it and another stop it.
+    Start it from a thread that lives as long as the server should: the child is bound to that thread, but not to an
+    event loop.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class EmbeddedZooKeeper:
 
     @property
     def address(self) -> str:
-        """host:port, as `zookeeper.connect` has it."""
+        """host:port for `zookeeper.connect`."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
@@ -111,7 +110,7 @@ class EmbeddedZooKeeper:
         await self.stop()
 
     async def start(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109 (one number for the whole start, ports retried)
-        """Starts the server and waits until it serves. Raises JavaNotFound, ZooKeeperFailed."""
+        """Wait until it serves. Raises JavaNotFound, ZooKeeperFailed."""
         await self.launch()
         try:
             async with asyncio.timeout(timeout):
@@ -138,7 +137,7 @@ class EmbeddedZooKeeper:
         raise ZooKeeperFailed(f"{reason}; the end of {self.log_file}:\n{self.log_tail()}")
 
     async def launch(self) -> None:
-        """Starts the process without waiting until it serves (a member of an ensemble cannot serve alone)."""
+        """Start the process without waiting: a member of an ensemble cannot serve alone."""
         if self.running:
             return
         java, jars = await asyncio.to_thread(lambda: (find_java(), class_path()))
@@ -171,23 +170,13 @@ class EmbeddedZooKeeper:
             )
 
     async def kill(self) -> None:
-        """As kill -9: nothing is closed, sessions stay alive in the data for their timeout."""
+        """kill -9: nothing is closed, sessions stay in the data for their timeout."""
         await self._end(hard=True)
 
     async def stop(self) -> None:
-        """Ends the process and unlocks the data directory. Does nothing where it is not running."""
+        """End the process and unlock the data directory."""
         await self._end(hard=False)
         self._give_up_lock()
-
-    async def restart(self) -> None:
-        """Stop if it still runs, then start on the same port with the same data."""
-        await self._end(hard=False)
-        await self.start()
-
-    async def wait_ready(self) -> None:
-        """Wait until it serves. Raises ZooKeeperFailed when the process ends instead."""
-        if not await self._until_serving_or_dead():
-            raise ZooKeeperFailed(f"ZooKeeper ended; the end of {self.log_file}:\n{self.log_tail()}")
 
     async def command(self, word: str) -> str:
         """The answer to a four-letter word (`srvr`, `conf`, `mntr`, `stat`). Raises OSError."""
@@ -201,7 +190,6 @@ class EmbeddedZooKeeper:
                 await writer.wait_closed()
 
     def send_signal(self, number: int) -> None:
-        """Any signal to the server (SIGSTOP and SIGCONT freeze and thaw it)."""
         if self._process is not None:
             self._process.send_signal(number)
 
@@ -213,7 +201,7 @@ class EmbeddedZooKeeper:
         return "\n".join(tail)
 
     async def _until_serving_or_dead(self) -> bool:
-        """True as soon as *this* server serves on the port. Another one that listens there has another directory."""
+        """True once *this* server serves on the port. Another one there has another directory."""
         mine = f"dataDir={self.data_dir / 'data'}"
         while self.running:
             with contextlib.suppress(OSError):
@@ -285,7 +273,7 @@ class EmbeddedZooKeeper:
 
 @contextlib.contextmanager
 def free_ports(host: str, count: int) -> Iterator[list[int]]:
-    """Free ports, chosen by the system and all different; reserved until the block ends."""
+    """Distinct free ports from the system, reserved until the block ends."""
     with contextlib.ExitStack() as held:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         ports = []

@@ -14,17 +14,15 @@ from kafka_reassign_rpc.support.tasks import end
 log = logging.getLogger(__name__)
 
 PROPOSALS_PER_REQUEST = 1000
-"""With so many, building a request takes well below 20 ms."""
+"""Building such a request takes well below 20 ms."""
 RETRY_S = 0.05
-"""As Kafka's AlterPartitionManager.IsrChangePropagationConfig."""
+"""Kafka's AlterPartitionManager.IsrChangePropagationConfig."""
 SLOW_RETRY_S = 0.5
 
 
 class AlterPartitionSender:
-    """A task that sends the proposals of `keeper` to the controller.
-
-    epochs      returns (broker id, broker epoch)
-    late        returns the partitions with an ISR member that has been behind for longer than `lag_time_max_s`
+    """epochs() gives (broker id, broker epoch), late() the partitions with an ISR member that has been behind for
+    longer than `lag_time_max_s`.
     """
 
     def __init__(
@@ -88,7 +86,9 @@ class AlterPartitionSender:
         answer = await self._link.call(AlterPartitionRequest, build)
         if answer.error_code:
             # Mostly a stale broker epoch: the error ends once both sides know the new registration.
-            log.info("broker %d: AlterPartition refused: error %d", self._epochs()[0], answer.error_code)
+            log.info(
+                "broker %d: AlterPartition refused, it is sent again: error %d", self._epochs()[0], answer.error_code
+            )
             self._retry_later(proposals, RETRY_S)
             return
         left = {_key(proposal, used_version): proposal for proposal in proposals}
@@ -99,7 +99,7 @@ class AlterPartitionSender:
                 if proposal is None:
                     continue
                 isr = tuple(item.isr)
-                if not self._keeper.settle(proposal, item.error_code, isr, item.leader_epoch, item.partition_epoch):
+                if not self._keeper.resolve(proposal, item.error_code, isr, item.leader_epoch, item.partition_epoch):
                     self._retry_later([proposal], SLOW_RETRY_S if is_slow_retry(item.error_code) else RETRY_S)
         self._retry_later(list(left.values()), RETRY_S)
 

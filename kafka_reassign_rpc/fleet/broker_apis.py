@@ -1,6 +1,5 @@
-"""The APIs that a simulated broker serves: those of every node, and the requests of controllers and other brokers.
-
-LeaderAndIsr (4), StopReplica (5), UpdateMetadata (6) and the private SimulatedFetch (32250).
+"""The APIs that a simulated broker serves: those of every node, LeaderAndIsr (4), StopReplica (5), UpdateMetadata (6)
+and the private SimulatedFetch (32250).
 """
 
 from collections.abc import Mapping
@@ -32,6 +31,7 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataResponse,
 )
 from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
+from kafka_reassign_rpc.support.turns import Work, waited
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.fleet.simulated_broker import SimulatedBroker
@@ -43,16 +43,16 @@ def _broker(node: Node) -> "SimulatedBroker":
     return cast("SimulatedBroker", node)
 
 
-async def _leader_and_isr(node: Node, request: LeaderAndIsrRequest, ctx: RequestContext) -> LeaderAndIsrResponse:
-    return await _broker(node).leader_and_isr(request, ctx.api_version)
+def _leader_and_isr(node: Node, request: LeaderAndIsrRequest, ctx: RequestContext) -> Work[LeaderAndIsrResponse]:
+    return waited(_broker(node).leader_and_isr(request, ctx.api_version))
 
 
-async def _stop_replica(node: Node, request: StopReplicaRequest, ctx: RequestContext) -> StopReplicaResponse:
-    return await _broker(node).stop_replica(request, ctx.api_version)
+def _stop_replica(node: Node, request: StopReplicaRequest, ctx: RequestContext) -> Work[StopReplicaResponse]:
+    return waited(_broker(node).stop_replica(request, ctx.api_version))
 
 
-async def _update_metadata(node: Node, request: UpdateMetadataRequest, ctx: RequestContext) -> UpdateMetadataResponse:
-    return await _broker(node).update_metadata(request, ctx.api_version)
+def _update_metadata(node: Node, request: UpdateMetadataRequest, ctx: RequestContext) -> Work[UpdateMetadataResponse]:
+    return waited(_broker(node).update_metadata(request, ctx.api_version))
 
 
 def _fetch(node: Node, request: SimulatedFetchRequest, _ctx: RequestContext) -> SimulatedFetchResponse:
@@ -89,13 +89,13 @@ CONTROLLED_APIS: Mapping[int, Api] = table(
         _api(SimulatedFetchRequest, SimulatedFetchResponse, _fetch),
     )
 )
-"""APIs that the controller and other simulated brokers call on a simulated broker."""
+"""The controller and other simulated brokers call these."""
 
 _NOT_OF_KAFKA_3_9 = frozenset({ApiKey.DESCRIBE_TOPIC_PARTITIONS})
-"""APIs that a broker in ZooKeeper mode does not serve; tools fall back to Metadata."""
+"""A broker in ZooKeeper mode does not serve these; tools fall back to Metadata."""
 
 BROKER_APIS: Mapping[int, Api] = {
     **{key: api for key, api in {**CLIENT_APIS, **INTER_BROKER_APIS}.items() if key not in _NOT_OF_KAFKA_3_9},
     **CONTROLLED_APIS,
 }
-"""All APIs that a simulated broker serves. It answers NOT_CONTROLLER to a request for the controller."""
+"""A simulated broker answers NOT_CONTROLLER to a request for the controller."""

@@ -1,9 +1,9 @@
-"""A broker's registration: its ephemeral znode in /brokers/ids, created anew with every ZooKeeper session.
+"""A broker's registration: its ephemeral znode in /brokers/ids, created again with every ZooKeeper session.
 
-The znode's czxid is the broker epoch. Where the znode of an earlier session still exists (a restart after kill -9), the
-registration waits until ZooKeeper has expired it. So no controller takes two lives of a broker for one. An id under
-which another broker runs is refused at the start: `check_free` finds it by its listener, and a first registration that
-finds the znode for longer than an earlier session can live fails. Sources: KafkaZkClient.registerBroker,
+The znode's czxid is the broker epoch. If the znode of an earlier session still exists (a restart after kill -9), the
+registration waits until ZooKeeper has expired it, so that no controller takes two lives of a broker for one. An id
+under which another broker runs is refused at the start: `check_free` finds it by its listener, and a first registration
+that finds the znode for longer than an earlier session can live fails. Sources: KafkaZkClient.registerBroker,
 KafkaServer.getOrGenerateClusterId, ZkData.PersistentZkPaths.
 """
 
@@ -28,18 +28,18 @@ log = logging.getLogger(__name__)
 
 RETRY_S = 0.1
 SESSION_END_S = 5.0
-"""How much longer than its timeout a session of an earlier life may stay, as far as ZooKeeper's clock is coarse."""
+"""How much longer than its timeout an earlier session may stay, since ZooKeeper's clock is coarse."""
 LOOK_AGAIN_S = 1.0
 
 
 class BrokerIdTaken(RuntimeError):
-    """Another broker, or a kafka-reassign-rpc server, has the id of a simulated broker."""
+    """Another broker, or a kafka-reassign-rpc server, has the id."""
 
 
 async def check_free(zk: ZooKeeper, broker_ids: Sequence[int]) -> None:
-    """Raises BrokerIdTaken where a broker with one of these ids, or a server, accepts connections.
+    """Raises BrokerIdTaken if a broker with one of these ids, or a server, accepts connections.
 
-    To be called before any of these brokers listens: it might get the port of its former life.
+    Call it before any of these brokers listens: it might get the port of its former life.
     """
     for broker_id in broker_ids:
         for path, kind in (
@@ -65,7 +65,7 @@ async def _registered_endpoints(zk: ZooKeeper, path: str, broker_id: int) -> Seq
 
 
 async def cluster_id(zk: ZooKeeper) -> str:
-    """The cluster's id. The first broker creates it, and the znodes that every broker expects."""
+    """The first broker creates the id, and the znodes that every broker expects."""
     for path in znode_paths.PERSISTENT:
         await zk.ensure_path(path)
     made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
@@ -107,12 +107,12 @@ class Registration:
         self._task = asyncio.create_task(self._run(), name=f"registration-{broker_id}")
 
     def check(self) -> None:
-        """Raises BrokerIdTaken where another broker has kept its id."""
+        """Raises BrokerIdTaken if another broker has kept its id."""
         if self._task.done():
             self._task.result()
 
     async def close(self) -> None:
-        """Stops registering. The znode goes with the session."""
+        """The znode goes with the session."""
         with suppress(BrokerIdTaken):  # `check` has said so
             await end(self._task)
 
@@ -132,7 +132,7 @@ class Registration:
                 await self._register(session)
             except (NotSent, SessionOver, Unknown) as error:
                 # On the next connection the znode exists with our session as its owner, or it is created then.
-                log.info("broker %d: registration failed: %s", self._broker_id, error)
+                log.info("broker %d: not registered, tries again: %s", self._broker_id, error)
                 await asyncio.sleep(RETRY_S)  # a connection that is just going fails at once, and is not known as gone
                 if self._zk.connected:
                     self._wake.set()
@@ -156,7 +156,7 @@ class Registration:
                 if self._is_first and waited > self._longest_wait:
                     raise BrokerIdTaken(
                         f"{self._broker_id} is the id of a broker that is registered since {waited:.0f} s ago or longer"
-                        f" ({path}), which is no session of an earlier life: choose another one, or stop that broker"
+                        f" ({path}), which is no session of an earlier run: choose another one, or stop that broker"
                     ) from None
                 log.info("broker %d: waits until the registration of its earlier session expires", self._broker_id)
                 with suppress(TimeoutError):

@@ -1,6 +1,4 @@
-"""Controlled shutdown: the controller moves leadership away before the broker stops
-(KafkaServer.controlledShutdown).
-"""
+"""The controller moves leadership away before a broker stops (KafkaServer.controlledShutdown)."""
 
 import asyncio
 import logging
@@ -16,12 +14,14 @@ TRIES = 3
 BETWEEN_S = 0.5
 """Shorter than controlled.shutdown.retry.backoff.ms (5 s): an election on simulated brokers takes no time."""
 TIMEOUT_S = 5.0
-"""For the whole shutdown: a cluster without a controller must not keep a broker from stopping."""
+"""For the whole shutdown: without a controller a broker must still stop."""
 
 
 async def controlled_shutdown(link: ControllerConnection, epochs: Callable[[], tuple[int, int]]) -> bool:
-    """Asks the controller until it has moved all leadership away. False: it has not, and the broker stops all
-    the same."""
+    """Asks the controller until it has moved all leadership away.
+
+    False: it has not, and the broker stops all the same.
+    """
 
     def build(version: int) -> ControlledShutdownRequest:
         broker_id, broker_epoch = epochs()
@@ -41,5 +41,8 @@ async def controlled_shutdown(link: ControllerConnection, epochs: Callable[[], t
                 )
                 await asyncio.sleep(BETWEEN_S)
     except TimeoutError:
-        log.warning("broker %d: no controller answered its controlled shutdown", epochs()[0])
+        log.warning(
+            "broker %d: no controller answered its controlled shutdown, so it stops while it may still lead partitions",
+            epochs()[0],
+        )
     return False

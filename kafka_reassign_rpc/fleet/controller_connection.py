@@ -29,10 +29,7 @@ def _top_level(answer: Any) -> tuple[int]:
 
 
 class ControllerConnection:
-    """One connection to the current controller. One request at a time.
-
-    find    (controller id, its endpoint), or None while no controller is known
-    """
+    """One request at a time. `find` gives the controller's id and endpoint, or None while it is unknown."""
 
     def __init__(self, client_id: str, find: Callable[[], tuple[int, Endpoint] | None]) -> None:
         self._client_id = client_id
@@ -47,8 +44,7 @@ class ControllerConnection:
             self._connection = None
 
     def look_again(self) -> None:
-        """The controller may have changed: drops the connection to a former one, on which a request may wait
-        for ever."""
+        """Drop the connection to a former controller, on which a request may wait endlessly."""
         if self._connection is not None and self._find() != self._to:
             self.close()
 
@@ -59,7 +55,7 @@ class ControllerConnection:
         errors: Callable[[Response], Iterable[int]] = _top_level,
         tries: int | None = None,
     ) -> Response:
-        """Repeats a request until a controller answers. `build` makes it in the version that both sides know.
+        """Repeats a request until a controller answers. `build` makes it in the common version.
 
         The answer may have any error but NOT_CONTROLLER among its `errors`. Without `tries` the call goes on while
         there is no controller; with `tries` it raises TimeoutError after so many failed attempts.

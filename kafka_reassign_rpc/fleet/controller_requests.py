@@ -44,13 +44,13 @@ EPOCH_DURING_DELETE = -2
 _State = LeaderAndIsrRequest.LeaderAndIsrTopicState.LeaderAndIsrPartitionState
 
 SLICE = 250
-"""Partitions that are applied before the event loop runs other tasks: one request of a stock controller has
-thousands."""
+"""Partitions applied before the event loop runs others: one request of a stock controller has thousands."""
 
 
 class AppliedRequest(msgspec.Struct):
     """The changes of one slice: replicas that this broker leads, follows or no longer hosts, logs created and
-    deleted."""
+    deleted.
+    """
 
     leaders: list[SimulatedReplica] = []
     followers: list[SimulatedReplica] = []
@@ -61,14 +61,11 @@ class AppliedRequest(msgspec.Struct):
 
 Response = TypeVar("Response", LeaderAndIsrResponse, StopReplicaResponse, UpdateMetadataResponse)
 Steps = Generator[AppliedRequest, None, Response]
-"""A request that is being applied: yields the changes of each slice, returns the answer."""
+"""Yields the changes of each slice, returns the answer."""
 
 
 class ControllerRequests:
-    """Applies requests to a broker's replicas and metadata.
-
-    first_bytes     the size with which a topic's partitions are created (0 where the configuration has none)
-    """
+    """`first_bytes`: the size with which a topic's partitions are created (0 without configuration)."""
 
     def __init__(
         self, broker_id: int, table: ReplicaTable, cache: MetadataCache, first_bytes: Callable[[str], int]

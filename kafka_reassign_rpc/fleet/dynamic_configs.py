@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -23,13 +24,13 @@ AGAIN_S = 0.5
 
 
 class DynamicConfigs:
-    """Sets the topic and broker configs of `throttles`, within a second of each change."""
+    """Sets the configs of `throttles` within a second of each change."""
 
     def __init__(self, zk: ZooKeeper, throttles: ThrottledReplicas) -> None:
         self._store = ConfigStore(zk)
         self._setters: dict[str, Callable[[str, Mapping[str, str]], None]] = {
-            "topics": throttles.set_topic,
-            "brokers": throttles.set_broker,
+            TOPICS: throttles.set_topic,
+            BROKERS: throttles.set_broker,
         }
         self._seen = -1
         self._read_all = True
@@ -63,7 +64,7 @@ class DynamicConfigs:
                 await self._follow()
                 self._caught_up.set()
             except ZkError as error:
-                log.info("dynamic configs cannot be read, trying again: %s", error)
+                log.info("the brokers keep the dynamic configs that they have until these can be read: %s", error)
                 await asyncio.sleep(AGAIN_S)
                 self._read_all = True
                 self._wake.set()
@@ -88,4 +89,4 @@ class DynamicConfigs:
                     except BadZnode as error:
                         bad.append(error)
         for unreadable in bad:
-            log.warning("malformed config skipped: %s", unreadable)
+            log.warning("a malformed config is skipped, so the brokers keep the one before: %s", unreadable)

@@ -25,7 +25,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 log = logging.getLogger(__name__)
 
 LIMITS = ServerLimits(socket_request_max_bytes=100 * 1024 * 1024)
-"""A broker accepts frames as large as Kafka's: a controller may describe a whole cluster in one request."""
+"""As large as Kafka's frames: a controller may describe a whole cluster in one request."""
 HEARTBEAT_S = 0.5
 HEARTBEATS_PER_S = 200
 """Of all brokers of the process together: in large fleets each sends fewer."""
@@ -67,7 +67,6 @@ class Fleet:
 
     @property
     def addresses(self) -> dict[int, tuple[str, int]]:
-        """Host and port of each broker."""
         return {broker: server.addresses[LISTENER] for broker, server in self._servers.items()}
 
     @property
@@ -77,7 +76,8 @@ class Fleet:
 
     async def ready(self) -> None:
         """Waits until all brokers are registered and have the cluster's metadata (if there is a controller); creates
-        topics."""
+        topics.
+        """
         waiting = asyncio.create_task(self._brokers_ready())
         self._controller_exists = True
         try:
@@ -85,7 +85,7 @@ class Fleet:
                 try:
                     self._controller_exists = await self._zk.exists(znode_paths.CONTROLLER) is not None
                 except ZkError as error:
-                    log.info("cannot see whether there is a controller: %s", error)
+                    log.info("topics wait: it is unknown whether there is a controller: %s", error)
                 for broker in self.brokers.values():
                     broker.check_registration()
                     await broker.look_again()
@@ -103,7 +103,7 @@ class Fleet:
         return self._controller_exists
 
     async def start_broker(self, broker_id: int, port: int | None = None) -> None:
-        """Starts one broker (again). It registers soon after."""
+        """It registers soon after."""
         broker = SimulatedBroker(
             broker_id, self.config, self._cluster_id, BROKER_APIS, self._throttles, self._sizes, self._heartbeat_s
         )
@@ -120,7 +120,7 @@ class Fleet:
         self.brokers[broker_id] = broker
 
     async def stop_broker(self, broker_id: int, *, controlled: bool = True) -> None:
-        """Stops one broker, with a controlled shutdown where there is a controller."""
+        """With a controlled shutdown if there is a controller."""
         broker = self.brokers.pop(broker_id)
         server = self._servers.pop(broker_id)
         if controlled:
@@ -129,7 +129,6 @@ class Fleet:
         await server.close(deadline=1.0)
 
     async def close(self, *, controlled: bool = True) -> None:
-        """Stops all brokers."""
         await asyncio.gather(*(self.stop_broker(broker, controlled=controlled) for broker in list(self.brokers)))
         if self._configs is not None:
             await self._configs.close()

@@ -11,7 +11,7 @@ MAX_REPLICAS_OF_A_TOPIC = 1_000_000
 
 
 class SeedTopic(msgspec.Struct, frozen=True):
-    """A topic that the fleet creates at its start. Each of its replicas has `size` bytes."""
+    """The fleet creates it at its start. Each replica has `size` bytes."""
 
     name: str
     partitions: int
@@ -20,7 +20,7 @@ class SeedTopic(msgspec.Struct, frozen=True):
 
 
 class FleetConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A fleet: the simulated brokers of one process.
+    """The simulated brokers of one process.
 
     racks       by broker id; other brokers have none
     bandwidth   bytes/s that each broker can send, and that each can receive; None for no limit
@@ -47,8 +47,10 @@ class FleetConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_topic(text: str) -> SeedTopic:
-    """`NAME:PARTITIONS:RF:BYTES`; bytes may end in K, M, G or T (1024 each). Raises ValueError with a message of one
-    line."""
+    """`NAME:PARTITIONS:RF:BYTES`; bytes may end in K, M, G or T (1024 each).
+
+    Raises ValueError with a message of one line.
+    """
     parts = text.rsplit(":", 3)
     if len(parts) != 4 or not parts[0]:
         raise ValueError(f"{text!r} is not NAME:PARTITIONS:RF:BYTES")

@@ -2,15 +2,13 @@
 
 A follower that is late (`leader_replication`, replica.lag.time.max.ms) leaves the ISR; one that has caught up joins it.
 
-A partition that may need another ISR is *due*. The wanted ISR of each due partition is computed when a request is
-built; so any number of changes between two requests costs one proposal. A partition has at most one proposal in flight.
+A partition that may need another ISR is *due*. The wanted ISR is computed when a request is built, so any number of
+changes between two requests costs one proposal. A partition has at most one proposal in flight.
 
-| answer | consequence |
-|---|---|
-| 0 | the answer's ISR and partition epoch hold, unless there is a newer leader epoch |
-| 3, 42, 74, 95, 100 | the controller knows better: no further proposal before its next LeaderAndIsr |
-| 107 a member is not eligible | the proposal is dropped, and made again after a while if it is still wanted |
-| any other error | tried again |
+| answer | consequence | |---|---| | 0 | the answer's ISR and partition epoch hold, unless there is a newer leader epoch
+| | 3, 42, 74, 95, 100 | the controller knows better: no further proposal before its next LeaderAndIsr | | 107 a member
+is not eligible | the proposal is dropped, and made again after a while if it is still wanted | | any other error |
+tried again |
 
 Sources: kafka.cluster.Partition, DefaultAlterPartitionManager.
 """
@@ -42,8 +40,6 @@ UNKNOWN_BROKER_EPOCH = -1
 
 
 class IsrProposal(NamedTuple):
-    """An ISR that the leader proposes, with the epochs that it knows."""
-
     name: TopicPartition
     topic_id: UUID | None
     leader_epoch: int
@@ -52,8 +48,6 @@ class IsrProposal(NamedTuple):
 
 
 class IsrProposals:
-    """The ISR changes that a broker has to propose for the partitions that it leads."""
-
     def __init__(
         self, broker_id: int, table: ReplicaTable, leading: LeaderReplication, is_alive: Callable[[int], bool]
     ) -> None:
@@ -70,11 +64,10 @@ class IsrProposals:
         return bool(self._due)
 
     def look_at(self, name: TopicPartition) -> None:
-        """The partition's followers have changed: it may need another ISR."""
+        """The partition's followers have changed."""
         self._due[name] = None
 
     def leader_and_isr_received(self, name: TopicPartition) -> None:
-        """The controller has sent the partition's state."""
         self._awaiting.discard(name)
         self._in_flight.pop(name, None)
         self._due[name] = None
@@ -86,7 +79,7 @@ class IsrProposals:
         self._due.pop(name, None)
 
     def take(self, limit: int, now: float) -> list[IsrProposal]:
-        """The proposals of up to `limit` due partitions. Each has to be given back (`settle`, `retry`)."""
+        """The proposals of up to `limit` due partitions. Each has to be given back (`resolve`, `retry`)."""
         proposals: list[IsrProposal] = []
         for name in list(islice(self._due, limit)):
             del self._due[name]
@@ -102,7 +95,7 @@ class IsrProposals:
         return proposals
 
     def wanted(self, replica: SimulatedReplica, now: float) -> tuple[int, ...]:
-        """The ISR that the partition should have: without late members, with followers that have caught up."""
+        """The ISR without late members, with followers that have caught up."""
         name = replica.name
         stay = [
             member
@@ -116,7 +109,7 @@ class IsrProposals:
         ]
         return shared(stay + joining)
 
-    def settle(self, proposal: IsrProposal, error: int, isr: tuple[int, ...], leader_epoch: int, epoch: int) -> bool:
+    def resolve(self, proposal: IsrProposal, error: int, isr: tuple[int, ...], leader_epoch: int, epoch: int) -> bool:
         """Applies the controller's answer. False: the proposal has to be made again after a while (`retry`)."""
         if self._in_flight.get(proposal.name) is not proposal:
             return True  # A LeaderAndIsr has overtaken the answer.
@@ -135,7 +128,6 @@ class IsrProposals:
         return True
 
     def retry(self, proposals: list[IsrProposal]) -> None:
-        """Makes these proposals due again."""
         for proposal in proposals:
             if self._in_flight.get(proposal.name) is proposal:
                 del self._in_flight[proposal.name]
@@ -143,14 +135,14 @@ class IsrProposals:
 
 
 def is_slow_retry(error: int) -> bool:
-    """Whether an immediate retry is pointless: the broker that is not eligible has to come back first."""
+    """An immediate retry is pointless: the broker that is not eligible has to come back first."""
     return error == IneligibleReplica.code
 
 
 def alter_partition(
     broker_id: int, broker_epoch: int, proposals: list[IsrProposal], version: int
 ) -> AlterPartitionRequest:
-    """An AlterPartition request (0-3) with all of the proposals."""
+    """AlterPartition 0-3."""
     # Tuples stand for the structures of the request, with all fields of the version in order: they are several times
     # cheaper to make.
     topics: dict[str, tuple[UUID | None, list[tuple[object, ...]]]] = {}

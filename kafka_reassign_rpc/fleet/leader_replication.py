@@ -1,11 +1,11 @@
 """The leader's side of the simulated replication: how far each follower is, and how many bytes it gets next.
 
-Each follower broker has one session with each leader broker. A replica that has caught up is in its session and costs
-nothing: the session's heartbeats count for all such replicas. A replica that lags gets bytes, within the leader's
-bandwidth, its replication throttle and the follower's own limit.
+Each follower broker has one session with each leader broker. A replica that has caught up costs nothing: the session's
+heartbeats count for all such replicas. A replica that lags gets bytes, within the leader's bandwidth, its replication
+throttle and the follower's own limit.
 
-A follower counts as caught up with a partition while it has all of the leader's bytes *and* its session is alive. This
-is stricter than Kafka, where a follower of an idle partition never falls behind: simulated partitions count as if a
+A follower has caught up with a partition while it has all of the leader's bytes *and* its session is alive. This is
+stricter than Kafka, where a follower of an idle partition never falls behind: simulated partitions count as if a
 producer wrote to them all the time.
 
 Pure but for the message classes: the caller passes the time in.
@@ -27,9 +27,9 @@ SESSION_ID_NOT_FOUND = 70
 UNKNOWN_LEADER_EPOCH = 76
 
 GRANTS_PER_ANSWER = 500
-"""With so many, building an answer takes well below 20 ms."""
+"""Building such an answer takes well below 20 ms."""
 SMALLEST_SHARE = 1 << 20
-"""Bytes that a partition gets before it is the next one's turn (Kafka's replica.fetch.max.bytes)."""
+"""Bytes that a partition gets before the next one's turn (Kafka's replica.fetch.max.bytes)."""
 PACE_MS = 50
 """When the follower asks again while bytes wait for bandwidth or a throttle."""
 AT_ONCE, NOT_BEFORE_HEARTBEAT = 0, -1
@@ -70,10 +70,7 @@ class FollowerSession:
 
 
 class LeaderReplication:
-    """A broker's work as a leader.
-
-    caught_up   called with (replica, follower's broker id) whenever a follower catches up
-    """
+    """`caught_up` is called with (replica, follower's broker id) whenever a follower catches up."""
 
     def __init__(
         self,
@@ -98,7 +95,7 @@ class LeaderReplication:
     # --------------------------------------------------------------------------------- the state behind the ISR
 
     def became_leader(self, replica: SimulatedReplica, now: float) -> None:
-        """A new leader epoch: every follower has to report its size again, and has replica.lag.time.max.ms for it."""
+        """Under a new leader epoch every follower has to report its size again, within replica.lag.time.max.ms."""
         self._forget_followers(replica.name, FencedLeaderEpoch.code)
         followers = {follower: now for follower in replica.isr if follower != self.broker_id}
         if followers:
@@ -112,7 +109,7 @@ class LeaderReplication:
         self._forget_followers(name, NOT_LEADER_OR_FOLLOWER)
 
     def is_caught_up(self, name: TopicPartition, follower: int) -> bool:
-        """Whether the follower has all bytes and a live session."""
+        """The follower has all bytes and a live session."""
         session = self._sessions.get(follower)
         following = None if session is None else session.partitions.get(name)
         return following is not None and following.size >= following.replica.log.size
@@ -121,14 +118,14 @@ class LeaderReplication:
         return [follower for follower in self._sessions if self.is_caught_up(name, follower)]
 
     def outside_isr(self, follower: int) -> list[TopicPartition]:
-        """The partitions that the follower follows without being in their ISR."""
+        """Partitions that the follower follows without being in their ISR."""
         session = self._sessions.get(follower)
         if session is None:
             return []
         return [name for name, found in session.partitions.items() if follower not in found.replica.isr]
 
     def is_late(self, name: TopicPartition, follower: int, now: float) -> bool:
-        """Whether an ISR member has been behind for longer than replica.lag.time.max.ms."""
+        """The ISR member has been behind for longer than replica.lag.time.max.ms."""
         since = self._behind.get(name, {}).get(follower)
         return since is not None and now - since > self.lag_time_max_s
 
@@ -165,7 +162,6 @@ class LeaderReplication:
     # ------------------------------------------------------------------------------------------ the fetch
 
     def fetch(self, request: SimulatedFetchRequest, now: float) -> SimulatedFetchResponse:
-        """Answers a SimulatedFetch."""
         follower: int = request.replica_id
         if request.sequence == 0:
             if follower in self._sessions:

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable
 from kafka_reassign_rpc.fleet.throttled_replicas import LOG_DIRS_RATE, ThrottledReplicas
 from kafka_reassign_rpc.fleet.token_bucket import UNLIMITED, TokenBucket
 from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.support.turns import Steps
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ class SimulatedLogDirs:
 
     bandwidth   bytes/s that all copies share, None for no limit; the throttle of the configs comes on top
     written     called with (name, log) when a replica has arrived in its new dir
-    disk        bytes that all dirs can hold together, as dirs on one volume do; None for no limit
+    disk        bytes that all dirs can hold together, as on one volume; None for no limit
     """
 
     def __init__(
@@ -55,21 +56,23 @@ class SimulatedLogDirs:
         self._task: asyncio.Task[None] | None = None
 
     def free(self) -> int:
-        """The bytes for which there is room."""
         return UNLIMITED if self._disk is None else max(0, self._disk - self._table.size)
 
-    def describe(self, wanted: Mapping[str, Collection[int]] | None) -> list[LogDir]:
+    def describe(self, wanted: Mapping[str, Collection[int]] | None) -> Steps[list[LogDir]]:
         found: list[list[LogDirReplica]] = [[] for _ in self.paths]
         if wanted is None:
-            for (topic, partition), held in self._table.logs.items():
+            for (topic, partition), held in list(self._table.logs.items()):
                 found[held.directory].append(LogDirReplica(topic, partition, held.size))
+                yield
         else:
             for topic, partitions in wanted.items():
                 for partition in partitions:
+                    yield
                     one = self._table.logs.get(TopicPartition(topic, partition))
                     if one is not None:
                         found[one.directory].append(LogDirReplica(topic, partition, one.size))
-        for name, copy in self._copies.items():
+        for name, copy in list(self._copies.items()):
+            yield
             held_now = self._table.logs.get(name)
             if held_now is not None and (wanted is None or name.partition in wanted.get(name.topic, ())):
                 lag = held_now.size - copy.size

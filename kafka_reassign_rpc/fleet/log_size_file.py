@@ -1,10 +1,10 @@
 """A simulated broker's file: the sizes of its logs, append-only.
 
-The file has one JSON array a line: `[topic, partition, directory, size, topic id]`, or `[topic, partition]` for a
-deleted log; the last line about a partition counts. The first line names the owner (`{"cluster_id":…,"broker_id":…}`,
-as Kafka's meta.properties). The next start drops a line that kill -9 has cut short, and rewrites the file with the
-lines that count. Lines reach the operating system before the broker confirms what they say, so they survive the end of
-the process (not of the machine).
+It has one JSON array a line: `[topic, partition, directory, size, topic id]`, or `[topic, partition]` for a deleted
+log; the last line about a partition counts. The first line names the owner (`{"cluster_id":…,"broker_id":…}`, as
+Kafka's meta.properties). The next start drops a line that kill -9 has cut short, and rewrites the file with the lines
+that count. Lines reach the operating system before the broker confirms what they say, so they survive the end of the
+process (not of the machine).
 """
 
 import os
@@ -34,7 +34,7 @@ class LogSizeOwner(msgspec.Struct, frozen=True):
 
 
 class LogSizeFile:
-    """One broker's file. With `path` None nothing is written."""
+    """With `path` None nothing is written."""
 
     def __init__(self, path: Path | None, cluster_id: str, broker_id: int, directories: int) -> None:
         self._path = path
@@ -55,12 +55,10 @@ class LogSizeFile:
         return logs
 
     def put(self, name: TopicPartition, log: Log) -> None:
-        """Writes a log's current state."""
         if self._file >= 0:
             self._lines.append(_line(name, log))
 
     def delete(self, name: TopicPartition) -> None:
-        """Writes that a log was deleted."""
         if self._file >= 0:
             self._lines.append(_ENCODE(list(name)) + b"\n")
 

@@ -19,7 +19,7 @@ _shared: dict[tuple[int, ...], tuple[int, ...]] = {}
 
 
 def shared(ids: Iterable[int]) -> tuple[int, ...]:
-    """The ids as a tuple, the same object for equal ids: replica sets repeat, and there are many."""
+    """The same tuple for equal ids: replica sets repeat, and there are many."""
     found = tuple(ids)
     if len(_shared) > _MOST_SHARED:
         _shared.clear()
@@ -27,7 +27,7 @@ def shared(ids: Iterable[int]) -> tuple[int, ...]:
 
 
 class AliveBroker(msgspec.Struct, frozen=True):
-    """A live broker of UpdateMetadata. The controller itself may be a node that is not in /brokers/ids."""
+    """The controller itself may be a node that is not in /brokers/ids."""
 
     id: int
     rack: str | None
@@ -35,7 +35,7 @@ class AliveBroker(msgspec.Struct, frozen=True):
 
 
 class MetadataCache:
-    """The cache. `received` is False until the first UpdateMetadata."""
+    """`received` is False until the first UpdateMetadata."""
 
     def __init__(self) -> None:
         self.controller_id = -1
@@ -45,7 +45,6 @@ class MetadataCache:
         self._names: dict[UUID, str] = {}
 
     def endpoint(self, broker: int, listener: str) -> Endpoint | None:
-        """A live broker's endpoint for that listener name."""
         found = self.brokers.get(broker)
         return None if found is None else found.endpoints.get(listener)
 
@@ -53,13 +52,13 @@ class MetadataCache:
         return self._names.get(topic_id)
 
     def update_brokers(self, request: UpdateMetadataRequest) -> None:
-        """The controller and the live brokers of an UpdateMetadata: they replace the former ones."""
+        """The controller and the live brokers replace the former ones."""
         self.controller_id = request.controller_id
         self.brokers = {broker.id: _alive(broker) for broker in request.live_brokers}
         self.received = True
 
     def update_partitions(self, states: Iterable[tuple[str, UUID | None, _State]]) -> None:
-        """Partitions of an UpdateMetadata (`update_metadata_states`): each replaces its own former state."""
+        """Each partition (`update_metadata_states`) replaces its own former state."""
         for name, topic_id, state in states:
             topic = self.topics.get(name)
             if topic is None:
@@ -90,7 +89,7 @@ class MetadataCache:
 
 
 def update_metadata_states(request: UpdateMetadataRequest) -> Iterator[tuple[str, UUID | None, _State]]:
-    """(topic, its id where known, state) of each partition in an UpdateMetadata."""
+    """(topic, its id if known, state) of each partition."""
     for topic in request.topic_states:
         for state in topic.partition_states:
             yield topic.topic_name, topic.topic_id or None, state

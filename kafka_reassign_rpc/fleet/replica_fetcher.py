@@ -28,7 +28,7 @@ from kafka_reassign_rpc.transport.rpc_client import RpcClient
 log = logging.getLogger(__name__)
 
 ANNOUNCED_PER_REQUEST = 1000
-"""With so many, building and handling a request takes well below 20 ms."""
+"""Building and handling such a request takes well below 20 ms."""
 ANSWER_TIMEOUT_S = 10.0
 ASKS_PER_S = 20
 """Requests of all fetchers of one broker together, while bandwidth or a throttle limits them."""
@@ -36,9 +36,9 @@ FIRST_BACKOFF_S, LAST_BACKOFF_S = 0.05, 1.0
 
 
 class InboundBudget:
-    """What one broker can receive: its bandwidth, its follower throttle, its disk. Its fetchers share it.
+    """What one broker can receive: its bandwidth, its follower throttle, its disk (`free`: bytes).
 
-    free    returns the bytes for which its disk has room
+    Its fetchers share it.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class InboundBudget:
         """The number of fetchers that copy: they share the budget."""
 
     def reserve(self, now: float) -> tuple[int, int]:
-        """Reserves a share: (bytes, bytes of throttled partitions). Return unused bytes with `settle`."""
+        """Reserves (bytes, bytes of throttled partitions). Return unused bytes with `release`."""
         self._throttle.set_rate(self._throttles.rate(FOLLOWER_RATE, self._broker_id), now)
         free = self._free()
         room = free if free == UNLIMITED else max(0, free - self._coming)
@@ -69,7 +69,7 @@ class InboundBudget:
         """How long a fetcher waits after it could not receive all that it wanted: longer with more fetchers."""
         return max(PACE_MS / 1000, self.busy / ASKS_PER_S)
 
-    def settle(self, reserved: tuple[int, int], used: tuple[int, int], now: float) -> None:
+    def release(self, reserved: tuple[int, int], used: tuple[int, int], now: float) -> None:
         self._coming -= reserved[0]
         for bucket, held, passed in zip((self._bandwidth, self._throttle), reserved, used, strict=True):
             bucket.hold(-held, now)
@@ -79,8 +79,9 @@ class InboundBudget:
         return self._throttles.follower_throttled(self._broker_id, name)
 
     def _share(self, bucket: TokenBucket, now: float) -> int:
-        """Half of what is there, where several fetchers copy: leaders that can send make up for those that cannot, so
-        the rate is used up."""
+        """Half of what is left, if several fetchers copy: leaders that can send make up for those that cannot, so the
+        rate is used up.
+        """
         available = bucket.available(now)
         if bucket.rate is None or self.busy <= 1:
             return available
@@ -90,7 +91,7 @@ class InboundBudget:
 class ReplicaFetcher:
     """Follows one leader.
 
-    find        the leader's endpoint, None while it is not known
+    find        the leader's endpoint, or None
     written     called with (name, log) when a log has grown or was cut
     flush       called before a request leaves: written sizes must survive the end of the process
     heartbeat_s the longest time without a request
@@ -179,7 +180,7 @@ class ReplicaFetcher:
             await backoff.sleep()
 
     async def _session(self, connection: RpcClient) -> None:
-        """One session, from its first request until the leader answers that it does not know the session."""
+        """From the first request until the leader does not know the session."""
         loop = asyncio.get_running_loop()
         session_id = secrets.randbits(62)
         sequence = 0
@@ -197,7 +198,7 @@ class ReplicaFetcher:
                 answer = await connection.call(SimulatedFetchRequest, request, 0)
                 used = self._take_in(answer, loop.time())
             finally:
-                self._inbound.settle(reserved, used, loop.time())
+                self._inbound.release(reserved, used, loop.time())
             if answer.error_code == SESSION_ID_NOT_FOUND:
                 return
             sequence += 1
@@ -273,7 +274,7 @@ class ReplicaFetcher:
         heappush(self._due, (now + wait, name))
 
     async def _pause(self, wait_ms: int, *, idle: bool, now: float) -> None:
-        """Waits until the next request is due. `idle` False: the budget was empty, so the next request waits, too."""
+        """Waits until the next request is due. `idle` False: the budget was empty, so the next request waits too."""
         if self._to_announce or self._to_remove:
             return
         if not self._followed:

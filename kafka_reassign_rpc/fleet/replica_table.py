@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, TopicPartition
 
 
 class Log(msgspec.Struct, gc=False):
-    """A log in a log dir. `size` is its end offset in bytes, `directory` an index into the broker's log dirs."""
+    """`size` is its end offset in bytes, `directory` an index into the broker's log dirs."""
 
     size: int = 0
     directory: int = 0
@@ -21,7 +21,7 @@ class Log(msgspec.Struct, gc=False):
 
 
 class SimulatedReplica(msgspec.Struct, gc=False):
-    """A replica that this broker hosts, with the partition's state by the latest LeaderAndIsr (or ISR change)."""
+    """A hosted replica, with the partition's state by the latest LeaderAndIsr (or ISR change)."""
 
     name: TopicPartition
     log: Log
@@ -33,7 +33,7 @@ class SimulatedReplica(msgspec.Struct, gc=False):
 
 
 class ReplicaTable:
-    """All replicas and logs of a broker. `directories` is how many log dirs it has."""
+    """`directories` is how many log dirs it has."""
 
     def __init__(self, directories: int = 1) -> None:
         self.online: dict[TopicPartition, SimulatedReplica] = {}
@@ -51,7 +51,7 @@ class ReplicaTable:
             self._counts[log.directory] += 1
 
     def create(self, name: TopicPartition, topic_id: UUID | None, size: int) -> Log:
-        """Creates a log, in its preferred dir or else in the dir with the fewest logs (as LogManager.nextLogDirs)."""
+        """Uses the preferred dir or else the one with the fewest logs (as LogManager.nextLogDirs)."""
         directory = self.preferred.pop(name, -1)
         if directory < 0:
             directory = min(range(len(self._counts)), key=self._counts.__getitem__)
@@ -60,7 +60,7 @@ class ReplicaTable:
         return log
 
     def delete(self, name: TopicPartition) -> bool:
-        """Removes the log; returns whether there was one."""
+        """Returns whether there was a log."""
         log = self.logs.pop(name, None)
         if log is not None:
             self._counts[log.directory] -= 1
@@ -72,7 +72,6 @@ class ReplicaTable:
         return name in self._deleted and (topic_id is None or self._deleted[name] in (None, topic_id))
 
     def move(self, name: TopicPartition, directory: int) -> None:
-        """Moves the log to another dir."""
         log = self.logs[name]
         self._counts[log.directory] -= 1
         self._counts[directory] += 1
@@ -84,6 +83,5 @@ class ReplicaTable:
         return sum(log.size for log in self.logs.values())
 
     def leads(self, name: TopicPartition, broker: int) -> SimulatedReplica | None:
-        """The replica, if this broker leads it."""
         replica = self.online.get(name)
         return replica if replica is not None and replica.leader == broker else None

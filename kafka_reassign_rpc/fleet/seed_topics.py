@@ -1,7 +1,7 @@
 """Topics that a fleet creates at its start, and the size of their replicas from creation on.
 
 Each size is in a znode of its own, `/simulated_fleet/$topic`, written before the topic is created. So every process of
-a fleet knows the size when one of its brokers gets a new partition, whichever process created the topic.
+a fleet knows the size when one of its brokers gets a new partition.
 """
 
 import asyncio
@@ -40,14 +40,14 @@ class SeedSizes:
         self._sizes: dict[str, int] = {}
 
     def size(self, topic: str) -> int:
-        """Bytes of a new partition of that topic; 0 where no size is known."""
+        """0 if no size is known."""
         return self._sizes.get(topic, 0)
 
     def set(self, topic: SeedTopic) -> None:
         self._sizes[topic.name] = topic.size
 
     async def look_up(self, topics: Iterable[str]) -> None:
-        """Reads the sizes that other processes of the fleet have written for these topics."""
+        """Reads the sizes that other processes of the fleet have written."""
         unknown = [topic for topic in topics if topic not in self._sizes]
         if not unknown:
             return
@@ -62,7 +62,7 @@ class SeedSizes:
 
 
 class TopicSeeder:
-    """Creates topics, once: through the controller where there is one, else in ZooKeeper as a broker does."""
+    """Creates topics, once: through the controller if there is one, else in ZooKeeper as a broker does."""
 
     def __init__(self, zk: ZooKeeper, link: ControllerConnection, knows_controller: Callable[[], bool]) -> None:
         self._zk = zk
@@ -70,7 +70,7 @@ class TopicSeeder:
         self._knows_controller = knows_controller
 
     async def create(self, topics: Sequence[SeedTopic], sizes: SeedSizes) -> None:
-        """Creates the topics that do not exist. Raises SeedError, ZkError."""
+        """Creates the missing topics. Raises SeedError, ZkError."""
         for topic in topics:
             sizes.set(topic)
             await self._zk.ensure_path(ROOT)
@@ -125,7 +125,8 @@ class TopicSeeder:
 
     async def _write(self, topic: SeedTopic) -> None:
         """Creates a topic in ZooKeeper, as a broker does by itself (AdminZkClient.createTopic); a controller then takes
-        it up."""
+        it up.
+        """
         names = await self._zk.children(znode_paths.BROKER_IDS)
         brokers: dict[int, str | None] = {}
         for name, found in zip(
@@ -151,9 +152,9 @@ class TopicSeeder:
 
 
 def spread(brokers: Mapping[int, str | None], partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
-    """Replica sets in turn over all brokers, with neighbours in different racks where there are racks.
+    """Replica sets in turn over all brokers, with neighbours in different racks if there are racks.
 
-    Raises SeedError where there are fewer brokers than replicas.
+    Raises SeedError if there are fewer brokers than replicas.
     """
     if len(brokers) < replication_factor:
         raise SeedError(f"{InvalidReplicationFactor.default_message} ({replication_factor} of {len(brokers)})")

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
 from kafka_reassign_rpc.api.broker_policies import check_alter_config
-from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, LONGEST_WAIT_MS, DefaultsChange, NodeEndpoint
+from kafka_reassign_rpc.api.ports import LONGEST_WAIT_MS, DefaultsChange, NodeEndpoint
 from kafka_reassign_rpc.api.registry import advertised
 from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.config_values import flag
@@ -22,6 +22,7 @@ from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.state.cluster import Endpoint, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.fleet.alter_partition_sender import AlterPartitionSender
 from kafka_reassign_rpc.fleet.broker_registration import SESSION_END_S, Registration
 from kafka_reassign_rpc.fleet.controlled_shutdown import controlled_shutdown
@@ -53,21 +54,20 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
-from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs
+from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuotas
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 log = logging.getLogger(__name__)
 
 LISTENER = "PLAINTEXT"
-"""The one listener of a simulated broker, which is also the inter-broker listener."""
+"""The one listener of a simulated broker, also the inter-broker listener."""
 
 
 class SimulatedBroker:
-    """A broker that has sizes in place of data. `start` needs the real address of its listener.
-
-    Call `close` only after `start` has succeeded.
+    """A broker with sizes in place of data. Call `close` only after `start` has succeeded.
 
     heartbeat_s     how often its fetchers send a heartbeat, in seconds
     """
@@ -94,7 +94,8 @@ class SimulatedBroker:
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
         self.configs = ServedConfigs(ConfigStore(self._zk))
         self.settings = None
-        self.quotas = QuotaStore(self._zk)
+        self.status = None
+        self.quotas = ServedQuotas(QuotaStore(self._zk))
         self.mutation_quotas = MutationQuotas(QuotaTable(), QuotaWindows(), time.monotonic)  # it asks no controller
         self._table = ReplicaTable(config.log_dirs)
         self._cache = MetadataCache()
@@ -143,15 +144,16 @@ class SimulatedBroker:
         self._registration = Registration(self._zk, self.node_id, [endpoint], self._rack, self._registered, wait)
 
     async def ready(self, has_controller: Callable[[], bool]) -> None:
-        """Waits until it is registered and, while there is a controller, has received the cluster's metadata
-        from it."""
+        """Waits until it is registered and, while there is a controller, has received the cluster's metadata from
+        it.
+        """
         async with self._metadata_changed:
             await self._metadata_changed.wait_for(
                 lambda: self.broker_epoch >= 0 and (self._cache.received or not has_controller())
             )
 
     def check_registration(self) -> None:
-        """Raises BrokerIdTaken where it cannot register, since another broker has its id."""
+        """Raises BrokerIdTaken if another broker has its id."""
         self._registration.check()
 
     async def look_again(self) -> None:
@@ -160,7 +162,7 @@ class SimulatedBroker:
             self._metadata_changed.notify_all()
 
     async def shut_down(self) -> None:
-        """Controlled shutdown, where there is a controller. The listener still serves meanwhile."""
+        """Controlled shutdown, if there is a controller. The listener still serves meanwhile."""
         if self._cache.controller_id >= 0 and self.broker_epoch >= 0:
             await controlled_shutdown(self._link, self._epochs)
 
@@ -177,12 +179,12 @@ class SimulatedBroker:
 
     @property
     def broker_epoch(self) -> int:
-        """The czxid of the latest registration; -1 before the first."""
+        """-1 before the first registration."""
         return self._requests.broker_epoch
 
     @property
     def link(self) -> ControllerConnection:
-        """The connection to the controller, for the fleet's own requests."""
+        """For the fleet's own requests."""
         return self._link
 
     def knows_controller(self) -> bool:
@@ -239,7 +241,8 @@ class SimulatedBroker:
         }
 
     async def _carry_out(self, steps: Steps[Response]) -> Response:
-        """Applies a request slice by slice; returns the answer."""
+        """Applies a request part by part; returns the answer."""
+        pace = Pace()
         while True:
             try:
                 applied = next(steps)
@@ -249,7 +252,7 @@ class SimulatedBroker:
                 answer: Response = end.value
                 return answer
             self._start_and_stop(applied)
-            await asyncio.sleep(0)
+            await pace.rest()
 
     def _start_and_stop(self, applied: AppliedRequest) -> None:
         now = asyncio.get_running_loop().time()
@@ -273,11 +276,9 @@ class SimulatedBroker:
     # ------------------------------------------------------------------------------------------ replication
 
     def fetch(self, request: SimulatedFetchRequest) -> SimulatedFetchResponse:
-        """Answers a follower's fetch."""
         return self._leading.fetch(request, asyncio.get_running_loop().time())
 
     def _follow(self, name: TopicPartition, replica: SimulatedReplica | None) -> None:
-        """The replica follows its leader from now on, or no leader (None)."""
         leader = None if replica is None or replica.leader < 0 else replica.leader
         before = self._followed.get(name)
         if before is not None and before != leader:
@@ -325,6 +326,9 @@ class SimulatedBroker:
     def controller_id(self) -> int:
         return self._cache.controller_id
 
+    def is_privileged(self, listener: str) -> bool:
+        return listener == LISTENER
+
     def nodes(self, listener: str) -> list[NodeEndpoint]:
         return [
             NodeEndpoint(broker.id, endpoint.host, endpoint.port, broker.rack)
@@ -343,7 +347,7 @@ class SimulatedBroker:
         return ()
 
     async def events(self, first: int, max_bytes: int) -> None:
-        """None: a broker keeps no event log."""
+        """A broker keeps no event log."""
 
     def topic_name(self, topic_id: UUID) -> str | None:
         return self._cache.topic_name(topic_id)
@@ -351,12 +355,12 @@ class SimulatedBroker:
     acls = None
 
     def authorizer(self) -> str:
-        """None: whoever can reach a simulated broker may do everything."""
+        """Whoever can reach a simulated broker may do everything."""
         return ""
 
     @property
     def static_configs(self) -> Mapping[str, str]:
-        """The configs that a stock broker with this configuration would show."""
+        """What a stock broker with this configuration would show."""
         found = {
             **self._config.configs,
             "broker.id": str(self.node_id),
@@ -371,7 +375,7 @@ class SimulatedBroker:
         return found
 
     async def accept_defaults(self, change: DefaultsChange) -> None:
-        """A broker answers for itself alone. One that would have a policy judge cannot do that here."""
+        """A broker answers for itself alone. If a policy would have to judge, it refuses."""
         await check_alter_config(self)
         own = await self.configs.get(BROKERS, str(self.node_id))
         try:
@@ -383,10 +387,10 @@ class SimulatedBroker:
 
     async def topic_layers(self) -> ConfigLayers:
         own = await self.configs.get(BROKERS, str(self.node_id))
-        return ConfigLayers(own, await self.configs.get(BROKERS, CLUSTER_DEFAULT), self.static_configs)
+        return ConfigLayers(own, await self.configs.get(BROKERS, DEFAULT), self.static_configs)
 
-    async def live_brokers(self) -> LiveBrokers:
-        """This broker alone, as a stock broker looks at nothing but its own configuration."""
+    async def live_brokers(self, *, answered: bool = False) -> LiveBrokers:  # noqa: ARG002
+        """Only this broker: a stock broker looks at nothing but its own configuration."""
         layers = await self.topic_layers()
         tiered = flag(layers.static.get(TIERED_STORAGE, "false"))
         return LiveBrokers((layers.effective(),), tiered_storage=tiered is True)

@@ -1,10 +1,11 @@
-"""The replicas that configs throttle, and their rates, for all brokers of a process (see
-core.throttling.replication_throttles).
+"""The replicas that configs throttle, and their rates, for all brokers of a process
+(core.throttling.replication_throttles).
 """
 
 from collections.abc import Callable
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_REPLICAS,
     LEADER_REPLICAS,
@@ -18,7 +19,7 @@ LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
 class ThrottledReplicas:
-    """The throttled replicas and rates of every broker of one process. `dynamic_configs` sets them."""
+    """`dynamic_configs` sets them."""
 
     def __init__(self) -> None:
         self._topics: dict[str, tuple[Named, Named]] = {}
@@ -26,7 +27,6 @@ class ThrottledReplicas:
         self.on_change: list[Callable[[], None]] = []
 
     def set_topic(self, topic: str, configs: Configs) -> None:
-        """Sets a topic's configs."""
         leader, follower = named_replicas(configs.get(LEADER_REPLICAS)), named_replicas(configs.get(FOLLOWER_REPLICAS))
         if leader == {} and follower == {}:
             changed = self._topics.pop(topic, None) is not None
@@ -37,7 +37,7 @@ class ThrottledReplicas:
             self._notify()
 
     def set_broker(self, name: str, configs: Configs) -> None:
-        """Sets the configs of a broker (its id as text) or of all (`<default>`)."""
+        """`name`: a broker's id as text, or `<default>` for all."""
         if self._brokers.get(name, {}) != configs:
             self._brokers[name] = dict(configs)
             self._notify()
@@ -51,8 +51,8 @@ class ThrottledReplicas:
         return self._names(1, broker, partition)
 
     def rate(self, name: str, broker: int) -> float | None:
-        """The broker's rate under that config name in bytes/s, None where there is no limit."""
-        return rate_of(name, self._brokers.get(str(broker), {}), self._brokers.get("<default>", {}))
+        """Bytes/s; None: no limit."""
+        return rate_of(name, self._brokers.get(str(broker), {}), self._brokers.get(DEFAULT, {}))
 
     def _names(self, side: int, broker: int, partition: TopicPartition) -> bool:
         lists = self._topics.get(partition.topic)

@@ -5,21 +5,20 @@ grant larger than the bucket still keeps the rate in the long run.
 """
 
 UNLIMITED = (1 << 63) - 1
-"""The bytes available where no rate is set: the wire's largest number."""
+"""Without a rate: the wire's largest number."""
 
 BURST_S = 1.0
-"""The seconds' worth of bytes that a bucket saves up: Kafka's replication.quota.window.size.seconds. Leader and
-follower each keep to their own rate; neither may lose what it cannot use while it waits for the other."""
+"""Seconds' worth of bytes that a bucket saves up: Kafka's replication.quota.window.size.seconds.
+
+Leader and follower each keep to their own rate; neither may lose what it cannot use while it waits for the other.
+"""
 
 IDLE_LINK_S = 0.2
-"""The same for a link over which nothing passes: a network saves nothing up for the next copy."""
+"""The same for an idle link: a network saves nothing up for the next copy."""
 
 
 class TokenBucket:
-    """Bytes that may pass. `rate` None: no limit; 0: nothing passes.
-
-    idle_s    the seconds' worth of bytes that are saved up while nothing passes
-    """
+    """`rate` None: no limit; 0: nothing passes. `idle_s`: seconds' worth of bytes saved up while nothing passes."""
 
     __slots__ = ("_at", "_idle_s", "_tokens", "_used", "rate")
 
@@ -32,7 +31,7 @@ class TokenBucket:
         self._tokens = (rate or 0) * idle_s
 
     def set_rate(self, rate: float | None, now: float) -> None:
-        """Sets a new rate. Drops saved-up bytes beyond the new burst."""
+        """Drops saved-up bytes beyond the new burst."""
         if rate == self.rate:
             return
         self._refill(now)

@@ -1,18 +1,18 @@
 """The pipeline: snapshots and event logs of clusters as Parquet, and the jobs that plan, submit, audit and report.
 
-    snapshots/       a cluster at one time: which columns a snapshot has, how it is exported, written and read
-    event_logs/      the events of servers: which columns they have, how they are exported
-    planning/        the Spark jobs `plan` and `plan verify`; the planner itself is `kafka_reassign_rpc.planner`
-    plans/           a plan on disk: summary, moves, batches, rollback
-    submission/      `submit`: how a plan is carried out, and when that stops
-    auditing/        `audit`: skew, rack violations and changed replication factors in snapshots
-    move_history/    `history`: how long moves waited and took, from the event logs
-    reports/         HTML pages, SVG plots, tables as text
-    executor_probe.py, executor_look.py, executor_packages.py    what executors of a remote Spark master get, and lack
-    class_archive.py, prepare_spark.py    the classes that Spark loads, kept in a file: jobs start sooner
-    worker_daemon.py    Spark's daemon for Python, for the many short tasks of jobs on this machine
-    store_paths.py   where jobs read and write: local paths and URIs
-    parquet_files.py, output_directory.py, spark_session.py, job_errors.py    what several of them use
+snapshots/       a cluster at one time: columns, export, reading
+event_logs/      the events of servers: columns, export
+planning/        the Spark jobs `plan` and `plan verify`; the planner itself is `kafka_reassign_rpc.planner`
+plans/           a plan on disk: summary, moves, batches, rollback
+submission/      `submit`: how a plan is carried out, and when that stops
+auditing/        `audit`: skew, rack violations and changed replication factors in snapshots
+move_history/    `history`: how long moves waited and took, from the event logs
+reports/         HTML pages, SVG plots, tables as text
+executor_probe.py, executor_look.py, executor_packages.py    what executors of a remote Spark master get, and lack
+class_archive.py, prepare_spark.py    Spark's classes in a file, so that jobs start sooner
+worker_daemon.py    Spark's daemon for Python, for the many short tasks of jobs on this machine
+store_paths.py   where jobs read and write: local paths and URIs
+parquet_files.py, output_directory.py, spark_session.py, job_errors.py    shared by several of them
 
-The modules import heavy libraries (pyspark, pyarrow, matplotlib) where they need them; this package never does.
+Modules import heavy libraries (pyspark, pyarrow, matplotlib) where they need them; this package never does.
 """

@@ -1,5 +1,6 @@
-"""What an executor finds out about itself. The standard library alone: this is sent to executors as it is, because the
-first thing to find out is whether they have the package.
+"""What an executor finds out about itself.
+
+Only the standard library: this is sent to executors as it is, to find out whether they have the package.
 """
 
 import hashlib
@@ -15,12 +16,7 @@ HEAD = 65536
 
 
 class Wanted(NamedTuple):
-    """What an executor must have.
-
-    modules     it must be able to import
-    version     of the package that must be installed; "" where the package is sent along
-    files       paths that it must see, with the digests of their first bytes
-    """
+    """`version` is "" if the package is sent along. `files` are paths with the digests of their first bytes."""
 
     modules: tuple[str, ...]
     version: str
@@ -33,7 +29,7 @@ def digest(path: str) -> str:
 
 
 def look(wanted: Wanted) -> tuple[str, ...]:
-    """What this machine lacks, each as a sentence that names the machine; nothing if it has everything."""
+    """What this machine lacks, in sentences that name the machine."""
     here = f"executor {socket.gethostname()} (Python {platform.python_version()})"
     lacks = []
     for module in wanted.modules:

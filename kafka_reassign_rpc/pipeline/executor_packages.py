@@ -1,8 +1,7 @@
-"""What Spark's executors need of Python beside PySpark: this package and msgspec, as an archive for `spark.archives`.
+"""The packages that Spark's executors need beside PySpark: this one and msgspec, as an archive for `spark.archives`.
 
-Executors run the planner alone. So the archive is small, and built from what the driver itself has imported: driver and
-executors never have different versions. msgspec is compiled: executors need the driver's platform and minor version of
-Python (the latter PySpark asks for anyway).
+Built from what the driver has imported, so that both have the same versions. msgspec is compiled: executors need the
+driver's platform and minor version of Python (PySpark requires the latter anyway).
 """
 
 import zipfile
@@ -14,11 +13,10 @@ import msgspec
 import kafka_reassign_rpc
 
 NAME = "kafka-reassign-rpc-packages"
-"""The directory into which executors unpack the archive, in their working directory."""
+"""The directory in executors' working directory into which they unpack the archive."""
 
 
 def build(directory: Path) -> Path:
-    """Write the archive; returns its path."""
     archive = directory / f"{NAME}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
         for package in (kafka_reassign_rpc, msgspec):

@@ -1,4 +1,4 @@
-"""Looks, before a job on a remote master starts, at what executors have: one line says what they lack."""
+"""Checks before a job on a remote master what its executors lack."""
 
 import secrets
 import threading
@@ -26,13 +26,13 @@ from kafka_reassign_rpc.pipeline.store_paths import (
 _MODULES = ("msgspec", "kafka_reassign_rpc.planner.chunk_round")
 _TASKS_PER_CORE = 2
 _START_SECONDS = 300.0
-"""How long the first executor may take to start."""
+"""For the first executor."""
 
 
 def require_executors(spark: SparkSession, *inputs: StorePath, out: StorePath | None = None) -> None:
-    """Raises JobFailed where executors lack the package, or do not read `inputs`, or not what is written beside `out`.
+    """Raises JobFailed if executors lack the package, or cannot read `inputs`, or files beside `out`.
 
-    It looks at the executors that have started by now. With a local master there is nothing to look at.
+    Only executors that have started by now are checked; with a local master nothing is.
     """
     if is_local(spark.sparkContext.master):
         return
@@ -71,9 +71,9 @@ def _read_on_executor(spark: SparkSession, file: RemotePath) -> None:
 
 @contextmanager
 def checkpoint_directory(spark: SparkSession, out: StorePath) -> Iterator[Callable[[str], None] | None]:
-    """Where the rounds of a plan are kept, so that the loss of an executor costs no more than one round.
+    """Where rounds of a plan are kept, so that losing an executor costs at most one round.
 
-    Yields what deletes a round there; None with a local master, whose executor is lost together with the driver.
+    Yields a function that deletes a round; None with a local master, whose executor is lost together with the driver.
     """
     if is_local(spark.sparkContext.master):
         yield None
@@ -89,7 +89,7 @@ def checkpoint_directory(spark: SparkSession, out: StorePath) -> Iterator[Callab
 
 @contextmanager
 def _token(out: StorePath | None) -> Iterator[StorePath | None]:
-    """A new file beside `out`: executors that read it read what the driver will write."""
+    """A new file beside `out`: executors that can read it can read what the driver will write."""
     if out is None:
         yield None
         return
@@ -104,7 +104,7 @@ def _token(out: StorePath | None) -> Iterator[StorePath | None]:
 
 
 def _first_file(path: StorePath) -> StorePath | None:
-    """A file that stands for the whole directory: the first by name that lies directly inside, else deeper."""
+    """A file that stands for the whole directory."""
     if path.is_file():
         return path
     inside: list[StorePath] = sorted(path.iterdir(), key=lambda one: one.name)
@@ -114,7 +114,7 @@ def _first_file(path: StorePath) -> StorePath | None:
 
 @contextmanager
 def _time_limit(spark: SparkSession) -> Iterator[None]:
-    """Ends the first job where no executor starts: Spark would wait for ever."""
+    """Ends the first job if no executor starts: Spark would wait endlessly."""
     late = threading.Event()
 
     def end() -> None:

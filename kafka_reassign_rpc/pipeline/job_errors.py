@@ -2,8 +2,8 @@
 
 
 class BadInput(Exception):
-    """Something that was given to the job cannot be used; the message names the file or the rows. Exit code 2."""
+    """The job cannot use an input; the message names the file or the rows. Exit code 2."""
 
 
 class JobFailed(Exception):
-    """The job failed for a reason outside of its input. Exit code 1."""
+    """The job failed for another reason. Exit code 1."""

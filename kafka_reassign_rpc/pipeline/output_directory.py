@@ -1,7 +1,7 @@
-"""The directory that a job writes: it appears as a whole or not at all, on a disk as on an object store.
+"""The directory that a job writes appears as a whole or not at all, on a disk as on an object store.
 
-Jobs fill it under the name `hidden`, beside its place. A disk and HDFS rename it in one step. An object store cannot:
-its objects move one by one, last the file without which no directory is complete (meta.json, summary.json, …).
+Jobs fill it under the name `hidden`. A disk and HDFS rename it in one step. On an object store objects move one by one,
+last the file that makes the directory complete (meta.json, summary.json, …).
 """
 
 import os
@@ -15,7 +15,6 @@ from kafka_reassign_rpc.pipeline.store_paths import RemotePath, StoreError, Stor
 from kafka_reassign_rpc.support.atomic_files import AtomicDirectory
 
 _MOVES_AT_ONCE = 16
-"""Objects that are moved at the same time."""
 
 
 class OutputDirectory(Protocol):
@@ -27,29 +26,27 @@ class OutputDirectory(Protocol):
     def hidden(self) -> StorePath: ...
 
     def publish(self) -> None:
-        """Give the directory its name, which must be free."""
+        """Its name must be free."""
 
     def replace(self) -> None:
-        """Give the directory its name, and remove the former content."""
+        """Publish in place of the former content."""
 
     def discard(self) -> None:
-        """Remove it, unless it was published."""
+        """Remove it unless it was published."""
 
 
 def output_directory(path: StorePath, *, last: str) -> OutputDirectory:
-    """A new directory for `path`. last: the file without which readers do not take the directory for complete."""
+    """`last`: the file without which readers take the directory for incomplete."""
     return RemoteDirectory(path, last) if isinstance(path, RemotePath) else AtomicDirectory(path)
 
 
 def require_free(path: StorePath) -> None:
-    """Raises BadInput where `path` exists and is not an empty directory: the job would overwrite something."""
+    """Raises BadInput if `path` exists and is not an empty directory."""
     if path.exists() and (not path.is_dir() or any(True for _ in path.iterdir())):
         raise BadInput(f"{path}: exists already; give a directory that does not exist or is empty")
 
 
 class RemoteDirectory:
-    """An OutputDirectory on a store."""
-
     def __init__(self, path: RemotePath, last: str) -> None:
         self.path = path
         self.hidden = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
@@ -58,7 +55,7 @@ class RemoteDirectory:
         self.hidden.mkdir()
 
     def publish(self) -> None:
-        """Raises StoreError; what was published so far is removed then, if the store still allows it."""
+        """Raises StoreError, after removing what was published so far if possible."""
         try:
             self._move()
         except BaseException:

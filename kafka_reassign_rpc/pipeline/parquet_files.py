@@ -1,7 +1,6 @@
 """Parquet files with a fixed schema: written in row groups and atomically, checked before they are read.
 
-A file is complete or does not exist: the writer gives it a hidden name and renames it when its footer is durable.
-Memory is bounded by one row group, whatever the number of rows.
+The writer renames a hidden file once its footer is durable. Memory is bounded by one row group.
 """
 
 import os
@@ -29,16 +28,16 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 GROUP_ROWS = 50_000
-"""Rows in memory before the writer writes them as a row group."""
+"""Rows in memory before a row group is written."""
 FILE_ROWS = 250_000
-"""Rows of one file of a directory: several files let several tasks read."""
+"""Rows per file of a directory: several files let several tasks read."""
 
 Row = Sequence[Any]
-"""One value for each field, in the schema's order. Values at the end that are left out are null."""
+"""Values in the schema's order; missing ones at the end are null."""
 
 
 class TableWriter:
-    """Writes one file. As a context manager: the file exists after the block if the block succeeds."""
+    """Writes one file, which exists once the context manager's block succeeds."""
 
     def __init__(self, path: StorePath, schema: pa.Schema, *, group_rows: int = GROUP_ROWS) -> None:
         self.rows = 0
@@ -69,7 +68,6 @@ class TableWriter:
             self._pending = []
 
     def close(self) -> None:
-        """Write the pending rows and rename the file."""
         self._flush()
         self._file.close()
         self._sink.close()
@@ -96,7 +94,7 @@ class TableWriter:
 
 
 class DirectoryWriter:
-    """Writes a table as a directory of files `part-00000.parquet`, …; at least one, even without rows."""
+    """Writes `part-00000.parquet`, …; at least one file, even without rows."""
 
     def __init__(self, directory: StorePath, schema: pa.Schema, *, file_rows: int = FILE_ROWS) -> None:
         directory.mkdir()
@@ -138,7 +136,7 @@ class DirectoryWriter:
 
 
 def table_files(path: StorePath) -> list[StorePath]:
-    """The Parquet files of a table: `path` itself, or those in that directory, in order. Raises BadInput for none."""
+    """Raises BadInput if there is none."""
     if path.is_file():
         return [path]
     found = matching(path, "*.parquet")
@@ -148,9 +146,9 @@ def table_files(path: StorePath) -> list[StorePath]:
 
 
 def check(path: StorePath, schema: pa.Schema) -> int:
-    """The number of rows of a table. Raises BadInput for a file that is missing or cut short or lacks a column.
+    """The number of rows.
 
-    Columns beyond the schema are allowed: a later release may write more.
+    Raises BadInput for a file that is missing, cut short or lacks a column; more columns are allowed.
     """
     rows = 0
     for file in table_files(path):
@@ -172,23 +170,23 @@ def check(path: StorePath, schema: pa.Schema) -> int:
 
 
 def _columns_with_nulls(metadata: pq.FileMetaData) -> set[str]:
-    """The columns of plain values in which a row has none, by the statistics in the footer."""
+    """Columns of plain values with a null, by the statistics in the footer."""
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     columns = (group.column(number) for group in groups for number in range(group.num_columns))
     return {one.path_in_schema for one in columns if one.statistics is not None and one.statistics.null_count}
 
 
 def read(path: StorePath, schema: pa.Schema, *, added: Collection[str] = ()) -> pa.Table:
-    """A whole table in memory: for small tables. See `record_batches`."""
+    """For small tables."""
     return pa.Table.from_batches(list(record_batches(path, schema, added=added)), schema=schema)
 
 
 def record_batches(
     path: StorePath, schema: pa.Schema, *, rows: int = GROUP_ROWS, added: Collection[str] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """A table batch by batch, in the order of its rows. Raises BadInput.
+    """Batches in the order of rows. Raises BadInput.
 
-    added    the columns that a file may lack: its rows have nulls there
+    added    columns that a file may lack: they are null then
     """
     check(path, pa.schema([field for field in schema if field.name not in added]))
     for file in table_files(path):
@@ -212,7 +210,6 @@ def _with_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatc
 
 
 def spark_schema(schema: pa.Schema) -> "StructType":
-    """The same schema for Spark."""
     from pyspark.sql.types import StructField, StructType
 
     return StructType([StructField(field.name, _spark_type(field.type), field.nullable) for field in schema])
@@ -234,7 +231,7 @@ def _spark_type(kind: pa.DataType) -> "DataType":
 
 
 def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Compare types; of lists only the element type counts, not the element's name or whether it may be null."""
+    """Of lists only the element type counts."""
     if pa.types.is_list(found) and pa.types.is_list(wanted):
         return _same(found.value_type, wanted.value_type)
     return bool(found == wanted)

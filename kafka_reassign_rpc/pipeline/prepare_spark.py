@@ -1,4 +1,4 @@
-"""Makes the archive of the classes that Spark loads (see `class_archive`): small jobs of all kinds run once."""
+"""Makes the archive of Spark's classes (`class_archive`) by running small jobs of all kinds once."""
 
 import os
 import tempfile
@@ -21,10 +21,8 @@ _BYTES = 1 << 20
 
 
 def prepare(show_status: Callable[[str], None], archive: Path) -> None:
-    """Run the jobs and write the archive, in place of an older one.
-
-    Raises BadInput for a path with a space, JobFailed where Java is missing or does not write the archive, OSError
-    where its directory cannot be written.
+    """Raises BadInput for a path with a space, JobFailed if Java is missing or writes no archive, OSError if its
+    directory is not writable.
     """
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent) as directory:
@@ -46,7 +44,7 @@ def prepare(show_status: Callable[[str], None], archive: Path) -> None:
 
 
 def _write_snapshot(path: Path) -> None:
-    """A broker is lost, and one holds nothing."""
+    """One broker is lost, and one holds nothing."""
     with SnapshotWriter(path) as writer:
         for broker in range(_BROKERS):
             space = 1000 * _BYTES

@@ -1,7 +1,6 @@
 """A Spark session for one job: it starts without output and ends together with its JVM.
 
-PySpark's own JVM lives until the Python process ends. Here the JVM ends with the block, so that a job leaves no process
-behind.
+PySpark's own JVM would live until the Python process ends.
 """
 
 import os
@@ -29,7 +28,7 @@ from kafka_reassign_rpc.pipeline.store_paths import s3_endpoint
 
 LOCAL = "local[*]"
 PACKAGES_SENT = "spark.kafkaReassignRpc.packagesSent"
-"""The setting that says whether executors get the packages from the driver."""
+"""Whether executors get the packages from the driver."""
 _PYTHON = "PYSPARK_PYTHON"
 _JVM_EXIT_SECONDS = 20.0
 _ARCHIVE_SECONDS = 600.0
@@ -51,8 +50,9 @@ _S3_SETTINGS = {
     "spark.hadoop.fs.s3a.connection.establish.timeout": "10s",
 }
 SMALL_ROWS = 5000
-"""Up to so many partitions a job here is small: one task does each step, for less than it costs to start another, and
-compiling Java costs more than it saves."""
+"""A job here of up to so many partitions is small: one task does each step for less than it costs to start another, and
+compiling Java costs more than it saves.
+"""
 _SMALL_SETTINGS = {
     "spark.default.parallelism": "1",
     "spark.sql.shuffle.partitions": "1",
@@ -85,13 +85,13 @@ def session(
     """The only session of this process.
 
     memory          the driver's heap; java: more options of its JVM
-    settings        Spark's properties; they go before those that are set here
-    rows            partitions that the job reads; None: not known. Few of them need less with a local master
+    settings        Spark's properties; they win over those that are set here
+    rows            partitions that the job reads; None: unknown. Few of them need less with a local master
     classes_to      the JVM writes the archive of classes to this file when it ends
-    imports         a module that the job imports later: here, while the JVM starts
-    send_packages   executors of a remote master get this package and msgspec from here, else they must have them
+    imports         a module that the job imports later: it loads while the JVM starts
+    send_packages   executors of a remote master get this package and msgspec from here; otherwise they must have them
 
-    Raises JobFailed where Java is missing or the master cannot be reached.
+    Raises JobFailed if Java is missing or the master cannot be reached.
     """
     given = dict(settings or {})
     small = rows is not None and is_small(master, rows)
@@ -132,10 +132,9 @@ def session(
 
 @contextmanager
 def _imported(module: str | None) -> Iterator[None]:
-    """The module is imported beside the block, which must import nothing itself.
+    """Import the module during the block, which must import nothing itself.
 
-    Modules of PySpark import each other in circles. Two threads that import parts of a circle meet modules that are
-    half made.
+    Modules of PySpark import each other in circles: two threads that import parts of one meet half-made modules.
     """
 
     def load(name: str) -> None:
@@ -154,23 +153,22 @@ def _imported(module: str | None) -> Iterator[None]:
 
 
 def is_local(master: str) -> bool:
-    """Whether the driver is the only executor (local-cluster, for Spark's own tests, has others)."""
+    """The driver is the only executor (local-cluster has others)."""
     return master == "local" or master.startswith("local[")
 
 
 def is_small(master: str, rows: int) -> bool:
-    """Whether a job of so many partitions needs no more than one task at a time, on this machine."""
     return is_local(master) and rows <= SMALL_ROWS
 
 
 def _local_settings(scratch: str) -> dict[str, str]:
-    """Java looks for Spark's own classes in one jar after the other, of which there are 280: their jar comes first."""
+    """Java searches 280 jars for Spark's own classes, so their jar comes first."""
     core = next((Path(_find_spark_home()) / "jars").glob("spark-core_*.jar"), "")
     return _LOCAL_SETTINGS | {"spark.local.dir": f"{scratch}/local", "spark.driver.extraClassPath": str(core)}
 
 
 def _s3_settings() -> dict[str, str]:
-    """Spark itself takes credentials and endpoint from the environment; stores beside AWS's have no virtual hosts."""
+    """Spark takes credentials and endpoint from the environment; stores other than AWS's have no virtual hosts."""
     return _S3_SETTINGS | ({"spark.hadoop.fs.s3a.path.style.access": "true"} if s3_endpoint() else {})
 
 
@@ -186,7 +184,7 @@ def _sent_packages(scratch: Path, given: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _python_of_executors(master: str, given: str | None) -> Iterator[None]:
-    """PySpark takes the executors' Python from PYSPARK_PYTHON. Its default on a remote master is python3, there."""
+    """PySpark takes the executors' Python from PYSPARK_PYTHON; on a remote master it defaults to python3 there."""
     before = os.environ.get(_PYTHON)
     python = given or before or (sys.executable if is_local(master) else "python3")
     os.environ[_PYTHON] = python
@@ -201,7 +199,7 @@ def _python_of_executors(master: str, given: str | None) -> Iterator[None]:
 
 @contextmanager
 def spark_errors_as_job_failed() -> Iterator[None]:
-    """Turns an error of Spark into JobFailed with one line: an unreadable data page, an executor out of memory."""
+    """Turns an error of Spark into JobFailed with one line."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -209,9 +207,8 @@ def spark_errors_as_job_failed() -> Iterator[None]:
 
 
 def _cause(text: str) -> str:
-    """The innermost cause in a stack trace, with the Parquet file if the trace names one.
-
-    Where Python failed in a task, that is the last line of its traceback.
+    """The innermost cause in a stack trace (the last line of a Python traceback), with the Parquet file if it names
+    one.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
@@ -221,7 +218,6 @@ def _cause(text: str) -> str:
 
 
 def _raised_in_python(text: str) -> str:
-    """The exception at the end of the last Python traceback in a text, or ""."""
     _, found, traceback = text.rpartition("Traceback (most recent call last):")
     lines = traceback.splitlines() if found else []
     return next((line for line in lines if line and not line[0].isspace()), "")
@@ -254,7 +250,7 @@ def _last_line(log: IO[bytes]) -> str:
 
 
 def _has_ended(gateway: Any) -> bool:
-    """Whether the JVM has ended, or ends within a second."""
+    """Whether the JVM ends within a second."""
     try:
         gateway.proc.wait(1.0)
     except subprocess.TimeoutExpired:
@@ -270,8 +266,9 @@ def _reason_of_exit(log: IO[bytes], memory: str) -> str:
 
 
 def _stop_context(context: SparkContext, gateway: Any, *, kill: bool) -> None:
-    """With `kill` at once: a JVM whose only executor is itself keeps nothing that is needed, and takes a second to end.
-    Its files lie in the session's own directory."""
+    """With `kill` at once: a JVM that is its own only executor holds nothing that is needed, and takes a second to
+    end.
+    """
     if gateway.proc.poll() is None and not kill:
         SparkSession(context).stop()
         return

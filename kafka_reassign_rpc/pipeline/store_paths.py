@@ -1,13 +1,12 @@
 """Where jobs read and write: a local path, or a URI of a store that several machines reach.
 
-    snapshots/monday                    on the disk of this machine
-    file:/mnt/shared/snapshots/monday   the same for this machine; Spark's executors read it where it is mounted too
-    s3a://bucket/snapshots/monday       an object store (s3: means the same), by the AWS_… environment variables
-    hdfs://namenode:8020/snapshots      HDFS, by the configuration in HADOOP_CONF_DIR
+snapshots/monday                    on the disk of this machine
+file:/mnt/shared/snapshots/monday   the same for this machine; Spark's executors read it if it is mounted there too
+s3a://bucket/snapshots/monday       an object store (s3: means the same), by the AWS_… environment variables
+hdfs://namenode:8020/snapshots      HDFS, by the configuration in HADOOP_CONF_DIR
 
-`store_path` gives pathlib's Path for the first two and a RemotePath with the same methods for the others, so that the
-code of the pipeline is the same for all. The driver reads and writes through pyarrow's file systems, Spark's executors
-through Hadoop's: `spark_uri` says how the latter name a path.
+`store_path` gives pathlib's Path for the first two and a RemotePath with the same methods for the others. The driver
+reads and writes through pyarrow's file systems, Spark's executors through Hadoop's (`spark_uri`).
 """
 
 import os
@@ -29,7 +28,7 @@ from kafka_reassign_rpc.support import atomic_files
 _S3 = ("s3", "s3a")
 _SCHEMES = ("file", *_S3, "hdfs")
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-"""The environment variables of AWS's tools that name another endpoint; the first that is set counts."""
+"""AWS's variables for another endpoint; the first that is set counts."""
 
 _REFUSALS = ("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "EXPIRED_TOKEN", "ExpiredToken")
 _CREDENTIALS = (
@@ -38,17 +37,16 @@ _CREDENTIALS = (
 
 
 class StoreError(JobFailed):
-    """A store does not do what it was asked: it does not answer, or the credentials do not allow it. One line."""
+    """A store does not answer, or the credentials do not allow the request. One line."""
 
 
 class RemotePath(NamedTuple):
     """A file or directory of a store, with the methods of pathlib's Path that the pipeline uses.
 
-    scheme      "s3a" or "hdfs"
-    authority   the bucket; the name node, which may be empty
+    authority   the bucket, or the name node, which may be empty
     path        inside of it, without a slash at its ends
 
-    All methods that reach the store raise StoreError, FileNotFoundError for a file that is not there.
+    Methods that reach the store raise StoreError, or FileNotFoundError for a missing file.
     """
 
     scheme: str
@@ -89,13 +87,12 @@ class RemotePath(NamedTuple):
         return self._type() is fs.FileType.Directory
 
     def iterdir(self) -> Iterator["RemotePath"]:
-        """What lies directly inside, in order."""
+        """In order."""
         with self._errors():
             found = self._store.get_file_info(fs.FileSelector(self._key, allow_not_found=True))
         return (self / one.base_name for one in sorted(found, key=lambda one: one.base_name))
 
     def glob(self, pattern: str) -> Iterator["RemotePath"]:
-        """Of `iterdir` those whose name fits the pattern."""
         return (one for one in self.iterdir() if fnmatchcase(one.name, pattern))
 
     def files(self) -> list["RemotePath"]:
@@ -106,7 +103,7 @@ class RemotePath(NamedTuple):
         return [self / name for name in inside]
 
     def mkdir(self, **_of_path: bool) -> None:
-        """Make the directory and those above; an object store has none, and needs none."""
+        """Also makes parents; an object store has no directories."""
         if self.scheme == "hdfs":
             with self._errors():
                 self._store.create_dir(self._key)
@@ -116,17 +113,17 @@ class RemotePath(NamedTuple):
             return bytes(file.readall())
 
     def write_bytes(self, content: bytes) -> None:
-        """Write or replace the file: readers see the old content or the new."""
+        """Readers see the old content or the new."""
         with self._errors(), self._store.open_output_stream(self._key) as file:
             file.write(content)
 
     def open_for_arrow(self, mode: str) -> Any:
-        """The file for pyarrow's Parquet classes; mode: "rb" or "wb"."""
+        """`mode`: "rb" or "wb"."""
         with self._errors():
             return self._store.open_input_file(self._key) if mode == "rb" else self._store.open_output_stream(self._key)
 
     def rename(self, target: "RemotePath") -> None:
-        """Move a file (on an object store: copy it, then delete it), or on HDFS a directory, in one step."""
+        """Move a file (on an object store: copy, then delete), or on HDFS a directory, in one step."""
         with self._errors():
             self._store.move(self._key, target._key)
 
@@ -139,14 +136,14 @@ class RemotePath(NamedTuple):
                 raise
 
     def remove_tree(self) -> None:
-        """Delete the directory with all that is in it, if it exists."""
+        """Delete the directory with its content, if it exists."""
         if self.is_dir():
             with self._errors():
                 self._store.delete_dir(self._key)
 
     @property
     def renames_directories(self) -> bool:
-        """Whether the store renames a directory in one step."""
+        """Whether that is one step."""
         return self.scheme == "hdfs"
 
     @property
@@ -172,11 +169,10 @@ class RemotePath(NamedTuple):
 
 
 StorePath = Path | RemotePath
-"""A local path or one of a store."""
 
 
 def store_path(text: str) -> StorePath:
-    """A path or URI as a user gives it. Raises BadInput for a scheme that is not known, and for a URI without place."""
+    """Raises BadInput for an unknown scheme, and for a URI without a place."""
     scheme, colon, rest = text.partition(":")
     if not colon or "/" in scheme or (scheme not in _SCHEMES and not rest.startswith("/")):
         return Path(text)  # a local name may hold a colon
@@ -196,23 +192,22 @@ def store_path(text: str) -> StorePath:
 
 
 def matching(directory: StorePath, pattern: str) -> list[StorePath]:
-    """The files and directories directly inside whose name fits the pattern and is not hidden, in order."""
+    """Files and directories directly inside that fit the pattern and are not hidden, in order."""
     found: list[StorePath] = [*directory.glob(pattern)]
     return sorted((one for one in found if not one.name.startswith(".")), key=lambda one: one.name)
 
 
 def spark_uri(path: StorePath) -> str:
-    """The path for Spark, whatever Hadoop's default file system is."""
+    """Independent of Hadoop's default file system."""
     return f"file://{path.absolute()}" if isinstance(path, Path) else str(path)
 
 
 def s3_endpoint() -> str:
-    """The endpoint of S3 that the environment names, as a URL; "" for AWS's own."""
+    """ "" for AWS's own."""
     return next((found for name in _ENDPOINTS if (found := os.environ.get(name))), "")
 
 
 def open_for_arrow(path: StorePath, mode: str) -> Any:
-    """What pyarrow's Parquet classes take for a file."""
     return pa.OSFile(str(path), mode) if isinstance(path, Path) else path.open_for_arrow(mode)
 
 
@@ -223,7 +218,7 @@ def store_error(path: StorePath, error: Exception) -> StoreError:
 
 
 def rename(source: StorePath, target: StorePath) -> None:
-    """Give a file another name in the same directory. Raises OSError, StoreError."""
+    """Within one directory. Raises OSError, StoreError."""
     if isinstance(source, RemotePath) and isinstance(target, RemotePath):
         source.rename(target)
     else:
@@ -231,7 +226,7 @@ def rename(source: StorePath, target: StorePath) -> None:
 
 
 def remove_tree(path: StorePath) -> None:
-    """Delete a directory with all that is in it, if it exists."""
+    """Delete a directory with its content, if it exists."""
     if isinstance(path, Path):
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -239,7 +234,7 @@ def remove_tree(path: StorePath) -> None:
 
 
 def write_file(path: StorePath, content: bytes, *, sync: bool = False) -> None:
-    """Write or replace a file: readers see the old content or the new. sync: on a disk it survives a loss of power.
+    """Readers see the old content or the new; with `sync`, a file on a disk survives a loss of power.
 
     Raises OSError, StoreError.
     """

@@ -1,8 +1,8 @@
 """PySpark's daemon of Python workers, for the many short tasks of jobs on this machine.
 
-After each task a worker looks for garbage among the objects of all its modules, which takes longer than most tasks of a
-small job. And each worker imports the planner anew. This daemon imports it once, and the workers that it forks leave
-all that out of their search.
+After each task a worker collects garbage among the objects of all its modules, which takes longer than most tasks of a
+small job, and each worker imports the planner again. This daemon imports it once, and its forked workers skip those
+objects.
 """
 
 import gc

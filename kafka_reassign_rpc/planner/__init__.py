@@ -1,23 +1,22 @@
-"""The planner: decides where replicas should lie. Pure functions over plain values: no I/O, no clock, no Spark.
+"""The planner decides where replicas should lie: pure functions over plain values, without I/O, clock or Spark.
 
-The pipeline's plan job runs it on Spark, self-healing runs it inside the controller. Both get the same plan.
+The pipeline's plan job runs it on Spark, self-healing inside the controller; both get the same plan.
 
-    goals_and_options.py     what a caller asks for: the goal, the weights of soft goals, seed, tolerance, headroom
-    network_limits.py        what brokers can send and receive
-    goal_check.py            whether a goal makes sense for a cluster
-    planner_cluster.py       the cluster that a caller hands over: brokers, topics, partitions
-    plan_result.py           what a caller gets: moves, partitions left out, figures
-    in_memory_planner.py     a whole plan in one process, in slices
+goals_and_options.py     what a caller asks for: goal, weights of soft goals, seed, tolerance, headroom
+network_limits.py        what brokers can send and receive
+goal_check.py            whether a goal makes sense for a cluster
+planner_cluster.py       the cluster that a caller hands over: brokers, topics, partitions
+plan_result.py           what a caller gets: moves, partitions left out, figures
+in_memory_planner.py     a whole plan in one process, in slices
 
-    round_coordinator.py     between rounds: targets, which proposals are accepted, when the plan is good enough
-    chunk_round.py           a round on one chunk of topics: propose, apply what was accepted, collect moves at the end
-    deterministic_random.py  random numbers that depend on partition, seed and round alone
+round_coordinator.py     between rounds: targets, which proposals are accepted, when the plan is good enough
+chunk_round.py           a round on one chunk of topics: propose, apply what was accepted, collect moves at the end
+deterministic_random.py  random numbers that depend on partition, seed and round alone
 
-    brokers/                 what brokers hold, should hold, and have room for; racks
-    scheduling/              in which order moves start, how long they take, and what limits them
-    proposals/               what chunks propose, and what they and the coordinator tell each other
-    placement/               which proposals the coordinator accepts, and where their replicas go
+brokers/                 what brokers hold, should hold, and have room for; racks
+scheduling/              in which order moves start, how long they take, and what limits them
+proposals/               what chunks propose, and what they and the coordinator tell each other
+placement/               which proposals the coordinator accepts, and where their replicas go
 
-Each room may use those above it, and the plain values at the top of this list. Who carries out a plan uses scheduling
-alone.
+Each room may use those above it and the plain values at the top. What carries out a plan uses scheduling alone.
 """

@@ -1,13 +1,15 @@
 """One round on one chunk of topics: propose, apply what was accepted; after the last round collect the moves.
 
-A chunk knows nothing of other chunks. A partition's proposal depends on its topic and the round's parameters alone,
-and acceptance depends on sums over all chunks. So the plan is the same however topics are divided into chunks.
+A proposal depends on its topic and the round's parameters alone, acceptance on sums over all chunks. So the plan is the
+same however topics are divided into chunks.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 
+import msgspec
+
 from kafka_reassign_rpc.planner.brokers.broker_load import Load
-from kafka_reassign_rpc.planner.deterministic_random import partition_key
+from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
 from kafka_reassign_rpc.planner.placement.first_leaders import propose_leaders
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
@@ -18,16 +20,22 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import (
     forced_bucket,
     load_changes,
 )
-from kafka_reassign_rpc.planner.proposals.forced_proposals import NO_SOURCE, forced_change, is_forced
+from kafka_reassign_rpc.planner.proposals.forced_proposals import NO_SOURCE, forced_change, is_forced, others_cordoned
 from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import ACCEPT_NOTHING, Thresholds
 from kafka_reassign_rpc.planner.proposals.unneeded_copies import without_a_copy
 
+_SHOWN = 900
+"""The salt of the random part of a large cluster that the search sees; no round draws with it."""
+
 
 def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
-    """The chunk's proposals. None now and then where nothing is proposed: a caller inside a loop can let others run."""
+    """The chunk's proposals. Yields None now and then, so that an event loop can run others."""
     if params.leading_seconds is not None:
         yield from propose_leaders(chunk, params, params.leading_seconds)
+        return
+    if params.searched:
+        yield from _shown_to_search(chunk, params)
         return
     for at, topic in enumerate(chunk):
         if not params.concerns(topic.name):
@@ -42,6 +50,23 @@ def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[Chan
                 yield made
             elif not place % 256:
                 yield None
+
+
+def _shown_to_search(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
+    """The partitions that the search may change, as proposals that change nothing yet."""
+    for at, topic in enumerate(chunk):
+        if not params.concerns(topic.name):
+            continue
+        yield None
+        for place, one in enumerate(topic.partitions):
+            shown = random_bits(partition_key(topic.name, one.index), _SHOWN) % params.searched == 0
+            if not shown or one.fault or one.moving or not params.live.issuperset(one.replicas):
+                continue
+            if params.sources.isdisjoint(one.isr):
+                continue
+            sized = msgspec.structs.replace(one, bytes=params.size(one))
+            name = (topic.name, one.index)
+            yield ChangeProposal((at, place), one.replicas, 0, [], 2, one.reason, one.rule, name=name, searched=sized)
 
 
 def _replicas_by_broker(topic: PlannerTopic) -> dict[int, int]:
@@ -59,6 +84,8 @@ def _proposal(
     params: RoundParameters,
     topic_replicas: Mapping[int, int],
 ) -> ChangeProposal | None:
+    if partition.fault:
+        return None
     if params.spare is not None:
         return _return_proposal(position, topic, partition, params, params.spare)
     if params.balance is not None:
@@ -102,7 +129,9 @@ def _return_proposal(
 
 
 def accept(proposal: ChangeProposal, thresholds: Thresholds) -> ChangeProposal | None:
-    """The proposal as it is accepted: with the brokers that the coordinator has chosen. None: it is not accepted."""
+    """The accepted proposal, with the brokers that the coordinator has chosen; or None."""
+    if proposal.searched is not None:
+        return proposal.found((thresholds.searched or {}).get(proposal.name)) if proposal.name else None
     if thresholds.placed is None:
         return proposal if _is_accepted(proposal, thresholds) else None
     if not proposal.copies:
@@ -127,7 +156,6 @@ def _is_accepted(proposal: ChangeProposal, thresholds: Thresholds) -> bool:
 
 
 def apply_accepted(chunk: list[PlannerTopic], accepted: Iterable[ChangeProposal]) -> None:
-    """Change the chunk's partitions as the accepted proposals say."""
     for proposal in accepted:
         at, place = proposal.position_in_chunk
         partition = chunk[at].partitions[place]
@@ -137,7 +165,7 @@ def apply_accepted(chunk: list[PlannerTopic], accepted: Iterable[ChangeProposal]
         first = not partition.original
         partition.original = partition.original or partition.replicas
         partition.replicas = proposal.replicas
-        if first:
+        if first or proposal.searched is not None:
             partition.priority, partition.reason, partition.rule = proposal.priority, proposal.reason, proposal.rule
 
 
@@ -175,8 +203,10 @@ def _planned_move(topic: str, partition: PlannerPartition, params: RoundParamete
 
 
 def _reason_left_out(topic: str, partition: PlannerPartition, params: RoundParameters) -> str:
-    """Why a partition does not move although the goal concerns it; "" where the goal does not."""
+    """ "" if the goal does not concern the partition."""
     if not params.kind.forces_changes:
+        if partition.fault:
+            return partition.fault
         if partition.moving:
             return "its reassignment is in flight"
         if any(broker not in params.live for broker in partition.replicas):
@@ -190,4 +220,4 @@ def _reason_left_out(topic: str, partition: PlannerPartition, params: RoundParam
         return ""
     if isinstance(forced, str):
         return forced
-    return f"no broker has room for {params.size(partition)} more bytes"
+    return f"no broker has room for {params.size(partition)} more bytes" + others_cordoned(partition.replicas, params)

@@ -1,4 +1,4 @@
-"""Random numbers that every process computes alike: they depend on the partition, the seed and the round alone."""
+"""Random numbers that depend on the partition, the seed and the round alone, so that every process gets the same."""
 
 from zlib import crc32
 
@@ -8,7 +8,6 @@ RANDOM_RANGE = 2**64
 
 
 def partition_key(topic: str, index: int) -> int:
-    """A number for a partition, the same in every process."""
     return crc32(topic.encode()) << 32 | index
 
 

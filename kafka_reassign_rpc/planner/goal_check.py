@@ -1,16 +1,20 @@
 """Whether a goal makes sense for a cluster."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
 
 
 def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOptions) -> None:
-    """Raises PlanError, which says what to change. brokers: by id."""
+    """Raises PlanError, which says what to change. `brokers`: by id."""
     live = frozenset(broker.id for broker in brokers.values() if broker.live)
     if not live:
         raise PlanError("no broker is live")
+    cordoned = frozenset(broker.id for broker in brokers.values() if broker.cordoned)
+    leaving = goal.brokers if goal.kind is GoalKind.DRAIN else ()
+    if live.issubset({*cordoned, *leaving}) and not live.issubset(leaving):
+        raise PlanError(f"{goal.kind}: the other live brokers are cordoned: `kafka-reassign cordon --uncordon`")
     if goal.kind in (GoalKind.DRAIN, GoalKind.EXPAND):
         _check_named(goal, brokers, live)
     if goal.kind is GoalKind.HEAL:
@@ -20,7 +24,7 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
     if goal.kind is GoalKind.SET_FACTOR:
         _check_factor(goal.factor, len(live))
     if goal.mends_racks:
-        _check_racks(goal, options, any(brokers[broker].rack for broker in live))
+        _check_racks(goal, options, {broker for broker in live if brokers[broker].rack}, cordoned)
 
 
 def _check_named(goal: Goal, brokers: Mapping[int, PlannerBroker], live: frozenset[int]) -> None:
@@ -32,6 +36,11 @@ def _check_named(goal: Goal, brokers: Mapping[int, PlannerBroker], live: frozens
     dead = [broker for broker in goal.brokers if broker not in live]
     if goal.kind is GoalKind.EXPAND and dead:
         raise PlanError(f"expand: broker {_listed(dead)} is not live")
+    cordoned = [broker for broker in goal.brokers if broker in live and brokers[broker].cordoned]
+    if goal.kind is GoalKind.EXPAND and cordoned:
+        raise PlanError(
+            f"expand: broker {_listed(cordoned)} is cordoned and gets no replica: `kafka-reassign cordon --uncordon`"
+        )
     if goal.kind is GoalKind.DRAIN and live.issubset(goal.brokers):
         raise PlanError("drain: no live broker would be left")
 
@@ -43,13 +52,15 @@ def _check_factor(factor: int, live: int) -> None:
         raise PlanError(f"set-rf: the replication factor {factor} is larger than the {live} live brokers")
 
 
-def _check_racks(goal: Goal, options: PlanOptions, have_racks: bool) -> None:
+def _check_racks(goal: Goal, options: PlanOptions, in_racks: Collection[int], cordoned: frozenset[int]) -> None:
     if goal.racks and goal.kind is not GoalKind.REBALANCE:
         raise PlanError(f"{goal.kind}: only a rebalance can mend racks as well")
     if options.max_bytes >= 0:
         raise PlanError(f"{goal.kind}: bytes that mend racks have no limit; without one, or without mending racks")
-    if not have_racks:
+    if not in_racks:
         raise PlanError(f"{goal.kind}: no live broker has a rack")
+    if cordoned.issuperset(in_racks):
+        raise PlanError(f"{goal.kind}: all live brokers with a rack are cordoned: `kafka-reassign cordon --uncordon`")
 
 
 def _listed(brokers: Iterable[int]) -> str:

@@ -1,5 +1,6 @@
 """What a caller asks the planner for: a goal, the weights of the soft goals, and options."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
@@ -8,12 +9,10 @@ from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 
 
 class PlanError(Exception):
-    """The planner cannot plan this goal for this cluster; the message says what to change."""
+    """The goal cannot be planned for this cluster; the message says what to change."""
 
 
 class GoalKind(StrEnum):
-    """What a plan is for."""
-
     HEAL = "heal"
     DRAIN = "drain"
     EXPAND = "expand"
@@ -23,7 +22,7 @@ class GoalKind(StrEnum):
 
     @property
     def forces_changes(self) -> bool:
-        """Whether the goal says which partitions must change; the others only balance."""
+        """The goal says which partitions must change; the others only balance."""
         return self not in (GoalKind.EXPAND, GoalKind.REBALANCE)
 
 
@@ -45,17 +44,16 @@ class Goal(msgspec.Struct, frozen=True):
 
     @property
     def mends_racks(self) -> bool:
-        """Whether partitions must move that are uneven over racks."""
+        """Partitions that are uneven over racks must move."""
         return self.racks or self.kind is GoalKind.RACKS
 
 
 class GoalWeights(msgspec.Struct, frozen=True):
-    """How much each soft goal counts; 0 disables it.
+    """How much each soft goal counts; 0 disables it. `topic` and `time` start no move of their own.
 
-    topic    replicas of one topic on one broker; this weight influences destinations and starts no move of its own
-    time     that the copying ends soon, where a goal forces changes: a broker that gets twice its part of all that is
-             copied (its part by its bandwidth) is as unwelcome as one that holds `time` times its target more. It
-             starts no move of its own
+    topic    replicas of one topic on one broker: influences destinations
+    time     the copying ends soon, if a goal forces changes: a broker that gets twice its part (by bandwidth) of all
+             that is copied is as unwelcome as one that holds `time` times its target more
     """
 
     bytes: float = 1.0
@@ -67,20 +65,22 @@ class GoalWeights(msgspec.Struct, frozen=True):
     time: float = 30.0
 
     def by_measure(self) -> tuple[float, ...]:
-        """The weights of `broker_load.MEASURES`, in their order."""
+        """In the order of `broker_load.MEASURES`."""
         return self.bytes, self.replicas, self.leaders, self.produce, self.fetch
 
 
 class PlanOptions(msgspec.Struct, frozen=True):
     """How the planner plans.
 
-    seed         another seed gives another plan of the same quality; the same seed gives the same plan
-    tolerance    the planner leaves a broker alone that is within this share of its target (0.1: 90 to 110 %)
+    seed         the same seed gives the same plan, another one a plan of about the same quality
+    tolerance    a broker within this share of its target stays as it is (0.1: 90 to 110 %)
     headroom     share of a broker's capacity that the plan never fills
     max_bytes    EXPAND and REBALANCE copy no more than this (-1: no limit)
-    network      what each broker can send and receive: slow ones get and send less, so do leaders of busy partitions
-    lead_first   another replica in sync leads before the copy where a broker would send too much (no byte is copied)
+    network      slow brokers get and send less, and so do leaders of busy partitions
+    lead_first   another in-sync replica leads before the copy if a broker would send too much (no byte is copied)
     rounds       EXPAND and REBALANCE end after this number of rounds at the latest
+
+    broker_weights    by broker and measure: how much it should hold beside the others (`broker_shares.py`)
     """
 
     seed: int = 0
@@ -91,3 +91,4 @@ class PlanOptions(msgspec.Struct, frozen=True):
     network: NetworkLimits = NetworkLimits(100_000_000)
     lead_first: bool = True
     weights: GoalWeights = GoalWeights()
+    broker_weights: Mapping[int, Mapping[str, float]] = {}

@@ -1,4 +1,4 @@
-"""A whole plan in this process, in slices: for self-healing inside a controller, and for tests."""
+"""A whole plan in this process: for self-healing inside a controller, and for tests."""
 
 from collections.abc import Iterator
 
@@ -11,14 +11,11 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster, PlannerPa
 from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal
 from kafka_reassign_rpc.planner.proposals.forced_proposals import may_move
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Survey
-from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
-
-_SLICE = 50
-"""Partitions or proposals between two yields: each takes 50 µs."""
+from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator, surveyed_racks
 
 
 class InMemoryPlanner:
-    """Makes one plan: iterate over `steps()` to the end, pause between steps as you like, then read `plan`.
+    """Makes one plan: iterate over `steps()` to the end, then read `plan`.
 
     planner = InMemoryPlanner(cluster, Goal(GoalKind.HEAL, (3,)))
     await pace.through(planner.steps())
@@ -35,8 +32,8 @@ class InMemoryPlanner:
         self._live = frozenset(broker.id for broker in cluster.brokers if broker.live)
 
     def steps(self) -> Iterator[None]:
-        """Plan; yields after each slice. Raises PlanError."""
-        survey = Survey()
+        """Raises PlanError."""
+        survey = Survey(surveyed_racks(self._goal, self._cluster.brokers))
         chunk: list[PlannerTopic] = []
         yield from self._survey_and_copy(survey, chunk)
         coordinator = self._coordinator
@@ -45,12 +42,11 @@ class InMemoryPlanner:
             yield
             proposals: list[ChangeProposal] = []
             proposed = ProposedSums()
-            for turn, found in enumerate(propose(chunk, params)):
+            for found in propose(chunk, params):
                 if found is not None:
                     proposals.append(found)
                     proposed.add(found)
-                if found is None or not turn % _SLICE:
-                    yield
+                yield
             yield
             thresholds = yield from coordinator.deciding(proposed)
             yield
@@ -62,9 +58,8 @@ class InMemoryPlanner:
                 if proposal is not None:
                     accepted.add(proposal)
                     apply_accepted(chunk, (proposal,))
-                if not len(proposals) % _SLICE:
-                    yield
-            coordinator.settle(accepted)
+                yield
+            coordinator.take(accepted)
         moves_by_priority: dict[int, list[PlannedMove]] = {}
         left_out: list[LeftOut] = []
         chunk.sort(key=lambda topic: topic.name)
@@ -82,21 +77,19 @@ class InMemoryPlanner:
         self.plan = Plan(tuple(moves), tuple(left_out), summary)
 
     def _survey_and_copy(self, survey: Survey, chunk: list[PlannerTopic]) -> Iterator[None]:
-        """Survey all partitions; copy those into the chunk that the goal may move."""
         for topic in self._cluster.topics:
             kept: list[PlannerPartition] = []
-            for turn, partition in enumerate(topic.partitions):
+            for partition in topic.partitions:
                 survey.add(partition)
                 if may_move(partition, self._goal, self._live):
                     kept.append(msgspec.structs.replace(partition))
-                if not turn % _SLICE:
-                    yield
+                yield
             if kept:
                 chunk.append(PlannerTopic(topic.name, kept))
 
 
 def make_plan(cluster: PlannerCluster, goal: Goal, options: PlanOptions | None = None) -> Plan:
-    """The whole plan at once. Raises PlanError."""
+    """Raises PlanError."""
     planner = InMemoryPlanner(cluster, goal, options)
     for _ in planner.steps():
         pass

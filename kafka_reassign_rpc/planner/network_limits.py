@@ -6,11 +6,8 @@ import msgspec
 
 
 class NetworkLimits(msgspec.Struct, frozen=True):
-    """What each broker sends for moves, and what it receives, at most.
-
-    bandwidth    bytes/s of each broker, each way
-    by_broker    bytes/s of the brokers that differ
-    throttle     bytes/s of moves on each broker, each way; -1: none
+    """What a broker sends for moves and what it receives is limited: to `bandwidth` bytes/s each way (`by_broker` for
+    those that differ), and to `throttle` bytes/s of moves each way (-1: none).
     """
 
     bandwidth: int
@@ -23,5 +20,5 @@ class NetworkLimits(msgspec.Struct, frozen=True):
         return given if self.throttle < 0 else min(given, self.throttle)
 
     def bandwidth_of(self, broker: int) -> int:
-        """The same without the throttle: what moves share with clients."""
+        """Without the throttle: moves share it with clients."""
         return self.by_broker.get(broker, self.bandwidth)

@@ -10,10 +10,9 @@ from kafka_reassign_rpc.planner.brokers.broker_load import Load
 class PlannedMove(NamedTuple):
     """A partition that moves.
 
-    bytes           copied over all its new replicas (an estimate where the size is not known)
-    first_leader    the in-sync replica that leads before the copy begins, and so sends; -1: the leader stays. After the
-                    move target[0] is to lead: where the first leader is another replica of the target, it still does,
-                    until an election of the preferred leader
+    bytes           copied over all its new replicas (an estimate if the size is unknown)
+    first_leader    the in-sync replica that leads before the copy begins, and so sends; -1: the leader stays. If it is
+                    in the target, it leads after the move too, until an election of the preferred leader, target[0]
     """
 
     topic: str
@@ -29,19 +28,17 @@ class PlannedMove(NamedTuple):
 
     @property
     def sender(self) -> int:
-        """The broker that sends: the leader while the partition copies; -1: none."""
+        """-1: none."""
         return self.leader if self.first_leader < 0 else self.first_leader
 
 
 def sender_and_receivers(move: PlannedMove) -> tuple[int, tuple[int, ...], int]:
-    """The broker that sends (-1: none), the brokers that receive a replica, and the bytes that each of these gets."""
+    """The sender (-1: none), the brokers that receive a replica, and the bytes that each of these gets."""
     receivers = tuple(broker for broker in move.target if broker not in move.original)
     return move.sender, receivers, move.bytes // len(receivers) if receivers else 0
 
 
 class LeftOut(NamedTuple):
-    """A partition that the goal concerns and that cannot move."""
-
     topic: str
     partition: int
     replicas: tuple[int, ...]
@@ -51,8 +48,7 @@ class LeftOut(NamedTuple):
 class PlannerSummary(msgspec.Struct, frozen=True):
     """The figures of a plan.
 
-    bytes                  bytes that the plan copies
-    lower_bound            bytes that every plan with the same result copies (see `lower_bound.py`)
+    lower_bound            bytes that every plan with the same result copies
     before, after          load by broker
     targets                by broker, in the order of MEASURES: its share of the cluster's load after the plan
     imbalance_…            by measure: the worst broker's distance from its target, as a share of the target
@@ -72,10 +68,12 @@ class PlannerSummary(msgspec.Struct, frozen=True):
     imbalance_after: dict[str, float]
     unknown_sizes: int
     notes: tuple[str, ...] = ()
+    furthest_before: dict[str, int] = {}
+    furthest_after: dict[str, int] = {}
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The moves in the order in which they should start, and the partitions left out."""
+    """Moves are in the order in which they should start."""
 
     moves: tuple[PlannedMove, ...]
     left_out: tuple[LeftOut, ...]

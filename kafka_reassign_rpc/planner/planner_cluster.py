@@ -10,8 +10,6 @@ UNKNOWN = -1
 
 
 class Volume(NamedTuple):
-    """A volume with one or more log dirs of a broker. free: the bytes of `size` that nothing takes."""
-
     size: int
     free: int
 
@@ -20,10 +18,11 @@ class PlannerBroker(msgspec.Struct, frozen=True):
     """A broker that is live or holds replicas.
 
     capacity, free      bytes over all its volumes
-    arriving            bytes that moves, in flight and waiting, will bring: `free` does not hold them yet. Where only
-                        the capacity is known: those that its replicas do not show
+    arriving            bytes that moves, in flight and waiting, will bring beyond what `free` shows; if only the
+                        capacity is known, beyond what its replicas show
     arriving_unknown    the number of such replicas of unknown size
-    volumes             its volumes where they are known one by one
+    volumes             its volumes, if known one by one
+    cordoned            it keeps its replicas and gets no new one (KIP-1066)
     """
 
     id: int
@@ -34,19 +33,21 @@ class PlannerBroker(msgspec.Struct, frozen=True):
     arriving: int = 0
     arriving_unknown: int = 0
     volumes: tuple[Volume, ...] = ()
+    cordoned: bool = False
 
 
 class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
     """One partition, and what the planner has decided about it so far.
 
-    replicas         its replicas; after a round has accepted a proposal: the target; the preferred leader comes first
+    replicas         once a round has accepted a proposal: the target; the preferred leader comes first
     moving           its reassignment is in flight: the planner leaves it alone
-    bytes            of one replica, UNKNOWN if not known; produce, fetch: bytes per second
+    bytes            of one replica, or UNKNOWN; produce, fetch: bytes per second
     original         its replicas before the plan; () until a round accepts a proposal
     priority         0 starts first
     first_leader     the replica that leads before the copy; -1: the leader stays
     reason, rule     why it moves, for people; the hard rule or the soft goal that moves it
     destination      of one that is moving: the replicas that it will have, in any order; () where that is not known
+    fault            why it stays as it is: the cluster shows something of it that no change could begin with
     """
 
     index: int
@@ -64,22 +65,23 @@ class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
     rule: str = ""
     destination: tuple[int, ...] = ()
     first_leader: int = -1
+    fault: str = ""
 
     @property
     def client_sends(self) -> int:
-        """Bytes/s that the leader sends, moving or not: to consumers, and to the followers."""
+        """Bytes/s that the leader always sends: to consumers and to followers."""
         return self.fetch + self.produce * (len(self.replicas) - 1)
 
 
 class PlannerTopic(msgspec.Struct, array_like=True):
-    """A topic's partitions in the order of their numbers. A chunk holds whole topics."""
+    """Partitions are in the order of their numbers."""
 
     name: str
     partitions: list[PlannerPartition]
 
 
 class PlannerCluster(msgspec.Struct):
-    """A cluster in memory. The planner reads `topics` once, in slices, and never changes its partitions."""
+    """The planner reads `topics` once, in slices, and never changes its partitions."""
 
     brokers: list[PlannerBroker]
     topics: Iterable[PlannerTopic]

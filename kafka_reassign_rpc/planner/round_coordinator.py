@@ -5,10 +5,10 @@
     while (params := coordinator.next_round()) is not None:
         proposed = …                               # the sums of propose(chunk, params) over all chunks
         thresholds = coordinator.decide(proposed)
-        coordinator.settle(accepted)               # the sums of the proposals that the thresholds accept
+        coordinator.take(accepted)                 # the sums of the proposals that the thresholds accept
     coordinator.round_parameters()                 # for collect_moves
 
-The coordinator sees sums only, never a partition: its memory and time depend on the number of brokers.
+The coordinator sees sums only: its memory and time depend on the number of brokers, not of partitions.
 """
 
 import math
@@ -19,9 +19,11 @@ from kafka_reassign_rpc.core.rack_evenness import count_by_rack
 from kafka_reassign_rpc.planner.brokers.broker_choice import BrokerChoice, WeightedBrokers
 from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
 from kafka_reassign_rpc.planner.brokers.broker_room import UNBOUNDED, holdable_bytes, room_of
+from kafka_reassign_rpc.planner.brokers.broker_shares import broker_shares, without_size
 from kafka_reassign_rpc.planner.brokers.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.brokers.lower_bound import lower_bound
-from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK, RackRule, racks_by_broker
+from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK, RackRule, live_racks, racks_by_broker
+from kafka_reassign_rpc.planner.brokers.reachable_targets import reachable_targets
 from kafka_reassign_rpc.planner.goal_check import check_goal
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.placement.acceptance_thresholds import (
@@ -29,8 +31,10 @@ from kafka_reassign_rpc.planner.placement.acceptance_thresholds import (
     threshold_within,
     thresholds_at_least_cost,
 )
+from kafka_reassign_rpc.planner.placement.exchange_search import EDGE, SearchLimits
 from kafka_reassign_rpc.planner.placement.first_leaders import LeaderRounds
 from kafka_reassign_rpc.planner.placement.forced_rounds import FORCED_ROUNDS, ForcedRounds
+from kafka_reassign_rpc.planner.placement.search_round import SMALL, SearchRound
 from kafka_reassign_rpc.planner.placement.spare_loads import spare_loads
 from kafka_reassign_rpc.planner.plan_result import PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
@@ -39,25 +43,31 @@ from kafka_reassign_rpc.planner.proposals.imbalance_cost import broker_cost, dis
 from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParameters, RoundParameters
 from kafka_reassign_rpc.planner.proposals.round_sums import TOTAL_COPIED, AcceptedSums, ProposedSums, Survey, Thresholds
+from kafka_reassign_rpc.support.counted import first_of
 
 _IDLE_ROUNDS = 4
-"""A balancing plan ends after this number of rounds without progress."""
+"""A balancing plan ends after so many rounds without progress."""
 _MATCHED = 0.2
-"""REBALANCE accepts a copy only where sender and receiver need it, while at least this share of proposals is such."""
+"""REBALANCE accepts a copy only if sender and receiver need it, while at least this share of proposals is such."""
 
 _AIM, _WIDEST = 0.8, 0.9
-"""Parts of the tolerance: how near to its targets balancing brings a broker, and how far from them the round that takes
-copies back leaves it at most."""
+"""Parts of the tolerance: how near to its targets balancing brings a broker, and how far from them taking copies back
+may leave it.
+"""
+
+
+def surveyed_racks(goal: Goal, brokers: Iterable[PlannerBroker]) -> dict[int, str] | None:
+    """For `Survey`: only a rebalance wants to know what racks allow."""
+    return live_racks(brokers) if goal.kind is GoalKind.REBALANCE else None
 
 
 class RoundCoordinator:
-    """Leads one plan through its rounds; the module's docstring shows the calls in order."""
-
     def __init__(self, brokers: Iterable[PlannerBroker], goal: Goal, options: PlanOptions) -> None:
         self.goal = goal
         self.options = options
         self._brokers = {broker.id: broker for broker in brokers}
         self._live = frozenset(broker.id for broker in self._brokers.values() if broker.live)
+        self._cordoned = frozenset(broker.id for broker in self._brokers.values() if broker.cordoned)
         self._balances = not goal.kind.forces_changes and not goal.racks
         """Rounds even out brokers; a goal that mends racks first begins with rounds that force changes."""
         self._rounds = options.rounds if self._balances else FORCED_ROUNDS
@@ -70,6 +80,7 @@ class RoundCoordinator:
         self._idle = 0
         self._over = False
         self._spare: dict[tuple[int, int], Load] | None = None
+        self._search: SearchRound | None = None
         self._leading: LeaderRounds | None = None
         self._arrived: dict[int, int] = {}
         self._copied = 0
@@ -79,7 +90,6 @@ class RoundCoordinator:
     # -- before the first round ------------------------------------------------------------------------------------
 
     def begin(self, survey: Survey) -> None:
-        """Take the survey of all partitions; set targets."""
         known = survey.partitions - survey.unknown_sizes
         self._typical_size = survey.known_bytes // known if known else 0
         self._survey = survey
@@ -102,7 +112,8 @@ class RoundCoordinator:
         self.loads = dict(self.before)
         self._leaving = self._find_leaving()
         self._remaining = self._live - self._leaving
-        self._eligible = sorted(self._remaining if self.goal.kind is not GoalKind.EXPAND else self.goal.brokers)
+        chosen = self._remaining if self.goal.kind is not GoalKind.EXPAND else frozenset(self.goal.brokers)
+        self._eligible = sorted(chosen - self._cordoned)
         self._set_racks()
         self._holdable = {
             broker: holdable_bytes(self._brokers[broker], self.before[broker].bytes, self._typical_size)
@@ -112,7 +123,14 @@ class RoundCoordinator:
             broker: room_of(self._brokers[broker], self.before[broker].bytes, self._typical_size, self.options.headroom)
             for broker in self._eligible
         }
+        self._shares = broker_shares(
+            [self._brokers[broker] for broker in self._remaining], self._holdable, self.options.broker_weights
+        )
         self.targets = self._make_targets(self.before)
+        if not self.goal.kind.forces_changes:
+            self._note_unknown_disks()
+            spreads = survey.one_of_each(self._typical_size)
+            self.targets = reachable_targets(self.targets, self._racks, spreads) if spreads else self.targets
         self._forced = ForcedRounds(
             {r: found for r, found in self._eligible_by_rack.items() if r != NO_RACK or not self.goal.mends_racks},
             self._racks,
@@ -125,11 +143,21 @@ class RoundCoordinator:
         )
         self._last_cost = self._cost()
 
+    def _note_unknown_disks(self) -> None:
+        unknown = without_size([self._brokers[broker] for broker in self._remaining])
+        if unknown and not self.options.broker_weights:
+            whose = "any broker" if len(unknown) == len(self._remaining) else f"brokers {first_of(unknown, 20)}"
+            self.notes.append(f"the disks of {whose} are not known: all brokers count alike (--broker-weights)")
+
     def _make_targets(self, loads: dict[int, Load]) -> BrokerTargets:
-        return BrokerTargets.of(loads, self._holdable, self._weights)
+        return BrokerTargets.of(loads, self._shares, self._weights)
+
+    def _targets_before(self) -> BrokerTargets:
+        """What the brokers that stay should have held before, of what they held: the load of those that are emptied is
+        none of theirs yet."""
+        return self._make_targets({broker: load for broker, load in self.before.items() if broker not in self._leaving})
 
     def _most_forced(self) -> int:
-        """At most so many partitions must change."""
         if self.goal.kind in (GoalKind.HEAL, GoalKind.DRAIN):
             return sum(self.loads[broker].replicas for broker in self._leaving if broker in self.loads)
         return self._survey.partitions
@@ -150,15 +178,19 @@ class RoundCoordinator:
         self._eligible_by_rack: dict[str, list[int]] = {}
         for broker in self._eligible:
             self._eligible_by_rack.setdefault(self._racks[broker], []).append(broker)
-        self._rack_sizes = count_by_rack(self._remaining, self._racks)
+        sizes = count_by_rack(self._remaining - self._cordoned, self._racks)
+        self._rack_rule = RackRule(self._racks, sizes, self._remaining & self._cordoned)
 
     # -- every round -----------------------------------------------------------------------------------------------
 
     def next_round(self) -> RoundParameters | None:
-        """The parameters of the next round; None: the plan is complete."""
+        """None: the plan is complete."""
         if self._leading is None and self._all_placed():
             if self._balances and self._copied and self._spare is None:
                 self._spare = spare_loads(self.targets, self.loads, _WIDEST * self.options.tolerance)
+                return self.round_parameters()
+            if self._search is None and (one_in := self._searched_part()):
+                self._search = SearchRound(one_in)
                 return self.round_parameters()
             if not (self.options.lead_first and self._weights.time):
                 return None
@@ -168,13 +200,14 @@ class RoundCoordinator:
         return self.round_parameters()
 
     def _all_placed(self) -> bool:
-        """Whether the rounds that place replicas are over."""
+        if self._search is not None:
+            return True
         if self._round >= self._rounds and not self._begin_balancing():
             return True
         return self._over or (self._balances and self._is_balanced())
 
     def _begin_balancing(self) -> bool:
-        """After the rounds that force changes: whether rounds that balance follow."""
+        """Whether balancing rounds follow those that force changes."""
         if self._balances or self.goal.kind.forces_changes:
             return False
         self._balances, self._mended = True, self._copied
@@ -182,7 +215,7 @@ class RoundCoordinator:
         return True
 
     def round_parameters(self) -> RoundParameters:
-        """The parameters as of now; `collect_moves` takes them after the last round."""
+        """`collect_moves` takes them after the last round."""
         if self._balances:
             by_rack = {rack: self._weighted(brokers) for rack, brokers in sorted(self._eligible_by_rack.items())}
             weights = {rack: brokers.total for rack, brokers in by_rack.items()}
@@ -196,7 +229,7 @@ class RoundCoordinator:
             rack_names=names,
             free_bytes=free_bytes,
             rack_room={rack: max(free_bytes[broker] for broker in self._eligible_by_rack[rack]) for rack in by_rack},
-            rack_rule=RackRule(self._racks, self._rack_sizes),
+            rack_rule=self._rack_rule,
             scarce={} if self._balances else dict(self._forced.scarce),
         )
         return RoundParameters(
@@ -217,6 +250,7 @@ class RoundCoordinator:
             collects=self._collects(),
             balance=self._balance_parameters() if self._balances and self._spare is None else None,
             spare=self._spare,
+            searched=self._search.one_in if self._search is not None and self._leading is None else 0,
             leading_seconds=None if self._leading is None else self._leading.seconds,
         )
 
@@ -236,7 +270,6 @@ class RoundCoordinator:
         return None if self._balances else self._forced.collects()
 
     def decide(self, proposed: ProposedSums) -> Thresholds:
-        """What the round accepts: see `chunk_round.accept`."""
         deciding = self.deciding(proposed)
         while True:
             try:
@@ -246,10 +279,10 @@ class RoundCoordinator:
                 return found
 
     def deciding(self, proposed: ProposedSums) -> Generator[None, None, Thresholds]:
-        """The same in slices."""
+        """`decide` in slices."""
         self._round += 1
         self._proposals = proposed.proposals
-        if not proposed.proposals and self._leading is None:
+        if not proposed.proposals and self._leading is None and self._search is None:
             self._idle += 1
             self._over = self._idle >= _IDLE_ROUNDS if self._balances else not self._begin_balancing()
             return Thresholds()
@@ -258,6 +291,9 @@ class RoundCoordinator:
             buckets.setdefault((broker, side), []).append((bucket, Load(*load[:-1]), load[-1]))
         if self._leading is not None:
             return (yield from self._leading.deciding(buckets, proposed))
+        if self._search is not None:
+            limits = self._search_limits()
+            return (yield from self._search.deciding(proposed.collected, limits, self.loads, self.before))
         if self._spare is not None:
             return self._decide_returns(buckets, self._spare)
         if self._balances:
@@ -265,24 +301,24 @@ class RoundCoordinator:
         return (yield from self._forced.deciding(buckets, proposed, self.loads, self._room))
 
     def _room(self, broker: int, more: int = 0) -> int:
-        """The bytes that fit on the broker for certain, beside what the plan has brought so far, and `more`."""
+        """Bytes that certainly fit beside what the plan has brought so far, and `more`."""
         room = self._rooms.get(broker)
         return UNBOUNDED if room is None else room.left(self._arrived.get(broker, 0) + more)
 
-    def settle(self, accepted: AcceptedSums) -> None:
-        """Take the sums of the accepted proposals; find out whether the plan still makes progress."""
+    def take(self, accepted: AcceptedSums) -> None:
+        """Also finds out whether the plan still makes progress."""
         if self._leading is not None:
-            self._leading.settle(accepted)
+            self._leading.take(accepted)
             return
         for broker, load in accepted.loads.items():
             self.loads[broker] = self.loads[broker].plus(load)
-        if self._spare is not None:
+        if self._spare is not None or self._search is not None:
             return
         for broker, size in accepted.arrived.items():
             self._arrived[broker] = self._arrived.get(broker, 0) + size
             self._copied += size
         if not self._balances:
-            self._forced.settle(accepted)
+            self._forced.take(accepted)
             if self._forced.is_over:
                 self._over = not self._begin_balancing()
             return
@@ -346,7 +382,7 @@ class RoundCoordinator:
         )
 
     def _sampling_rates(self, shares: dict[int, tuple[float, ...]], low: float, high: float) -> dict[int, float]:
-        """The part of each broker's replicas that the round considers: some more than have to go."""
+        """The share of each broker's replicas that the round considers: somewhat more than have to go."""
         weights = self._weights.by_measure()
         pulled = 0.0
         for place, weight in enumerate(weights):
@@ -359,13 +395,13 @@ class RoundCoordinator:
                 pulled = max(pulled, missing / total if total else 0.0)
         margin = 3.0 * 2**self._idle
         rates = {}
-        for broker, broker_shares in shares.items():
+        for broker, of_broker in shares.items():
             is_new = self.goal.kind is GoalKind.EXPAND and broker in self.goal.brokers
             pushed = 0.0
             if is_new or self.goal.kind is not GoalKind.EXPAND:
                 pushed = max(
                     max(0.0, share - high) / share if weight and share and name in self._measures_to_give else 0.0
-                    for name, weight, share in zip(MEASURES, weights, broker_shares, strict=True)
+                    for name, weight, share in zip(MEASURES, weights, of_broker, strict=True)
                 )
             wanted = pushed if is_new else max(pulled, pushed)
             held = self.loads[broker].replicas
@@ -398,11 +434,43 @@ class RoundCoordinator:
         limits = {key: threshold_within(sums, spare[key]) for key, sums in buckets.items() if key != TOTAL_COPIED}
         return Thresholds({key: (limit, limit) for key, limit in limits.items()})
 
+    def _searched_part(self) -> int:
+        """Of how many partitions the search sees one; 0: it is not worth its time."""
+        if not self._balances or self.goal.kind is not GoalKind.REBALANCE:
+            return 0
+        partitions = self._survey.partitions
+        if partitions <= SMALL:
+            return 1 if self._copied or not self._is_balanced() else 0
+        return 0 if self._is_balanced() else -(-partitions // SMALL)
+
+    def _search_limits(self) -> SearchLimits:
+        assert self._search is not None
+        low, high = 1 - self.options.tolerance * EDGE, 1 + self.options.tolerance * EDGE
+        weights = self._weights.by_measure()
+        targets = {broker: self.targets.targets[broker] for broker in sorted(self._remaining)}
+        sees_all = self._search.one_in == 1
+        return SearchLimits(
+            least={broker: tuple(low * one for one in wanted) for broker, wanted in targets.items()},
+            most={broker: tuple(high * one for one in wanted) for broker, wanted in targets.items()},
+            scale={
+                broker: tuple(1 / one if one and weight else 0.0 for one, weight in zip(wanted, weights, strict=True))
+                for broker, wanted in targets.items()
+            },
+            rooms=self._rooms,
+            rack_rule=self._rack_rule,
+            byte_cost=len(targets) / max(1, sum(wanted[0] for wanted in targets.values())),
+            max_bytes=self.options.max_bytes,
+            copied=None if sees_all else self._copied,
+            arrived=None if sees_all else self._arrived,
+            keeps_mended=self.goal.mends_racks,
+        )
+
     # -- after the last round ----------------------------------------------------------------------------------------
 
     def summary(self, moves: int, copied: int, left_out: int) -> PlannerSummary:
-        """The figures of the plan; the counts come from `collect_moves`."""
+        """The counts come from `collect_moves`."""
         targets = self._make_targets(self.loads)
+        targets_before = self._targets_before()
         mended = self._copied if self.goal.kind is GoalKind.RACKS else self._mended
         return PlannerSummary(
             moves=moves,
@@ -415,8 +483,10 @@ class RoundCoordinator:
             before=self.before,
             after=self.loads,
             targets=targets.targets,
-            imbalance_before=self.targets.imbalance(self.before),
+            imbalance_before=targets_before.imbalance(self.before),
             imbalance_after=targets.imbalance(self.loads),
+            furthest_before={name: broker for name, (_, broker) in targets_before.furthest(self.before).items()},
+            furthest_after={name: broker for name, (_, broker) in targets.furthest(self.loads).items()},
             unknown_sizes=self._survey.unknown_sizes,
             notes=tuple(self.notes),
         )

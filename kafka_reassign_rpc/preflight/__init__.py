@@ -1,6 +1,7 @@
 """Looks at a cluster before a server takes part in it, and at what a controller is doing. Changes nothing.
 
 check            asks ZooKeeper and the brokers, each within a time limit
+check_departure  asks them whether brokers may go
 read_state       what ZooKeeper holds           ask_brokers      what each broker answers
 znode_rights     whether the ACLs let a server in
 znode_findings, broker_findings, default_config_findings, topic_config_findings, authorizer_findings
@@ -10,6 +11,12 @@ secret_file_findings
 broker_principals
                  as whom brokers come to their controller
 findings         OK, WARNING or UNSAFE, as text and JSON
+own_znodes       the znodes of this product that stand, and what of others stands below them
+migration_state  what only a migration to KRaft reads
+kraft_findings, kraft_broker_findings
+                 what keeps a cluster from its migration, or would be lost by it (pure)
+departure_findings
+                 what follows from brokers that go (pure)
 read_status      reads the status: from ZooKeeper, or from nodes
 cluster_status   who is the controller, since when, and what is under way
 """

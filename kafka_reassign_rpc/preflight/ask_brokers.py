@@ -1,14 +1,14 @@
 """What each registered broker answers on its inter-broker listener, where a controller would connect to it."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller_channel.judge_defaults import NoAnswer, Refusal, judge_standing
 from kafka_reassign_rpc.core.configs.broker_config_rules import applied
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
-from kafka_reassign_rpc.protocol.messages import StopReplicaRequest
+from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest, StopReplicaRequest
 from kafka_reassign_rpc.transport.broker_configs import ConfigsRefused, broker_configs
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks, BrokerRefuses
 from kafka_reassign_rpc.transport.rpc_client import NoCommonVersion, RpcClient
@@ -22,12 +22,17 @@ CONFIGS = (
     "alter.config.policy.class.name",
     "authorizer.class.name",
     "auto.leader.rebalance.enable",
+    "broker.id.generation.enable",
     "control.plane.listener.name",
+    "controller.quorum.bootstrap.servers",
     "create.topic.policy.class.name",
     "delete.topic.enable",
     "inter.broker.listener.name",
     "inter.broker.protocol.version",
+    "log.dirs",
+    "min.insync.replicas",
     "remote.log.storage.system.enable",
+    "reserved.broker.max.id",
     "sasl.mechanism.inter.broker.protocol",
     "security.inter.broker.protocol",
     "zookeeper.metadata.migration.enable",
@@ -45,6 +50,7 @@ class BrokerAnswer(NamedTuple):
               why it did not tell
     certificate
               what it has shown (DER); None without TLS
+    log_dirs  its log dirs with their error codes; None: it did not say, or was not asked
     """
 
     broker: Broker
@@ -56,26 +62,31 @@ class BrokerAnswer(NamedTuple):
     defaults: Refusal | None = None
     defaults_unknown: str = ""
     certificate: bytes | None = None
+    log_dirs: Sequence[tuple[str, int]] | None = None
 
 
 async def ask_all(
-    brokers: Iterable[Broker], links: BrokerLinks, client_id: str, seconds: float, standing: Mapping[str, str]
+    brokers: Iterable[Broker],
+    links: BrokerLinks,
+    client_id: str,
+    seconds: float,
+    standing: Mapping[str, str],
+    *,
+    log_dirs: bool = False,
 ) -> list[BrokerAnswer]:
-    """Ask each broker, for so long at most.
-
-    standing   the cluster-wide configs
-    """
+    """Asks each broker, for at most so many seconds. `standing` are the cluster-wide configs; `log_dirs`: asks for them
+    too."""
     room = asyncio.Semaphore(AT_ONCE)
 
     async def limited(broker: Broker) -> BrokerAnswer:
         async with room:
-            return await _ask(broker, links, client_id, seconds, standing)
+            return await _ask(broker, links, client_id, seconds, standing, log_dirs=log_dirs)
 
     return list(await asyncio.gather(*(limited(broker) for broker in sorted(brokers, key=lambda one: one.id))))
 
 
 async def _ask(
-    broker: Broker, links: BrokerLinks, client_id: str, seconds: float, standing: Mapping[str, str]
+    broker: Broker, links: BrokerLinks, client_id: str, seconds: float, standing: Mapping[str, str], *, log_dirs: bool
 ) -> BrokerAnswer:
     endpoint = links.endpoint(broker)
     try:
@@ -84,6 +95,7 @@ async def _ask(
             try:
                 versions = await client.versions()
                 obeys, certificate = await _obeys(client), client.certificate
+                dirs = await _log_dirs(client) if log_dirs else None
                 try:
                     entries = await broker_configs(client, broker.id, CONFIGS)
                 except ConfigsRefused as error:
@@ -98,7 +110,7 @@ async def _ask(
     except (OSError, EOFError, ProtocolError) as error:
         return BrokerAnswer(broker, endpoint, str(error) or type(error).__name__)
     configs = {entry.name: entry.value for entry in entries if entry.value is not None}
-    return BrokerAnswer(broker, endpoint, "", versions, configs, obeys, refusal, unknown, certificate)
+    return BrokerAnswer(broker, endpoint, "", versions, configs, obeys, refusal, unknown, certificate, dirs)
 
 
 async def _defaults(client: RpcClient, broker: int, standing: Mapping[str, str]) -> tuple[Refusal | None, str]:
@@ -124,3 +136,11 @@ async def _obeys(client: RpcClient) -> bool | None:
     )
     answer = await client.call(StopReplicaRequest, request, version)
     return {STALE_BROKER_EPOCH: True, CLUSTER_AUTHORIZATION_FAILED: False}.get(answer.error_code)
+
+
+async def _log_dirs(client: RpcClient) -> Sequence[tuple[str, int]] | None:
+    """Asks for no partition, so that the answer is small. A broker that refuses answers with no log dir."""
+    version = await client.version(DescribeLogDirsRequest)
+    request = DescribeLogDirsRequest(version=version, topics=[])
+    answer = await client.call(DescribeLogDirsRequest, request, version)
+    return [(one.log_dir, one.error_code) for one in answer.results] or None

@@ -74,7 +74,7 @@ def _without(have: str, *, refuses: bool) -> Finding:
 
 
 def _super_users(authorizer: AclAuthorizer) -> Iterator[Finding]:
-    """Kafka separates them by semicolons alone: a distinguished name has commas."""
+    """Kafka separates them only by semicolons: a distinguished name has commas."""
     odd = sorted(one for one in authorizer.super_users if _NEXT_PRINCIPAL.search(one))
     if odd:
         yield warning(

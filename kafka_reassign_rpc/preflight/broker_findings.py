@@ -91,10 +91,9 @@ def _versions(heard: Sequence[BrokerAnswer]) -> Finding:
 
 def _protocol(heard: Sequence[BrokerAnswer]) -> Finding:
     """inter.broker.protocol.version: what brokers send to their controller."""
-    found = _by_value(heard, lambda configs: configs.get("inter.broker.protocol.version"))
+    found = by_value(heard, lambda configs: configs.get("inter.broker.protocol.version"))
     for value, brokers in found.items():
-        match = _VERSION.match(value)
-        version = None if match is None else tuple(whole_number(part, 0, 99) or 0 for part in match.groups())
+        version = release(value)
         if version is None or not OLDEST <= version <= NEWEST:
             return unsafe(
                 "protocol",
@@ -119,7 +118,7 @@ def _protocol(heard: Sequence[BrokerAnswer]) -> Finding:
 def _listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoint]) -> Finding:
     """Brokers look for their controller under the name of their own listener for it, at its advertised address."""
     offered = {one.listener: one for one in advertised}
-    wanted = _by_value(heard, name_for_controller)
+    wanted = by_value(heard, name_for_controller)
     missing = {name: brokers for name, brokers in wanted.items() if name not in offered}
     if missing:
         return unsafe(
@@ -141,7 +140,7 @@ def _listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoint]) ->
 
 
 def _other_listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoint]) -> Iterator[Finding]:
-    """Brokers tell a client of the nodes that have the listener by which it comes in, of the controller too
+    """Brokers show a client the nodes that have the listener by which it comes in, the controller included
     (ZkMetadataCache.getAliveBrokerNodes)."""
     having: defaultdict[str, set[int]] = defaultdict(set)
     for one in heard:
@@ -206,7 +205,7 @@ def _policies(heard: Sequence[BrokerAnswer], *, refuses: bool) -> Finding:
     policies = {
         f"{name}={value}"
         for name in ("create.topic.policy.class.name", "alter.config.policy.class.name")
-        for value in _by_value(heard, lambda configs, name=name: configs.get(name) or None)  # type: ignore[misc]
+        for value in by_value(heard, lambda configs, name=name: configs.get(name) or None)  # type: ignore[misc]
     }
     if not policies:
         return fine("policies", "no broker has a policy for topics or configs")
@@ -227,21 +226,21 @@ def _policies(heard: Sequence[BrokerAnswer], *, refuses: bool) -> Finding:
 def _configs(
     heard: Sequence[BrokerAnswer], marks: Sequence[str], *, balances: bool, deletes: bool
 ) -> Iterator[Finding]:
-    migrating = _with(heard, "zookeeper.metadata.migration.enable", "true")
+    migrating = with_value(heard, "zookeeper.metadata.migration.enable", "true")
     if migrating:
         yield warning(
             "migration",
             f"brokers {some(migrating)} have zookeeper.metadata.migration.enable=true",
             "do not start KRaft controllers while a server controls the cluster",
         )
-    keeping = _with(heard, "delete.topic.enable", "false")
+    keeping = with_value(heard, "delete.topic.enable", "false")
     if keeping and marks and deletes:
         yield unsafe(
             "deletions",
             f"brokers {some(keeping)} have delete.topic.enable=false, and a server would delete {some(sorted(marks))}",
             "start the server without --delete-topic-enable: it removes the marks, and the topics stay",
         )
-    unbalanced = _with(heard, "auto.leader.rebalance.enable", "false")
+    unbalanced = with_value(heard, "auto.leader.rebalance.enable", "false")
     if unbalanced and balances:
         yield warning(
             "leader-balance",
@@ -251,12 +250,17 @@ def _configs(
         )
 
 
-def _with(heard: Sequence[BrokerAnswer], name: str, value: str) -> list[int]:
+def release(version: str) -> tuple[int, int] | None:
+    """`3.9-IV0` -> (3, 9); None: it names no release."""
+    match = _VERSION.match(version)
+    return None if match is None else (whole_number(match[1], 0, 99) or 0, whole_number(match[2], 0, 99) or 0)
+
+
+def with_value(heard: Sequence[BrokerAnswer], name: str, value: str) -> list[int]:
     return [one.broker.id for one in heard if one.configs.get(name, "").lower() == value]
 
 
-def _by_value(heard: Sequence[BrokerAnswer], value_of: Callable[[Configs], str | None]) -> dict[str, list[int]]:
-    """Broker ids by value, without those that have none."""
+def by_value(heard: Sequence[BrokerAnswer], value_of: Callable[[Configs], str | None]) -> dict[str, list[int]]:
     found: defaultdict[str, list[int]] = defaultdict(list)
     for one in heard:
         value = value_of(one.configs)

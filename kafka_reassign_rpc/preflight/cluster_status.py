@@ -1,11 +1,22 @@
-"""Who controls a cluster, since when, and what is under way: values, as text and as JSON."""
+"""Who controls a cluster, since when, and what is under way: what stands around the status document (`core.status`), as
+text and as JSON."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from msgspec import to_builtins
+
+from kafka_reassign_rpc.core.state.cluster import Broker
+from kafka_reassign_rpc.core.status.documents import BrokerStatus, Move, Status
+from kafka_reassign_rpc.core.status.last_status import with_last
+from kafka_reassign_rpc.core.status.summary import status_of
+from kafka_reassign_rpc.core.status.views import UNKNOWN as UNKNOWN_ID
+from kafka_reassign_rpc.core.status.views import ServerView
 from kafka_reassign_rpc.support.counted import agreeing, counted
 
+UNKNOWN = "unknown"
 BROKER, SERVER, UNKNOWN_KIND = "broker", "server", "unknown"
 """Kinds of controllers: a stock broker, a kafka-reassign-rpc server, or what cannot be told."""
 
@@ -37,44 +48,81 @@ class HealingCounts(NamedTuple):
     paused: bool | None
 
 
+class StatusParts(NamedTuple):
+    """The status document and the parts that it has of its own."""
+
+    status: Status
+    moves: Sequence[Move]
+    brokers: Sequence[BrokerStatus]
+
+
 class ClusterStatus(NamedTuple):
     """controller   None: there is none
     brokers      ids of the registered brokers
     moving       moves in flight by route
     waiting      moves that wait, by route
-    deleting     topics marked for deletion; None where that cannot be found out
+    deleting     topics marked for deletion
+    hint         why there may be more than this shows
+    seen         the status document
+
+    None where something cannot be found out.
     """
 
     controller: ControllerStatus | None
-    brokers: Sequence[int]
-    moving: Mapping[str, int]
-    waiting: Mapping[str, int]
+    brokers: Sequence[int] | None
+    moving: Mapping[str, int] | None
+    waiting: Mapping[str, int] | None
     deleting: int | None
-    healing: HealingCounts
-    lost: Sequence[LostBroker]
+    healing: HealingCounts | None
+    lost: Sequence[LostBroker] | None
+    hint: str | None = None
+    seen: StatusParts | None = None
+
+
+NO_CONTROLLER_ASKED = "only a controller tells that: ask ZooKeeper with --zookeeper-connect"
+NO_CONTROLLER_KNOWN = "the nodes know of no controller"
+NO_CONTROLLER_THERE = "there is no controller: /controller does not exist"
+
+
+def without_controller(named: Mapping[int, Broker], cluster_id: str, at: int, last: Status | None) -> ClusterStatus:
+    """What a node tells that knows of no controller. `named`: the brokers that it names; a server may know none.
+    `last`: what a server last knew."""
+    view = ServerView(
+        UNKNOWN_ID, cluster_id, "", NO_CONTROLLER_KNOWN, UNKNOWN_ID, UNKNOWN_ID, UNKNOWN_ID, named, {}, None
+    )
+    parts = StatusParts(with_last(status_of(view, at=at, version="", full=True), last, full=True), (), ())
+    return ClusterStatus(None, sorted(named) or None, None, None, None, None, None, NO_CONTROLLER_ASKED, parts)
+
+
+def with_document(status: ClusterStatus, seen: StatusParts) -> ClusterStatus:
+    """The counts of the document take the place of those that were read a moment before it."""
+    totals, moving = seen.status.totals, Counter[str]()
+    if totals is None:
+        return status._replace(seen=seen)
+    for group in seen.status.groups or ():
+        moving[group.route] += group.in_flight
+    in_flight = +moving if moving.total() == totals.in_flight else status.moving
+    return status._replace(seen=seen, moving=in_flight, waiting=totals.waiting)
 
 
 def utc(milliseconds: int) -> str:
-    """A time as text."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def lines(status: ClusterStatus) -> list[str]:
-    """For people."""
-    found = [_controller_line(status.controller)]
-    found.append(f"brokers: {', '.join(map(str, status.brokers)) or 'none is registered'}")
+def around(status: ClusterStatus) -> list[str]:
+    """The lines below the document: what it does not have, or has as sums."""
+    found = []
+    brokers = None if status.brokers is None else ", ".join(map(str, status.brokers)) or "none is registered"
+    found.append(f"brokers: {brokers or UNKNOWN}")
     found.append(f"moves in flight: {_by_route(status.moving)}")
     found.append(f"moves that wait: {_by_route(status.waiting)}")
     if status.deleting is not None:
         found.append(f"topics in deletion: {status.deleting}")
     found.append(f"self-healing: {_healing_text(status.healing)}")
-    for one in status.lost:
-        healed = "" if one.heal_at_ms is None else f", healed at {utc(one.heal_at_ms)}"
-        found.append(f"broker {one.broker}: gone since {utc(one.since_ms)}{healed}")
-    return found
+    return found if status.hint is None else [*found, f"note: {status.hint}"]
 
 
-def _controller_line(controller: ControllerStatus | None) -> str:
+def controller_line(controller: ControllerStatus | None) -> str:
     if controller is None:
         return "controller: none"
     if controller.id < 0:
@@ -86,12 +134,16 @@ def _controller_line(controller: ControllerStatus | None) -> str:
     return f"controller: {kind}{controller.id}{place}{epoch}{since}"
 
 
-def _by_route(counts: Mapping[str, int]) -> str:
+def _by_route(counts: Mapping[str, int] | None) -> str:
+    if counts is None:
+        return UNKNOWN
     parts = ", ".join(f"{count} by {route}" for route, count in sorted(counts.items()) if count)
     return f"{sum(counts.values())} ({parts})" if parts else "0"
 
 
-def _healing_text(healing: HealingCounts) -> str:
+def _healing_text(healing: HealingCounts | None) -> str:
+    if healing is None:
+        return UNKNOWN
     switch = {None: "", True: "on, ", False: "off, "}[healing.on]
     paused = "paused, " if healing.paused else ""
     waiting = f"{healing.waiting} {agreeing(healing.waiting, 'wait')}"
@@ -111,10 +163,14 @@ def document(status: ClusterStatus) -> dict[str, Any]:
             "epoch": controller.epoch,
             "since": controller.since_ms,
         },
-        "brokers": list(status.brokers),
-        "moving": dict(status.moving),
-        "waiting": dict(status.waiting),
+        "brokers": None if status.brokers is None else list(status.brokers),
+        "moving": None if status.moving is None else dict(status.moving),
+        "waiting": None if status.waiting is None else dict(status.waiting),
         "deleting": status.deleting,
-        "healing": status.healing._asdict(),
-        "lost": [{"broker": one.broker, "since": one.since_ms, "healAt": one.heal_at_ms} for one in status.lost],
+        "healing": None if status.healing is None else status.healing._asdict(),
+        "lost": None
+        if status.lost is None
+        else [{"broker": one.broker, "since": one.since_ms, "healAt": one.heal_at_ms} for one in status.lost],
+        "hint": status.hint,
+        "status": None if status.seen is None else to_builtins(status.seen.status),
     }

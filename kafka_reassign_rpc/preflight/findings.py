@@ -4,12 +4,15 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from kafka_reassign_rpc.support.counted import first_of
+
 SHOWN = 5
 """Names that a finding lists."""
 
 
 class Level(StrEnum):
-    """UNSAFE: a server must not control this cluster as it is. WARNING: an operator should know before."""
+    """UNSAFE: what the check asks about must not be done with the cluster as it is. WARNING: an operator should know
+    before."""
 
     OK = "OK"
     WARNING = "WARNING"
@@ -43,12 +46,27 @@ def is_safe(findings: Iterable[Finding]) -> bool:
 
 def some(names: Iterable[object]) -> str:
     """The first few names, and how many more there are."""
-    found = [str(name) for name in names]
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return ", ".join(found[:SHOWN]) + more
+    return first_of([*names], SHOWN)
 
 
-def lines(findings: Sequence[Finding]) -> list[str]:
+class Question(NamedTuple):
+    """What a check answers: `verdict` follows "It is safe" or "It is NOT safe"; `key` is its name in JSON."""
+
+    key: str
+    verdict: str
+
+
+TO_CONTROL = Question("safe", "for a kafka-reassign-rpc server to control this cluster")
+TO_LEAVE = Question("may_go", "for these brokers to go")
+TO_MIGRATE = Question("ready", "to begin the migration of this cluster to KRaft")
+
+
+def every(names: Iterable[str]) -> str:
+    """All names, where each has to be mended."""
+    return ", ".join(names)
+
+
+def lines(findings: Sequence[Finding], question: Question = TO_CONTROL) -> list[str]:
     """One line for each finding, and the verdict."""
     width = max(len(level) for level in Level)
     shown = [
@@ -56,9 +74,8 @@ def lines(findings: Sequence[Finding]) -> list[str]:
         for one in findings
     ]
     verdict = "It is safe" if is_safe(findings) else "It is NOT safe"
-    return [*shown, f"{verdict} for a kafka-reassign-rpc server to control this cluster."]
+    return [*shown, f"{verdict} {question.verdict}."]
 
 
-def document(findings: Sequence[Finding]) -> dict[str, Any]:
-    """The same for programs."""
-    return {"safe": is_safe(findings), "findings": [one._asdict() for one in findings]}
+def document(findings: Sequence[Finding], question: Question = TO_CONTROL) -> dict[str, Any]:
+    return {question.key: is_safe(findings), "findings": [one._asdict() for one in findings]}

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.controller.odd_znodes import Migration
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -92,16 +92,20 @@ async def read_controller(zk: ZooKeeper) -> ControllerNow:
     return ControllerNow(owner, epoch, since, problem)
 
 
+async def cluster_id(zk: ZooKeeper) -> str | None:
+    """Raises ZkError."""
+    with suppress(NoNode, BadZnode):
+        return znode_contents.decode_cluster_id((await zk.get(znode_paths.CLUSTER_ID))[0])
+    return None
+
+
 async def read(zk: ZooKeeper) -> FoundState:
     """Raises ZkError."""
-    cluster_id = None
-    with suppress(NoNode, BadZnode):
-        cluster_id = znode_contents.decode_cluster_id((await zk.get(znode_paths.CLUSTER_ID))[0])
     loaded = await load_cluster.read_cluster(zk)
     wanted = (*znode_paths.PERSISTENT, *znode_paths.OWN, znode_paths.CLUSTER_ID, znode_paths.FEATURE)
     return FoundState(
         cluster=loaded.cluster,
-        cluster_id=cluster_id,
+        cluster_id=await cluster_id(zk),
         controller=await read_controller(zk),
         registered=await children(zk, znode_paths.BROKER_IDS),
         servers=await children(zk, znode_paths.REASSIGNMENT_SERVERS),
@@ -118,7 +122,7 @@ async def first_decisions(cluster: Cluster, own_id: int, settings: ReassignmentS
     """Decide as a new controller does, and commit nothing."""
     cluster = replace(cluster, servers=cluster.servers | {own_id})
     work = Round(RoundView(cluster), {}, settings)
-    await SliceTimer().through(ControllerFailover(own_id, lambda: None).decide(work))
+    await Pace().through(ControllerFailover(own_id, lambda: None).decide(work))
     found = FirstDecisions([], [], [])
     for name, change in work.view.partitions.items():
         before = cluster.get(*name)

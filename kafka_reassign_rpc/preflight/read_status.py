@@ -7,6 +7,7 @@ tells its epoch: by its events.
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from kafka_reassign_rpc.client import MOVING, AsyncReassignmentClient, KafkaError, Unreachable, UnsupportedHere
@@ -14,18 +15,32 @@ from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON
 from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
-from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, RPC, Cluster
+from kafka_reassign_rpc.core.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
+from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, RPC, Broker, Cluster, Endpoint
+from kafka_reassign_rpc.core.status.brokers import brokers_of, count_replicas, no_counts
+from kafka_reassign_rpc.core.status.moves import MoveFilter, page_of, select_moves
+from kafka_reassign_rpc.core.status.problems import EMPTY_PLACE, lost_brokers
+from kafka_reassign_rpc.core.status.summary import status_of
+from kafka_reassign_rpc.core.status.views import UNKNOWN as UNKNOWN_ID
+from kafka_reassign_rpc.core.status.views import ServerView, TermView
 from kafka_reassign_rpc.preflight import read_state
 from kafka_reassign_rpc.preflight.cluster_status import (
     BROKER,
+    NO_CONTROLLER_THERE,
     SERVER,
     UNKNOWN_KIND,
     ClusterStatus,
     ControllerStatus,
     HealingCounts,
     LostBroker,
+    StatusParts,
+    without_controller,
 )
 from kafka_reassign_rpc.preflight.read_state import ControllerNow
+from kafka_reassign_rpc.support.slices import finished, run_through
+from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -40,22 +55,44 @@ async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -
             cluster = (await load_cluster.read_cluster(zk)).cluster
             now = await read_state.read_controller(zk)
             marks = await read_state.children(zk, znode_paths.DELETE_TOPICS)
+            cluster_id = await read_state.cluster_id(zk)
     finally:
         await zk.close()
     moving = Counter(_route(cluster, topic, index) for topic, indexes in cluster.moving.items() for index in indexes)
     waiting = Counter(cluster.queue.routes)
     if cluster.batch is not None:
         waiting[BATCH] += sum(
-            name.partition not in cluster.moving.get(name.topic, ()) for name in cluster.batch.entries
+            name.partition not in cluster.moving.get(name.topic, ()) and cluster.queue.place(*name) is None
+            for name in cluster.batch.entries
         )
     return ClusterStatus(
         controller=_owner(now, cluster),
+        seen=_parts(cluster, now, cluster_id),
         brokers=sorted(cluster.brokers),
         moving=moving,
         waiting=+waiting,
         deleting=len(marks),
         healing=HealingCounts(moving[HEAL], waiting[HEAL], None, None),
-        lost=[LostBroker(broker, since, None) for broker, since in sorted(cluster.failed.items())],
+        lost=[LostBroker(broker, since, None) for broker, since in sorted(lost_brokers(cluster).items())],
+        hint=None if cluster.brokers or cluster.topics else EMPTY_PLACE,
+    )
+
+
+def _parts(cluster: Cluster, now: ControllerNow, cluster_id: str | None) -> StatusParts:
+    """The status document of what is stored: nobody was asked what is copied, or how healing is."""
+    health, counts, at = PartitionHealth(), no_counts(), now_ms()
+    run_through(health.update(cluster))
+    run_through(count_replicas(cluster, counts))
+    term = TermView(cluster, ProgressTracker(float("inf")), DEFAULT_SETTINGS, health.now, None)
+    owner = UNKNOWN_ID if now.owner is None else now.owner.id
+    is_empty = not cluster.brokers and not cluster.topics
+    role, reason = ("controller", "") if owner >= 0 else ("", EMPTY_PLACE if is_empty else NO_CONTROLLER_THERE)
+    view = ServerView(owner, cluster_id or "", role, reason, owner, now.epoch, now.since_ms, cluster.brokers, {}, term)
+    selection = finished(select_moves(term, MoveFilter()))
+    return StatusParts(
+        status_of(view, at=at, version="", full=True),
+        page_of(term, selection, offset=0, limit=selection.size, at=at, listed_at=at).moves,
+        finished(brokers_of(cluster, counts, term.progress.rates, at=at, counted_at=at)).brokers,
     )
 
 
@@ -86,10 +123,26 @@ async def from_nodes(configs: Mapping[str, Any], seconds: float) -> ClusterStatu
         try:
             controller = await client.describe_controller()
         except Unreachable:  # a node has answered, and knows of no controller
-            return ClusterStatus(None, sorted(nodes), {}, {}, None, HealingCounts(0, 0, None, None), [])
+            servers = await client.servers_among(nodes)
+            named = {
+                one.id: Broker(one.id, UNKNOWN_ID, (Endpoint("", "", one.host, one.port),), one.rack)
+                for one in nodes.values()
+                if one.id not in servers
+            }
+            last = None
+            with suppress(KafkaError):  # no address may be that of a server
+                here = await client.status_here()
+                last = here.last if here.totals is None else here
+            return without_controller(named, "", now_ms(), last)
         healing = await _healing(client)
         elected = None if healing is None else await _elected(client, controller)
         moves = await client.list_partition_reassignments()
+        waiting: Mapping[str, int] = Counter(one.route for one in moves.values() if one.state != MOVING)
+        with suppress(UnsupportedHere):  # the list lacks those that wait beside another move of their partition
+            totals = (await client.status()).totals
+            waiting = waiting if totals is None else totals.waiting
+        servers = set() if healing is None else await client.servers_among(nodes)
+    brokers = sorted(nodes.keys() - servers)
     node = nodes.get(controller)
     status = ControllerStatus(
         controller,
@@ -99,14 +152,15 @@ async def from_nodes(configs: Mapping[str, Any], seconds: float) -> ClusterStatu
     )
     return ClusterStatus(
         controller=status,
-        brokers=sorted(broker for broker in nodes if healing is None or broker != controller),
+        brokers=brokers,
         moving=Counter(one.route for one in moves.values() if one.state == MOVING),
-        waiting=Counter(one.route for one in moves.values() if one.state != MOVING),
+        waiting=waiting,
         deleting=None,
         healing=HealingCounts(0, 0, None, None)
         if healing is None
         else HealingCounts(healing.moving, healing.waiting, healing.interval_ms is not None, healing.paused),
-        lost=[] if healing is None else [LostBroker(one.broker, one.since, one.heal_at) for one in healing.failed],
+        lost=None if healing is None else [LostBroker(one.broker, one.since, one.heal_at) for one in healing.failed],
+        hint=None if brokers or moves else EMPTY_PLACE,
     )
 
 

@@ -5,6 +5,16 @@ from collections.abc import Iterator, Sequence
 from kafka_reassign_rpc.controller import odd_znodes
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.lifecycle.server_registration import held_text
+from kafka_reassign_rpc.core.cordon import (
+    CORDONED_BROKERS,
+    EXPECTED,
+    LOG_DIRS,
+    cordoned,
+    cordoned_by_themselves,
+    destinations,
+    listed,
+    parse_brokers,
+)
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS, divided
 from kafka_reassign_rpc.core.settings_in_force import IN_DEFAULTS, notices
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -20,7 +30,8 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 
 def findings(state: FoundState, first: FirstDecisions, own_id: int, takeover: Takeover) -> Iterator[Finding]:
     yield _cluster(state)
-    yield from _registrations(state)
+    yield from registrations(state)
+    yield from _topics_and_brokers(state)
     yield _own_id(state, own_id)
     yield _migration(state)
     yield _controller(state.controller, state.cluster, own_id, takeover)
@@ -28,6 +39,7 @@ def findings(state: FoundState, first: FirstDecisions, own_id: int, takeover: Ta
     yield from _deletions(state)
     yield from _leftovers(state)
     yield _settings(state.cluster)
+    yield from _cordon(state.cluster)
     yield _writes(state)
 
 
@@ -49,7 +61,8 @@ def _cluster(state: FoundState) -> Finding:
     return fine("cluster", f"cluster {state.cluster_id} has {counted(topics, 'topic')} on {counted(brokers, 'broker')}")
 
 
-def _registrations(state: FoundState) -> Iterator[Finding]:
+def registrations(state: FoundState) -> Iterator[Finding]:
+    """Of brokers, as far as they cannot be understood."""
     known = {str(broker) for broker in state.cluster.brokers}
     unreadable = sorted(set(state.registered) - known)
     if unreadable:
@@ -58,6 +71,9 @@ def _registrations(state: FoundState) -> Iterator[Finding]:
             f"the registrations of brokers {some(unreadable)} cannot be understood",
             "restart these brokers, or remove what is no broker from /brokers/ids",
         )
+
+
+def _topics_and_brokers(state: FoundState) -> Iterator[Finding]:
     if state.cluster.unreadable:
         yield warning(
             "topics",
@@ -122,7 +138,7 @@ def _controller(now: ControllerNow, cluster: Cluster, own_id: int, takeover: Tak
     since = f"of epoch {now.epoch}, since {utc(now.since_ms)}"
     if owner.id in cluster.brokers:
         what = {
-            Takeover.NEVER: "a server stands by for ever",
+            Takeover.NEVER: "a server always stands by",
             Takeover.VACANT: "a server stands by until it ends",
             Takeover.ALWAYS: "a server takes the controllership from it",
         }[takeover]
@@ -206,12 +222,21 @@ def _leftovers(state: FoundState) -> Iterator[Finding]:
 
 
 def _settings(cluster: Cluster) -> Finding:
-    """The settings that servers share."""
     if cluster.settings_problem:
         return unsafe(
             "settings",
-            f"{cluster.settings_problem}: a server would start no new move and no repair",
+            f"{cluster.settings_problem}: a server would start no new move and no repair, and know no cordoned broker",
             f"repair {znode_paths.SETTINGS}, or delete it to do without",
+        )
+    by_themselves = cordoned_by_themselves(cluster)
+    if by_themselves:
+        names = listed(by_themselves)
+        return warning(
+            "settings",
+            f"{LOG_DIRS} stands among the configs of broker {names}: it counts, but a broker before Kafka 4.3 takes"
+            " it for a secret, and stock tools refuse every other change of its configs",
+            f"`kafka-reassign cordon --brokers {names}`, with a server as the controller; then delete it there"
+            f" (kafka-configs.sh --entity-name ID --delete-config {LOG_DIRS})",
         )
     own, _ = divided(cluster.default_configs)
     if own:
@@ -232,6 +257,32 @@ def _settings(cluster: Cluster) -> Finding:
         )
     text = ", ".join(f"{name}={shown(value)}" for name, value in sorted(cluster.settings.items()))
     return fine("settings", f"the servers share {text}" if text else "no setting is set for all servers")
+
+
+def _cordon(cluster: Cluster) -> Iterator[Finding]:
+    """Nothing while the settings cannot be read: that is a finding of its own."""
+    if cluster.settings_problem:
+        return
+    text = cluster.settings.get(CORDONED_BROKERS, "")
+    closed = cordoned(cluster)
+    if parse_brokers(text) is None:
+        yield warning(
+            "cordon",
+            f"{CORDONED_BROKERS}={shown(text)} cordons no broker",
+            f"it has to be {EXPECTED}: set it again (`kafka-reassign settings`)",
+        )
+    elif not closed:
+        yield fine("cordon", "no broker is cordoned")
+    elif cluster.brokers and not destinations(cluster).brokers:
+        yield warning(
+            "cordon",
+            "all registered brokers are cordoned: no topic can be created, no partition added, no broker healed",
+            f"open some: `kafka-reassign cordon --uncordon --brokers {listed(closed & cluster.brokers.keys())}`",
+        )
+    else:
+        absent = sorted(closed - cluster.brokers.keys())
+        gone = f" (not registered: {some(absent)})" if absent else ""
+        yield fine("cordon", f"cordoned, so that they get no new replica: {some(sorted(closed))}{gone}")
 
 
 def _writes(state: FoundState) -> Finding:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from kafka_reassign_rpc.core.state.config_entities import TOPICS as CONFIGS_OF_TOPICS
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import acl_znodes, znode_paths
@@ -46,8 +47,8 @@ NEEDED: Mapping[str, int] = {
     znode_paths.REASSIGNMENT_SERVERS: READ | CREATE,
     znode_paths.REASSIGNMENT_SERVER_IDS: _CHILDREN,
     znode_paths.THROTTLES: _CHILDREN,
-    znode_paths.config_type("topics"): _CHILDREN,
-    **{znode_paths.config_type(kind): READ | CREATE for kind in znode_paths.CONFIG_TYPES if kind != "topics"},
+    znode_paths.config_type(CONFIGS_OF_TOPICS): _CHILDREN,
+    **{znode_paths.config_type(kind): READ | CREATE for kind in znode_paths.CONFIG_TYPES if kind != CONFIGS_OF_TOPICS},
     znode_paths.CONFIG_CHANGES: _CHILDREN,
     znode_paths.ISR_CHANGES: READ | DELETE,
     znode_paths.LOG_DIR_EVENTS: READ | DELETE,
@@ -112,12 +113,12 @@ async def find(zk: ZooKeeper, if_present: Mapping[str, int], *, sets_acl: bool) 
     wanted = dict(NEEDED)
     acls: dict[str, list[AclEntry] | None] = {}
     while unread := [path for path in wanted if path not in acls]:
-        acls |= await _read(zk, unread)
+        acls |= await read_acls(zk, unread)
         for path in unread:
             if acls[path] is None and path != "/":
                 parent = path.rpartition("/")[0] or "/"
                 wanted[parent] = wanted.get(parent, 0) | CREATE
-    acls |= await _read(zk, [path for path in if_present if path not in acls])
+    acls |= await read_acls(zk, [path for path in if_present if path not in acls])
     wanted |= {path: wanted.get(path, 0) | rights for path, rights in if_present.items()}
     refused, perhaps = [], []
     for path, rights in wanted.items():
@@ -166,7 +167,7 @@ def _shown(rights: int) -> str:
     return ", ".join(name for right, name in _NAMES.items() if rights & right)
 
 
-async def _read(zk: ZooKeeper, paths: Sequence[str]) -> dict[str, list[AclEntry] | None]:
+async def read_acls(zk: ZooKeeper, paths: Sequence[str]) -> dict[str, list[AclEntry] | None]:
     """By path: the ACL, empty where not even that may be read; None where there is no znode."""
     found: dict[str, list[AclEntry] | None] = {}
     for part in pieces(paths, AT_ONCE):

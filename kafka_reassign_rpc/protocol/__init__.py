@@ -6,8 +6,9 @@ frame_buffer.py        a byte stream to frames
 frame_codec.py         one frame to one message and back, headers included
 bounded_decoder.py     decoders, generated from the schemas, that check every length before they allocate
 decoder_writer.py      the source of such a decoder
-sliced_messages.py     large messages in slices: encoding one element by element, and taking one apart
+sliced_messages.py     large messages: encoding one element by element, and taking one apart
 log_dirs_reader.py     large DescribeLogDirs answers, read in slices
+principal_data.py      principals as brokers forward them
 flexible_encoding.py   varints, compact strings and arrays, for answers packed without message objects
 messages.py            every message class that the product uses
 generate_stubs.py      writes messages.pyi, the types of these classes

@@ -9,15 +9,15 @@ from kafka_reassign_rpc.protocol.frame_errors import LocalProtocolError, RemoteP
 from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiMessage
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""For answers to our own requests: they name what the request named, and requests are far smaller."""
+"""Answers name what our own requests named, and those are far smaller."""
 MIN_ANSWER_BYTES = 4
 
 
 class ClientConnection:
-    """The client's side: numbers requests, and takes answers in their order.
+    """Numbers requests, and takes answers in their order.
 
-    Kafka answers in order. So an answer to any request but the oldest open one is a fault of the server; the connection
-    cannot be used any further, and `receive` raises.
+    Kafka answers in order. So an answer to any request but the oldest open one is a fault of the server: `receive`
+    raises, and the connection is unusable.
     """
 
     def __init__(self, client_id: str | None, *, max_frame_bytes: int = MAX_ANSWER_BYTES) -> None:
@@ -29,15 +29,15 @@ class ClientConnection:
 
     @property
     def pending(self) -> int:
-        """The number of requests without an answer."""
+        """Requests without an answer."""
         return len(self._open)
 
     def send(
         self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: bool = False
     ) -> bytes:
-        """The bytes of a request. `body` is a message of that class, or an encoded one (see encode_body).
+        """The bytes of a request.
 
-        `raw`: the caller wants the answer's body as bytes.
+        `body` is a message of that class, or an encoded one (encode_body). `raw`: return the answer's body as bytes.
         """
         if self._broken:
             raise LocalProtocolError("the connection is broken")

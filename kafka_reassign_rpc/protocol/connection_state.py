@@ -1,28 +1,23 @@
 """The server's side of a connection, without I/O: bytes in, requests out; answers in, bytes out.
 
-Theory of operation
-===================
 Kafka's protocol has no handshake of its own: the first bytes of a connection are the first request. A frame is a length
-of four bytes and that many bytes of request. The server answers requests in their order, one answer each, and sends
-nothing else. Kafka keeps the order by processing one request of a connection at a time, and so does this state machine:
-`receive` queues whole frames, `next_frame` takes the first one out once the previous request has its answer, and
-`answer` makes the bytes that go back. What one connection can make a server hold is bounded by what the server reads of
-it.
+of four bytes and that many bytes of request. The server answers requests in order, one answer each, and sends nothing
+else. As Kafka does, it processes one request of a connection at a time: `receive` queues whole frames, `next_frame`
+takes the first one out once the previous request has its answer, and `answer` makes the bytes that go back. What the
+server reads of a connection bounds what that can make it hold.
 
-The peer can make two kinds of mistakes. After most of them (a size out of bounds, an unknown API, a version that is not
-served, a body that does not parse) Kafka closes the connection without an answer, and so does the server: after them
-nobody knows where the next request begins or what it means. The one exception is ApiVersions in an unknown version: the
-server answers it in version 0 with error 35, from which a newer client learns what the server speaks. Requests before
-the mistake still get their answers. When these are out, `over` turns true, and the transport has to be closed.
+After most mistakes of the peer (a size out of bounds, an unknown API, a version that is not served, a body that does
+not parse) Kafka closes the connection without an answer, and so does the server: nobody knows where the next request
+begins. The one exception is ApiVersions in an unknown version: the server answers it in version 0 with error 35, from
+which a newer client learns what the server speaks. Requests before the mistake still get their answers. When these are
+out, `over` turns true, and the transport has to be closed.
 
-`STREAM` is the table of states. A call that has no row for the state of now is a mistake of the caller.
+`STREAM` is the table of states. A call without a row for the present state is a mistake of the caller.
 
-While a client authenticates, a frame need not be a request: after SaslHandshake 0 it is a bare token. Then frames have
-other bounds, and the next one is cut off only when the one before is answered, since its bounds depend on that
-(`one_by_one`).
+While a client authenticates, a frame may be a bare token (after SaslHandshake 0). Then frames have other bounds, and
+the next one is cut off only when the one before is answered, since its bounds depend on that (`one_by_one`).
 
-Rules: this file has everything that changes the state, and it knows no socket, no clock and no event loop. `parse` and
-`parse_in_slices` change nothing.
+This file has everything that changes the state, and knows no socket, clock or event loop.
 """
 
 from collections import deque
@@ -54,8 +49,10 @@ from kafka_reassign_rpc.protocol.messages import ApiMessage, ApiVersionsResponse
 from kafka_reassign_rpc.protocol.versions import ApiKey
 
 MAX_REQUEST_BYTES = 10 * 1024 * 1024
-"""Kafka's socket.request.max.bytes is 100 MiB, for batches of records. Administrators' requests are far smaller: a move
-of 100,000 partitions takes some 3 MB."""
+"""Kafka's socket.request.max.bytes is 100 MiB, for batches of records.
+
+Administrators' requests are far smaller: a move of 100,000 partitions takes some 3 MB.
+"""
 MIN_REQUEST_BYTES = 8
 
 
@@ -77,7 +74,7 @@ MEANINGS: Mapping[Stream, str] = {
 
 
 class StreamEvent(IntEnum):
-    """What changes the state of the stream: a call, or a mistake of the peer."""
+    """A call, or a mistake of the peer."""
 
     NEXT_FRAME = auto()
     ANSWER = auto()
@@ -123,29 +120,28 @@ STREAM: tuple[StreamRow, ...] = (
 AFTER: Mapping[Stream, Mapping[StreamEvent, Stream]] = {
     state: {row.event: row.after for row in STREAM if state in row.states} for state in Stream
 }
-"""By state and event: the next state."""
+"""State -> event -> next state."""
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A request that cannot be served: its error, and the part of its header that could be read."""
+    """A request that cannot be served: its error, and the readable part of its header."""
 
     error: RemoteProtocolError
     header: RequestHeader
 
     @property
     def closes(self) -> bool:
-        """Whether the refusal closes the connection without an answer."""
+        """The refusal closes the connection without an answer."""
         return self.error.closes
 
 
 class Connection:
     """One connection of a server.
 
-    state             see `Stream`
     served            versions accepted, by API key
     max_elements      the most array elements of a request, by API key
     max_frame_bytes   a larger frame is a fault
-    fault             the peer's first mistake, None while there is none
+    fault             the peer's first mistake, or None
     """
 
     def __init__(
@@ -160,7 +156,8 @@ class Connection:
         self._max_frame_bytes = max_frame_bytes
         self._frames = FrameBuffer(MIN_REQUEST_BYTES, max_frame_bytes)
         self._one_by_one = False
-        self._queue: deque[bytes] = deque()
+        self.queue: deque[bytes] = deque()
+        """The whole frames that wait. Others only look whether there are any."""
         self._queued_bytes = 0
         self._bytes_in_work = 0
         self.state = Stream.OPEN
@@ -170,33 +167,33 @@ class Connection:
 
     @property
     def ended(self) -> bool:
-        """Whether the connection takes nothing more in."""
+        """The connection takes nothing more in."""
         return self.state >= Stream.ENDED
 
     @property
     def queued(self) -> int:
-        """The number of whole frames in the queue."""
-        return len(self._queue)
+        """Whole frames in the queue."""
+        return len(self.queue)
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of requests that have arrived and are not answered: incomplete, queued, and in work."""
+        """Bytes of requests that are not answered: incomplete, queued, and in work."""
         return self.partial_bytes + self._queued_bytes + self._bytes_in_work
 
     @property
     def empty(self) -> bool:
-        """Whether it takes bytes in, and has none that are not answered."""
-        return self.state is Stream.OPEN and not self._queue and not self.partial_bytes
+        """It takes bytes in, and has none that are not answered."""
+        return self.state is Stream.OPEN and not self.queue and not self.partial_bytes
 
     @property
     def over(self) -> bool:
-        """Whether the connection has ended and all answers are out: close the transport."""
-        return self.state is Stream.ENDED and not self._queue
+        """The connection has ended and all answers are out: close the transport."""
+        return self.state is Stream.ENDED and not self.queue
 
     @property
     def waiting(self) -> bool:
-        """Whether frames, or bytes that are not cut into frames, wait for the request in work."""
-        return bool(self._queue) or (self._one_by_one and self._has_work and self.partial_bytes > 0)
+        """Frames, or bytes that are not cut into frames, wait for the request in work."""
+        return bool(self.queue) or (self._one_by_one and self._has_work and self.partial_bytes > 0)
 
     @property
     def _has_work(self) -> bool:
@@ -205,33 +202,35 @@ class Connection:
     # ------------------------------------------------------------------------------------------------ in
 
     def one_by_one(self, max_frame_bytes: int) -> None:
-        """From now on frames have 0 to `max_frame_bytes` bytes, and each is cut off when the one before is answered.
-        Then call `receive`, also without new bytes."""
+        """Frames now have 0 to `max_frame_bytes` bytes, and each is cut off when the one before is answered.
+
+        Then call `receive`, even without new bytes.
+        """
         self._one_by_one = True
         self._frames.bound(0, max_frame_bytes, single=True)
 
     def requests(self) -> None:
-        """From now on all frames are requests again."""
+        """All frames are requests again."""
         self._one_by_one = False
         self._frames.bound(MIN_REQUEST_BYTES, self._max_frame_bytes, single=False)
 
     def receive(self, data: bytes) -> int:
         """Takes in bytes as they arrive. Returns how many frames they complete; may set `fault`."""
-        if self.ended:
+        if self.state >= Stream.ENDED:
             return 0
-        if self._one_by_one and (self._has_work or self._queue):
+        if self._one_by_one and (self._has_work or self.queue):
             self._frames.keep(data)
             self.partial_bytes = len(self._frames)
             return 0
         whole = self._frames.whole(data)
         if whole is not None:
-            self._queue.append(whole)
+            self.queue.append(whole)
             self._queued_bytes += len(whole)
             return 1
         frames, fault = self._frames.receive(data)
         self.partial_bytes = len(self._frames)
         for frame in frames:
-            self._queue.append(frame)
+            self.queue.append(frame)
             self._queued_bytes += len(frame)
         if fault is not None:
             self.fault = fault
@@ -253,7 +252,7 @@ class Connection:
         self._frames.clear()
 
     def _drop_queue(self) -> None:
-        self._queue.clear()
+        self.queue.clear()
         self._queued_bytes = 0
 
     # ------------------------------------------------------------------------------------------------ work
@@ -261,28 +260,28 @@ class Connection:
     def next_frame(self) -> bytes:
         """Takes the first queued frame into work. It needs one `answer` or `refuse`.
 
-        Raises LocalProtocolError while another request is in work, and where no frame is queued.
+        Raises LocalProtocolError while another request is in work, and if no frame is queued.
         """
         after = AFTER[self.state].get(StreamEvent.NEXT_FRAME)
         if after is None:
             raise LocalProtocolError("the request before has no answer yet")
-        if not self._queue:
+        if not self.queue:
             raise LocalProtocolError("no request waits")
         self.state = after
-        frame = self._queue.popleft()
+        frame = self.queue.popleft()
         self._bytes_in_work = size = len(frame)
         self._queued_bytes -= size
         return frame
 
     def parse(self, frame: bytes) -> DecodedRequest | Refusal:
-        """Decodes a frame. Changes nothing."""
+        """Changes nothing."""
         try:
             return decode_request(frame, self._served, max_elements=self._max_elements)
         except RemoteProtocolError as error:
             return _refusal(error, frame)
 
     def parse_in_slices(self, frame: bytes) -> Generator[None, None, DecodedRequest | Refusal]:
-        """`parse` of a large frame as a generator: it yields between slices of its work, and returns the result."""
+        """`parse` of a large frame; it yields every few elements."""
         try:
             return (yield from decode_request_in_slices(frame, self._served, self._max_elements))
         except RemoteProtocolError as error:
@@ -291,10 +290,10 @@ class Connection:
     # ------------------------------------------------------------------------------------------------ out
 
     def answer(self, request: DecodedRequest, body: Body) -> bytes:
-        """The bytes of the answer to the request in work. `body` is a message, or an encoded one (see encode_body). Of
-        an encoded one in pieces, only the bytes before the first piece are returned.
+        """The bytes of the answer to the request in work. `body` is a message, or an encoded one (encode_body). For one
+        in pieces, only the bytes before the first piece are returned.
 
-        Raises LocalProtocolError, and leaves the request in work, where the message does not fit its schema.
+        Raises LocalProtocolError, and leaves the request in work, if the message does not fit its schema.
         """
         after = self._after_work(StreamEvent.ANSWER)
         header = request.header
@@ -309,14 +308,14 @@ class Connection:
         return data
 
     def close(self) -> None:
-        """The request in work, and those behind it, get no answer: its peer wants none, and has to see an error."""
+        """The request in work, and those behind it, get no answer: the peer wants none, and has to see an error."""
         self._finish(self._after_work(StreamEvent.CLOSE))
         self._frames.clear()
         self.partial_bytes = 0
         self._drop_queue()
 
     def answered(self) -> None:
-        """The frame in work is done with: its answer, if any, was made elsewhere."""
+        """The frame in work has its answer, if any, from elsewhere."""
         self._finish(self._after_work(StreamEvent.ANSWER))
 
     def _after_work(self, event: StreamEvent) -> Stream:
@@ -330,10 +329,10 @@ class Connection:
         self._bytes_in_work = 0
 
     def refuse(self, refusal: Refusal, body: ApiMessage | None = None) -> bytes:
-        """The bytes of the answer to a refused request in work; none where the refusal closes the connection.
+        """The bytes of the answer to a refused request in work; none if the refusal closes the connection.
 
         A refused ApiVersions is answered in version 0 with error 35 and the versions of ApiVersions that are served.
-        With `body`, the request is answered with that instead, and the connection goes on.
+        With `body`, that is the answer, and the connection goes on.
         """
         if refusal.closes and body is None:
             self.close()
@@ -348,7 +347,7 @@ class Connection:
 
 
 def unsupported_api_versions(served: tuple[int, int], correlation_id: int) -> bytes:
-    """The answer to an ApiVersions in an unknown version: error 35 in version 0, and the versions that are served."""
+    """Error 35 in version 0, and the versions that are served."""
     low, high = served
     known = ApiVersionsResponse.ApiVersion(
         version=0, api_key=int(ApiKey.API_VERSIONS), min_version=low, max_version=high
@@ -358,6 +357,6 @@ def unsupported_api_versions(served: tuple[int, int], correlation_id: int) -> by
 
 
 def _refusal(error: RemoteProtocolError, frame: bytes) -> Refusal:
-    """The refusal of a frame. A traceback would keep the frame, and all that was decoded of it, alive."""
+    """A traceback would keep the frame, and all that was decoded of it, alive."""
     error.__traceback__ = error.__context__ = None
     return Refusal(error, msgspec.structs.replace(peek_request_header(frame), client_id=peek_client_id(frame)))

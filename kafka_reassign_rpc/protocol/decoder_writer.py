@@ -1,6 +1,6 @@
 """The source of a checked decoder, written from a parsed schema, and the functions that generated code calls.
 
-`bounded_decoder` says what is checked, and wraps the functions that are made here.
+`bounded_decoder` says what is checked, and wraps the functions made here.
 """
 
 import struct
@@ -27,25 +27,29 @@ UNLIMITED = 1 << 62
 """`room` for messages that may be large, such as answers to our own requests."""
 
 NUMBERS_PER_ELEMENT = 8
-"""So many numbers of one array count as one element: they take about as much time. Fewer of them, such as the replicas
-of a partition, count as part of the element that has them."""
+"""Numbers of one array that count as one element: they take about as much time.
+
+Fewer, such as the replicas of a partition, count as part of their element.
+"""
 LONGEST_TEXT = 0x7FFF
-"""Bytes of a text. Kafka's generated readers refuse a longer one in every version."""
+"""Bytes. Kafka's generated readers refuse a longer text in every version."""
 MOST_TAGS = 64
 """Tagged fields of one structure, known or not. Kafka's messages have fewer than ten."""
-SLICE = 200
-"""Structures or texts between two yields of a decoder of slices: less than a millisecond."""
-NUMBERS_IN_SLICE = 10_000
+NUMBERS_AT_ONCE = 10_000
 """Numbers of one array that are read at once."""
+FEW_NUMBERS = 8
+"""Arrays of up to so many have a layout that is parsed beforehand: most are the replicas of a partition."""
 
+MISTAKES = (RemoteProtocolError, struct.error, IndexError, UnicodeDecodeError)
+"""What a decoder raises where the bytes are no message."""
 _VARINT_BYTES = 5
 _ELEMENT_OF_TAGS = 4
-"""As a shift: 16 bytes of tagged fields count as one element, whatever they hold."""
+"""As a shift: 16 bytes of tagged fields count as one element."""
 _ZERO_UUID = bytes(16)
 
 
 def least_size(field: Any, version: int, flexible: bool) -> int:
-    """The fewest bytes that `field` can take in `version`. It bounds the count of an array of such fields."""
+    """The fewest bytes of a field in this version, which bound the count of an array of such fields."""
     if isinstance(field, ArrayField):
         return 1 if flexible else 4
     if isinstance(field, StructField):
@@ -71,7 +75,7 @@ def _least_size_of_fields(field: StructField, version: int, flexible: bool) -> i
 
 
 def varint(data: bytes, pos: int) -> tuple[int, int]:
-    """Reads an unsigned variable-length integer of at most five bytes: (value, offset of its end)."""
+    """(value, offset of its end); at most five bytes."""
     value = 0
     for index in range(_VARINT_BYTES):
         byte = data[pos + index]
@@ -82,12 +86,12 @@ def varint(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def skip_tags(data: bytes, pos: int) -> int:
-    """Skips a section of tagged fields of which none is known; returns the offset of its end."""
+    """Skips unknown tagged fields; returns the offset of their end."""
     return read_tags(None, data, pos, {}, 0)
 
 
 def read_tags(obj: Any, data: bytes, pos: int, known: dict[int, tuple[str, Any, frozenset[str]]], room: int) -> int:
-    """Reads a section of tagged fields into `obj`; returns the offset of its end."""
+    """Reads tagged fields into `obj`; returns the offset of their end."""
     end = len(data)
     count, pos = varint(data, pos)
     if count * 2 > end - pos:
@@ -147,8 +151,10 @@ _HELPERS: dict[str, Any] = {
 
 
 class DecoderWriter:
-    """Writes the source of one decoder. Names in it: data, pos, end, room, numbered locals, and in a decoder of slices
-    `steps`, the elements since the last yield."""
+    """Writes the source of one decoder.
+
+    Names in it: data, pos, end, room, and numbered locals.
+    """
 
     def __init__(self, message: type[ApiMessage], version: int, *, sliced: bool = False) -> None:
         self._message = message
@@ -160,17 +166,25 @@ class DecoderWriter:
         self._globals = dict(_HELPERS)
         self._names = 0
 
-    def function(self, name: str) -> Callable[[bytes, int, int], tuple[Any, int]]:
-        source = "\n".join(["def read(data, pos, room):", *self._lines])
+    def function(
+        self, name: str, named: Callable[[Exception], RemoteProtocolError] | None = None
+    ) -> Callable[[bytes, int, int], Any]:
+        """`named` makes an error of a mistake in the bytes; None: whoever calls the function does that."""
+        lines = self._lines
+        if named is not None:
+            self._globals |= {"named": named, "MISTAKES": MISTAKES}
+            tried = ["    " + line for line in lines]
+            lines = ["    try:", *tried, "    except MISTAKES as error:", "        raise named(error) from None"]
+        source = "\n".join(["def read(data, pos, room):", *lines])
         exec(compile(source, f"<decoder {name}>", "exec"), self._globals)  # noqa: S102 (made of schemas, not of input)
-        read: Callable[[bytes, int, int], tuple[Any, int]] = self._globals["read"]
+        read: Callable[[bytes, int, int], Any] = self._globals["read"]
         return read
 
     def line(self, depth: int, text: str) -> None:
         self._lines.append("    " * depth + text)
 
     def structure(self, field: StructField, cls: Any, into: str, depth: int) -> None:
-        """Writes the code that reads a structure's fields into a new object of `cls`."""
+        """Reads a structure's fields into a new object of `cls`."""
         version = self._version
         self.start(cls, into, depth)
         self.fields(field.untagged_fields(version), into, depth)
@@ -187,18 +201,18 @@ class DecoderWriter:
             self.line(depth + 1, f"room -= pos - {since} >> {_ELEMENT_OF_TAGS}")
             self.line(depth + 1, "if room < 0:")
             self.line(depth + 2, "raise too_many()")
-            self._count_steps(MOST_TAGS // 4, depth + 1)
+            if self._sliced:
+                self.line(depth + 1, "yield")
             self.line(depth, "else:")
             self.line(depth + 1, "pos += 1")
 
     def start(self, cls: Any, into: str, depth: int) -> None:
-        """Writes the code that makes a new object of `cls`, without fields."""
+        """Makes a new object of `cls`, without fields."""
         self.line(depth, f"{into} = new({self._constant('cls', cls)})")
         self.line(depth, f"{into}._version = {self._version}")
         self.line(depth, f"{into}.tags = {into}.unknown_tags = None")
 
     def fields(self, fields: Iterable[Any], into: str, depth: int) -> None:
-        """Writes the code that reads untagged fields."""
         run: list[Any] = []
         for inner in fields:
             if inner.is_batchable():
@@ -217,7 +231,7 @@ class DecoderWriter:
         return writer.function(f"tag {field.name}")
 
     def _fixed(self, run: list[Any], into: str, depth: int) -> None:
-        """Writes the code that reads neighbouring fields of fixed size with one `unpack`."""
+        """Reads neighbouring fields of fixed size with one `unpack`."""
         if not run:
             return
         layout = struct.Struct(">" + "".join(field._type.fmt for field in run))
@@ -280,8 +294,7 @@ class DecoderWriter:
         *,
         nullable: bool,
     ) -> None:
-        """Writes the code that reads a string or bytes: a length, then that many bytes. The compact length is one more,
-        0 for null."""
+        """Reads a string or bytes: a length, then that many bytes. The compact length is one more, 0 for null."""
         size = self._local("n")
         self._read_length(size, depth, inflexible)
         self.line(depth, f"if {size} >= 0:")
@@ -314,7 +327,7 @@ class DecoderWriter:
             self.line(depth + 1, f"raise bad_length({field.name!r}, {size}, 0)")
 
     def count(self, field: ArrayField, into: str, depth: int) -> None:
-        """Writes the code that reads the count of an array (-1 for null) and checks it against the bytes left."""
+        """Reads the count of an array (-1 for null) and checks it against the bytes left."""
         element = field.array_of
         if isinstance(element, StructField):
             least = _least_size_of_fields(element, self._version, self._flexible)
@@ -339,17 +352,25 @@ class DecoderWriter:
         else:
             items, item = self._local("items"), self._local("item")
             self.line(inner, f"{target} = {items} = []")
-            self.line(inner, f"for _ in range({count}):")
+            at = self._local("at")
+            self.line(inner, f"for {at} in range({count}):")
             if isinstance(element, StructField):
                 self.structure(element, element.data_class, item, inner + 1)
             else:
                 self._simple(element, item, inner + 1, nullable=False)
             self.line(inner + 1, f"{items}.append({item})")
-            self._count_steps(1, inner + 1)
+            if self._sliced:
+                self.line(inner + 1, f"if not {at} & 15:")  # to yield takes as long as to read a short text
+                self.line(inner + 2, "yield")
         self._null(field, target, depth, count, field.nullable_for_version_q(self._version))
 
     def _numbers(self, codec: Any, target: str, count: str, depth: int) -> None:
-        """Writes the code that reads an array of numbers."""
+        few = self._constant("few", [struct.Struct(f">{n}{codec.fmt}").unpack_from for n in range(FEW_NUMBERS + 1)])
+        self.line(depth, f"if {count} <= {FEW_NUMBERS}:")
+        self.line(depth + 1, f"{target} = list({few}[{count}](data, pos))")
+        self.line(depth + 1, f"pos += {count} * {codec.size}")
+        self.line(depth, "else:")
+        depth += 1
         if not self._sliced:
             self.line(depth, f"{target} = list(unpack_from(f'>{{{count}}}{codec.fmt}', data, pos))")
             self.line(depth, f"pos += {count} * {codec.size}")
@@ -358,20 +379,12 @@ class DecoderWriter:
         self.line(depth, f"{target} = {items} = []")
         self.line(depth, f"{left} = {count}")
         self.line(depth, f"while {left} > 0:")
-        self.line(depth + 1, f"{some} = min({left}, {NUMBERS_IN_SLICE})")
+        self.line(depth + 1, f"{some} = min({left}, {NUMBERS_AT_ONCE})")
         self.line(depth + 1, f"{items} += unpack_from(f'>{{{some}}}{codec.fmt}', data, pos)")
         self.line(depth + 1, f"pos += {some} * {codec.size}")
         self.line(depth + 1, f"{left} -= {some}")
-        self.line(depth + 1, f"if {some} == {NUMBERS_IN_SLICE}:")
+        self.line(depth + 1, f"if {some} == {NUMBERS_AT_ONCE}:")
         self.line(depth + 2, "yield")
-
-    def _count_steps(self, steps: int, depth: int) -> None:
-        """In a decoder of slices, writes the code that yields when a slice is full."""
-        if self._sliced:
-            self.line(depth, f"steps += {steps}")
-            self.line(depth, f"if steps > {SLICE}:")
-            self.line(depth + 1, "steps = 0")
-            self.line(depth + 1, "yield")
 
     def _local(self, prefix: str) -> str:
         self._names += 1

@@ -1,4 +1,4 @@
-"""The encoding of flexible versions (KIP-482), for answers and requests that are packed without message objects.
+"""The encoding of flexible versions (KIP-482), for messages that are packed without message objects.
 
 Lengths are varints of the length plus one; 0 stands for null.
 """
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 
 def uvarint(value: int) -> bytes:
-    """An unsigned varint."""
     if value <= 0x7F:
         return value.to_bytes()
     out = bytearray()
@@ -20,7 +19,6 @@ def uvarint(value: int) -> bytes:
 
 
 def compact_string(text: str) -> bytes:
-    """A string with its length."""
     data = text.encode()
     return uvarint(len(data) + 1) + data
 
@@ -31,5 +29,4 @@ def sized(data: bytes) -> bytes:
 
 
 def compact_ids(ids: Sequence[int]) -> bytes:
-    """An array of int32."""
     return uvarint(len(ids) + 1) + struct.pack(f">{len(ids)}i", *ids)

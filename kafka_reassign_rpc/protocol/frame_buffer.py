@@ -1,15 +1,14 @@
 """Cuts a stream of bytes into frames. No I/O.
 
-The announcement of a frame allocates nothing: bytes are kept as they come. Each byte is copied at most twice (into the
-buffer, and out of it as a frame), however the stream is split. Frames that arrive whole in one piece of input do not
-pass through the buffer.
+The announcement of a frame allocates nothing. Each byte is copied at most twice (into the buffer, and out of it as a
+frame), however the stream is split. A frame that arrives whole in one piece of input does not pass through the buffer.
 """
 
 from kafka_reassign_rpc.protocol.frame_errors import BadFrameSize
 
 
 class FrameBuffer:
-    """Cuts a stream into frames: four bytes of length, then that many bytes."""
+    """A frame is four bytes of length, then that many bytes."""
 
     def __init__(self, least: int, most: int) -> None:
         self._least = least
@@ -20,11 +19,11 @@ class FrameBuffer:
         self._single = False
 
     def __len__(self) -> int:
-        """The number of kept bytes: those of an incomplete frame."""
+        """Bytes of an incomplete frame."""
         return len(self._kept)
 
     def bound(self, least: int, most: int, *, single: bool) -> None:
-        """Sets the bounds of the frames that are not cut off yet. `single`: `receive` cuts off one at most."""
+        """Sets the bounds of the frames that are not cut off yet. `single`: `receive` cuts off at most one."""
         self._least, self._most, self._single = least, most, single
         self._missing = 0
 
@@ -59,11 +58,11 @@ class FrameBuffer:
         return frames, None
 
     def whole(self, data: bytes) -> bytes | None:
-        """The frame, where these bytes are one frame and none are kept: what most pieces of input are."""
+        """The frame, if these bytes are one frame and none are kept, as for most pieces of input."""
         size = len(data) - 4
         if self._kept or not self._least <= size <= self._most or int.from_bytes(data[:4], "big") != size:
             return None
-        return bytes(data[4:])
+        return data[4:]
 
     def keep(self, data: bytes) -> None:
         """Takes in bytes that the next `receive` cuts into frames."""

@@ -3,12 +3,12 @@
 A frame here begins behind the four bytes of length; the encoders put these in front. Headers are read and written by
 hand, since they are the larger part of a small request.
 
-Request header  v0: key, version, correlation id. Only ControlledShutdown 0.
-                v1: also the client id, a nullable string with a two-byte length.
-                v2: also tagged fields. All flexible versions; the client id keeps its two-byte length.
-Answer header   v0: correlation id.
-                v1: also tagged fields. All flexible versions but those of ApiVersions, whose reader does not yet know
-                which versions the server speaks.
+    Request header  v0: key, version, correlation id. Only ControlledShutdown 0.
+                    v1: also the client id, a nullable string with a two-byte length.
+                    v2: also tagged fields. All flexible versions; the client id keeps its two-byte length.
+    Answer header   v0: correlation id.
+                    v1: also tagged fields. All flexible versions but those of ApiVersions, whose reader does not yet
+                    know which versions the server speaks.
 """
 
 import struct
@@ -38,18 +38,20 @@ from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiMessage
 from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
 
 MAX_ELEMENTS = 1_000_000
-"""The most array elements, at all depths together, of a request whose reader sets no limit of its own. An element costs
-some 100 bytes of objects but as few as three on the wire, so this limit bounds memory; the size of the frame does not.
-`api.api_definition` has the limits of a server."""
+"""Array elements, at all depths together, of a request whose reader sets no limit.
+
+An element costs some 100 bytes of objects but as few as three on the wire, so this bounds memory; the size of the frame
+does not. `api.api_definition` has the limits of a server.
+"""
 
 KEPT_BUFFER_BYTES = 1024 * 1024
-"""A buffer for encoding that is larger is not kept."""
+"""A larger buffer for encoding is not kept."""
 
 ANY_REQUEST: Mapping[int, int] = MappingProxyType({})
-"""No limits of its own for any API key: `MAX_ELEMENTS` for each."""
+"""`MAX_ELEMENTS` for each API key."""
 
 _NO_CLIENT_ID = -(1 << 16)
-"""The length of the client id where the frame is too short to have one; smaller than any int16."""
+"""The frame is too short for a client id; smaller than any int16."""
 
 _REQUEST_HEAD = struct.Struct(">hhih")
 _REQUEST_HEAD_0 = struct.Struct(">hhi")
@@ -57,19 +59,20 @@ _SIZED_REQUEST_HEAD = struct.Struct(">ihhih")
 _ANSWER_HEAD = struct.Struct(">ii")
 _CONTROLLED_SHUTDOWN_0 = struct.pack(">hh", ApiKey.CONTROLLED_SHUTDOWN, 0)
 """The only request whose header has no client id."""
+_NO_TAGS = b"\0"
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 
 ENCODING_MISTAKES = (struct.error, TypeError, ValueError, AttributeError)
-"""What kafka-python's encoders raise where a message does not fit its schema."""
+"""kafka-python's encoders raise these for a message that does not fit its schema."""
 
 AnyMessage = TypeVar("AnyMessage", bound="ApiMessage")
 Body = ApiMessage | bytes | list[bytes]
-"""The body of an answer: a message, the bytes of an encoded one, or the pieces of these."""
+"""A message, the bytes of an encoded one, or the pieces of these."""
 
 
 class NoAnswer(msgspec.Struct, frozen=True, gc=False):
-    """A request that wants no answer, as Produce with acks=0, has none; `closes`: its connection closes instead."""
+    """The request wants no answer, as Produce with acks=0. `closes`: its connection closes instead."""
 
     closes: bool
 
@@ -79,8 +82,6 @@ Encoder = Callable[[Any, EncodeBuffer], None]
 
 
 class RequestHeader(msgspec.Struct, frozen=True, gc=False):
-    """The header of a request. `client_id` is None where the client gives none."""
-
     api_key: int
     api_version: int
     correlation_id: int
@@ -88,7 +89,7 @@ class RequestHeader(msgspec.Struct, frozen=True, gc=False):
 
 
 class DecodedRequest(msgspec.Struct, frozen=True):
-    """A request: `body` is an instance of the message class of the header's key, in the header's version."""
+    """`body` is an instance of the message class of the header's key, in the header's version."""
 
     header: RequestHeader
     body: Any
@@ -101,7 +102,7 @@ class _Buffers(EncodeBufferPool):  # type: ignore[misc]
 
     @classmethod
     def _release(cls, buf: EncodeBuffer) -> None:
-        """Keeps a buffer for the next message, unless a large one has made it large."""
+        """Drops a buffer that a large message has made large."""
         if len(buf.buf) > KEPT_BUFFER_BYTES:
             cls._local.buf = None
 
@@ -119,8 +120,7 @@ def decode_request(
 ) -> DecodedRequest:
     """Decodes a request (header and body, without the four bytes of length).
 
-    `served` has the accepted versions by API key, `max_elements` the most array elements (see bounded_decoder). Raises
-    a RemoteProtocolError for any mistake in the bytes.
+    `served` has the accepted versions by API key, `max_elements` the most array elements. Raises a RemoteProtocolError.
     """
     data = frame if type(frame) is bytes else bytes(frame)
     header, pos, reader = _request_header(data, served)
@@ -131,7 +131,7 @@ def decode_request(
 def decode_request_in_slices(
     frame: bytes, served: Mapping[int, tuple[int, int]], max_elements: Mapping[int, int]
 ) -> Generator[None, None, DecodedRequest]:
-    """`decode_request` as a generator: it yields between slices of its work, and returns the request."""
+    """`decode_request` that yields every few elements."""
     header, pos, _ = _request_header(frame, served)
     key = header.api_key
     decode = _sliced_decoder(REQUESTS[key], header.api_version)
@@ -140,7 +140,7 @@ def decode_request_in_slices(
 
 
 def _request_header(data: bytes, served: Mapping[int, tuple[int, int]]) -> tuple[RequestHeader, int, _Reader]:
-    """The header of a request of a served API and version, the offset of its body, and what reads the body."""
+    """The header of a served request, the offset of its body, and what reads the body."""
     try:
         key, version, correlation_id, size = _REQUEST_HEAD.unpack_from(data)
     except struct.error:
@@ -174,13 +174,12 @@ def _request_header(data: bytes, served: Mapping[int, tuple[int, int]]) -> tuple
         elif size < -1:
             raise BadLength(f"client id has length {size}")
         if reader.flexible:
-            pos = _skip_header_tags(data, pos)
+            pos = pos + 1 if data[pos : pos + 1] == _NO_TAGS else _skip_header_tags(data, pos)
     return RequestHeader(key, version, correlation_id, client_id), pos, reader
 
 
 def peek_request_header(frame: bytes) -> RequestHeader:
-    """The part of the header that every request has, also one that cannot be decoded further (for logs, and for
-    ApiVersions)."""
+    """The part of the header that every request has, for logs and for ApiVersions."""
     try:
         key, version, correlation_id = _REQUEST_HEAD_0.unpack_from(frame)
     except struct.error:
@@ -189,8 +188,7 @@ def peek_request_header(frame: bytes) -> RequestHeader:
 
 
 def peek_client_id(frame: bytes) -> str | None:
-    """The client id of a request that cannot be decoded further: whose it is. None where it has none that can be
-    read."""
+    """The client id of a request that cannot be decoded further; None if it is unreadable."""
     if len(frame) < _REQUEST_HEAD.size or frame[:4] == _CONTROLLED_SHUTDOWN_0:
         return None
     size = _REQUEST_HEAD.unpack_from(frame)[3]
@@ -225,7 +223,7 @@ def encode_request(body: ApiMessage, *, version: int, correlation_id: int, clien
 def request_prefix(
     cls: type[ApiMessage], *, version: int, correlation_id: int, client_id: str | None, body_size: int
 ) -> bytes:
-    """Length and header of a request of class `cls` whose body of `body_size` bytes is encoded already."""
+    """Length and header of a request whose body is already encoded."""
     name = b"" if client_id is None else client_id.encode()
     tags = b"\0" if cls.flexible_version_q(version) else b""
     size = _REQUEST_HEAD.size + len(name) + len(tags) + body_size
@@ -247,7 +245,7 @@ def encode_response(body: ApiMessage, *, version: int, correlation_id: int) -> b
 
 
 def response_prefix(key: int, version: int, correlation_id: int, body_size: int) -> bytes:
-    """Length and header of an answer whose body of `body_size` bytes is encoded already."""
+    """Length and header of an answer whose body is already encoded."""
     if _has_tags_in_its_header(key, version):
         return _ANSWER_HEAD.pack(body_size + 5, correlation_id) + b"\0"
     return _ANSWER_HEAD.pack(body_size + 4, correlation_id)
@@ -259,7 +257,7 @@ def _has_tags_in_its_header(key: int, version: int) -> bool:
 
 
 def encode_body(body: ApiMessage, *, version: int) -> bytes:
-    """A body alone, for an answer that is cached and sent many times (see response_prefix)."""
+    """A body alone, for an answer that is cached and sent many times (response_prefix)."""
     cls = type(body)
     encode, _ = _encoder(cls, version)
     with _Buffers.acquire() as out:
@@ -283,7 +281,7 @@ def decode_response(
 
 
 def decode_body(cls: type[AnyMessage], body: bytes, *, version: int) -> AnyMessage:
-    """Decodes the body of an answer. Raises a RemoteProtocolError."""
+    """Raises a RemoteProtocolError."""
     message: AnyMessage
     message, _ = _decoder(cls, version)(body, 0, UNLIMITED)
     return message
@@ -294,7 +292,7 @@ def decode_body_in_parts(
 ) -> tuple[AnyMessage, Iterator[Any]]:
     """Decodes a large body: the message up to its field `array`, and an iterator that decodes that array's elements.
 
-    The bytes behind the array are not read. Raises a RemoteProtocolError; so does the iterator.
+    Bytes behind the array are not read. Both raise RemoteProtocolError.
     """
     read = _parts(cls, version, array)
     (head, count), start = read.head(body, 0, UNLIMITED)
@@ -329,8 +327,7 @@ def _skip_header_tags(data: bytes, pos: int) -> int:
 
 @cache
 def _reader(key: int, version: int) -> _Reader:
-    """The decoder of a request. Callers pass only keys and versions of `served`, so the cache stays small whatever
-    peers send."""
+    """Callers pass only keys and versions of `served`, so the cache stays small whatever peers send."""
     message = REQUESTS.get(key)
     if message is None or not 0 <= version <= message.max_version:
         raise UnsupportedVersion(f"version {version} of API {key} cannot be read")
@@ -356,7 +353,7 @@ def _parts(cls: type[ApiMessage], version: int, array: str) -> Parts:
 
 @cache
 def _encoder(cls: type[ApiMessage], version: int) -> tuple[Encoder, bool]:
-    """kafka-python's compiled encoder of a class and version, and whether the version is flexible."""
+    """kafka-python's compiled encoder, and whether the version is flexible."""
     if not 0 <= version <= cls.max_version:
         raise LocalProtocolError(f"{cls.name} has versions 0 to {cls.max_version}, not {version}")
     flexible = cls.flexible_version_q(version)
@@ -391,5 +388,4 @@ def _run(body: ApiMessage, version: int, encode: Encoder, out: EncodeBuffer) -> 
 
 
 def not_encodable(cls: type[ApiMessage], version: int, error: Exception) -> LocalProtocolError:
-    """The error of a message that does not fit its schema."""
     return LocalProtocolError(f"{cls.__name__} v{version} cannot be encoded: {error}")

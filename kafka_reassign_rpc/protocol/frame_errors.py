@@ -1,8 +1,7 @@
 """The errors that a frame can have.
 
-`ProtocolError` is abstract: the code raises only its two branches. `RemoteProtocolError` is the peer's mistake;
-`closes` says whether a server closes the connection, as Kafka does in nearly all cases, or answers.
-`LocalProtocolError` is a mistake of our own caller: the connection can still be used.
+`RemoteProtocolError` is the peer's mistake; `closes` says whether a server closes the connection, as Kafka nearly
+always does, or answers. `LocalProtocolError` is a mistake of our own caller: the connection can still be used.
 """
 
 from typing import ClassVar
@@ -12,7 +11,7 @@ UNSUPPORTED_VERSION = 35
 
 
 class ProtocolError(Exception):
-    """Base of all errors here; abstract."""
+    """Abstract base of all errors here."""
 
     closes: ClassVar[bool] = True
 
@@ -23,7 +22,7 @@ class ProtocolError(Exception):
 
 
 class LocalProtocolError(ProtocolError):
-    """A mistake of our own caller: a second answer to a request, a message that does not fit its schema."""
+    """Our own caller gives a second answer to a request, or a message that does not fit its schema."""
 
     closes = False
 

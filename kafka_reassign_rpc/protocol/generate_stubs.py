@@ -1,26 +1,26 @@
 """Writes `messages.pyi`: the types of the message classes, for mypy and for editors.
 
 The classes of `protocol.messages` are made at import, from JSON schemas (ours, and those in the kafka-python package),
-so a type checker cannot see their fields. This module reads the finished classes and writes down what it finds.
+so a type checker cannot see their fields. This module writes down what it finds in the finished classes.
 
     python -m kafka_reassign_rpc.protocol.generate_stubs
 
-Run it after a change of a schema, of `messages.py` or of the version of kafka-python, and commit the result. A test
-compares the committed stub with what `stub()` returns.
+Run it after a change of a schema, of `messages.py` or of the version of kafka-python, and commit the result; a test
+compares it.
 
-Schema type     an attribute reads as               the constructor takes
-int8 … int64    int                                 the same
-float64         float                               the same
-bool            bool                                the same
-string          str                                 the same
-bytes, records  bytes                               the same
-uuid            UUID | None (None: all zeros)       the same
-bitfield        set[int] | None (None: not given)   Collection[int] | None
-[]type          list[type]                          Sequence[type]
-[]structure     list[structure]                     Sequence[structure | tuple]: the fields of the version, in order
-structure       structure                           structure | tuple
+    Schema type     an attribute reads as               the constructor takes
+    int8 … int64    int                                 the same
+    float64         float                               the same
+    bool            bool                                the same
+    string          str                                 the same
+    bytes, records  bytes                               the same
+    uuid            UUID | None (None: all zeros)       the same
+    bitfield        set[int] | None (None: not given)   Collection[int] | None
+    []type          list[type]                          Sequence[type]
+    []structure     list[structure]                     Sequence[structure | tuple]: the fields of the version, in order
+    structure       structure                           structure | tuple
 
-`| None` is added where some version of the message allows null, and to a tagged structure, which may be absent. A field
+`| None` is added if some version of the message allows null, and to a tagged structure, which may be absent. A field
 that is not in a message's version reads as the default of its schema.
 """
 
@@ -114,13 +114,13 @@ _SIMPLE_ARGUMENTS = {**_SIMPLE, "bitfield": "Collection[int] | None"}
 
 
 def stub() -> str:
-    """The text of `messages.pyi`, formatted as `ruff format` formats it."""
+    """Formatted as by `ruff format`."""
     classes = [cls for _, cls in sorted(message_classes().items())]
     return _HEAD + "".join(_class(cls, 0) for cls in classes)
 
 
 def message_classes() -> dict[str, Any]:
-    """All message classes of `messages`, ours and kafka-python's, by name."""
+    """Ours and kafka-python's, by name."""
     return {name: cls for name, cls in vars(messages).items() if name.endswith(("Request", "Response"))}
 
 

@@ -1,9 +1,8 @@
 """DescribeLogDirs answers of brokers with very many replicas, read in slices.
 
-The decoder of `bounded_decoder` makes an object for each replica and returns when it has all of them: 100,000 replicas
-would hold up the event loop for a quarter of a second. This reader takes only the sizes, straight out of the bytes (a
-replica's fields are of fixed size), and yields after every few thousand. Like `bounded_decoder` it trusts no length
-that does not fit into the bytes left.
+The decoder of `bounded_decoder` would build an object for each of 100,000 replicas and hold up the event loop for a
+quarter of a second. This reader takes only the sizes, straight out of the bytes (a replica's fields are of fixed size).
+Like `bounded_decoder` it trusts no length that does not fit into the bytes left.
 """
 
 import struct
@@ -16,8 +15,8 @@ from kafka_reassign_rpc.protocol.frame_errors import BadLength, BadText, RemoteP
 MAX_VERSION = 4
 """Version 5 adds no field that the product needs."""
 FLEXIBLE_SINCE = 2
-SLICE = 5_000
-"""Replicas between two `yield`s: about a millisecond."""
+BLOCK = 5_000
+"""Replicas that are read at once: about a millisecond."""
 
 _REPLICA = struct.Struct(">iqq?")
 _REPLICA_AND_TAGS = struct.Struct(">iqq?B")
@@ -27,7 +26,7 @@ _INT32 = struct.Struct(">i")
 
 
 class Dir(NamedTuple):
-    """A log dir: error code, path, bytes by topic and partition, bytes of its volume (-1: not known).
+    """A log dir: error code, path, bytes by topic and partition, bytes of its volume (-1: unknown).
 
     Future replicas, which are being copied from another dir of the same broker, are not in it.
     """
@@ -40,19 +39,18 @@ class Dir(NamedTuple):
 
 
 class LogDirsReader:
-    """Reads the body of one answer of `version` (0 to 4). `error` and `dirs` are complete when `read` has ended."""
+    """Reads the body of one answer. `error` and `dirs` are complete when `read` has ended."""
 
     def __init__(self, body: bytes, version: int) -> None:
         self._data = body
         self._version = version
         self._flexible = version >= FLEXIBLE_SINCE
         self._pos = 0
-        self._unread = SLICE
         self.error = 0
         self.dirs: list[Dir] = []
 
     def read(self) -> Iterator[None]:
-        """Yields every `SLICE` replicas. Raises RemoteProtocolError."""
+        """Raises RemoteProtocolError."""
         try:
             yield from self._read()
         except RemoteProtocolError:
@@ -86,7 +84,7 @@ class LogDirsReader:
         layout = _REPLICA_AND_TAGS if self._flexible else _REPLICA
         left = self._count(least=layout.size)
         while left:
-            count = min(left, SLICE)
+            count = min(left, BLOCK)
             stop = self._pos + count * layout.size
             block = self._data[self._pos : stop]
             if self._flexible and any(block[layout.size - 1 :: layout.size]):
@@ -95,13 +93,10 @@ class LogDirsReader:
                 into.update([one[:2] for one in layout.iter_unpack(block) if not one[3]])
                 self._pos = stop
             left -= count
-            self._unread -= count
-            if self._unread <= 0:
-                self._unread = SLICE
-                yield
+            yield
 
     def _replicas_with_tags(self, count: int, into: dict[int, int]) -> None:
-        """Reads replicas with tagged fields. No broker is known to send any, but a broker may."""
+        """No broker is known to send tagged fields, but one may."""
         for _ in range(count):
             index, size, _, is_future = _REPLICA.unpack_from(self._data, self._pos)
             self._pos += _REPLICA.size
@@ -110,7 +105,7 @@ class LogDirsReader:
                 into[index] = size
 
     def _count(self, *, least: int) -> int:
-        """The count of an array whose elements have at least `least` bytes each."""
+        """The count of an array whose elements have at least `least` bytes."""
         if self._flexible:
             count, self._pos = varint(self._data, self._pos)
             count -= 1

@@ -1,13 +1,12 @@
 """Every message class that the product uses, in one place.
 
-The classes defined here come from the schemas in `kafka_reassign_rpc.schemas`, by way of kafka-python's protocol
-module. All others are kafka-python's own. All of them are kafka-python `ApiMessage` classes: attributes in snake_case,
-the class of a nested structure as an attribute (`UpdateMetadataRequest.UpdateMetadataBroker`), `API_KEY`,
-`max_version`.
+The classes defined here come from the schemas in `kafka_reassign_rpc.schemas`; all others are kafka-python's own. All
+are kafka-python `ApiMessage` classes: attributes in snake_case, the class of a nested structure as an attribute
+(`UpdateMetadataRequest.UpdateMetadataBroker`), `API_KEY`, `max_version`.
 
-Two peculiarities of these classes. An array field that was never set reads as one list that all instances share: set
-it, never append to it. And a list of structures may also be given as a list of tuples with all of the version's fields
-in order, which is several times cheaper to build.
+Two traps. An array field that was never set reads as one list that all instances share: set it, never append to it. And
+a list of structures may be given as a list of tuples with all of the version's fields in order, which is several times
+cheaper to build.
 """
 
 from typing import Any, ClassVar, Generic, TypeVar
@@ -137,8 +136,8 @@ class RequestFor(Generic[Response_co]):
 class Message(ApiMessage, init=False):
     """Base of our own message classes.
 
-    They are set up like kafka-python's own, but are not entered in its registry of answers. That registry is keyed by
-    API alone, so ours would replace kafka-python's classes in every client of the process.
+    They are not entered in kafka-python's registry of answers: that is keyed by API alone, so ours would replace
+    kafka-python's classes in every client of the process.
     """
 
     # kafka-python looks at these of every subclass, this base included: a request is not registered.
@@ -164,6 +163,14 @@ class ListPartitionReassignmentsRequest(Message, load_json=SCHEMAS):
 
 class ListPartitionReassignmentsResponse(Message, load_json=SCHEMAS):
     """Answer to ListPartitionReassignmentsRequest."""
+
+
+class EnvelopeRequest(Message, load_json=SCHEMAS):
+    """API 58: a broker forwards a request of a client."""
+
+
+class EnvelopeResponse(Message, load_json=SCHEMAS):
+    """Answer to EnvelopeRequest."""
 
 
 class ListReassignmentsRequest(Message, load_json=SCHEMAS):
@@ -196,6 +203,14 @@ class DescribeSelfHealingRequest(Message, load_json=SCHEMAS):
 
 class DescribeSelfHealingResponse(Message, load_json=SCHEMAS):
     """Answer to DescribeSelfHealingRequest."""
+
+
+class AlterReassignmentThrottlesRequest(Message, load_json=SCHEMAS):
+    """API 32247: another throttle lease for moves in flight and moves that wait."""
+
+
+class AlterReassignmentThrottlesResponse(Message, load_json=SCHEMAS):
+    """Answer to AlterReassignmentThrottlesRequest."""
 
 
 class HealBrokerRequest(Message, load_json=SCHEMAS):
@@ -268,6 +283,22 @@ class ConsumerGroupDescribeRequest(Message, load_json=SCHEMAS):
 
 class ConsumerGroupDescribeResponse(Message, load_json=SCHEMAS):
     """Answer to ConsumerGroupDescribeRequest."""
+
+
+class HoldMovesRequest(Message, load_json=SCHEMAS):
+    """API 32248: hold moves of the queue, or release them."""
+
+
+class HoldMovesResponse(Message, load_json=SCHEMAS):
+    """Answer to HoldMovesRequest."""
+
+
+class DescribeStatusRequest(Message, load_json=SCHEMAS):
+    """API 32246: a document of the status page."""
+
+
+class DescribeStatusResponse(Message, load_json=SCHEMAS):
+    """Answer to DescribeStatusRequest."""
 
 
 class MoveServerSettingsRequest(Message, load_json=SCHEMAS):
@@ -434,11 +465,11 @@ __all__ = [
     "WriteTxnMarkersRequest",
     "WriteTxnMarkersResponse",
 ]
-"""The message classes that are kafka-python's; those defined above need no entry."""
+"""kafka-python's message classes; those defined above need no entry."""
 
 
 def valid_versions(cls: type[ApiMessage]) -> tuple[int, int]:
-    """The lowest and the highest version that the schema of a message class knows."""
+    """The lowest and the highest version in the schema."""
     low, high = cls._valid_versions
     return low, high
 

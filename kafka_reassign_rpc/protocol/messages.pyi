@@ -406,6 +406,7 @@ class AlterPartitionReassignmentsRequest(Message, RequestFor[AlterPartitionReass
     topics: list[ReassignableTopic]
     queue: bool
     throttle: int
+    lift_stricter: bool
     reason: str | None
     moves_per_broker: int
     def __init__(
@@ -416,6 +417,7 @@ class AlterPartitionReassignmentsRequest(Message, RequestFor[AlterPartitionReass
         topics: Sequence[ReassignableTopic | tuple[object, ...]] = ...,
         queue: bool = ...,
         throttle: int = ...,
+        lift_stricter: bool = ...,
         reason: str | None = ...,
         moves_per_broker: int = ...,
         version: int | None = ...,
@@ -562,6 +564,49 @@ class AlterPartitionResponse(Message):
         throttle_time_ms: int = ...,
         error_code: int = ...,
         topics: Sequence[TopicData | tuple[object, ...]] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class AlterReassignmentThrottlesRequest(Message, RequestFor[AlterReassignmentThrottlesResponse]):
+    class ThrottledTopic(Structure):
+        name: str
+        partitions: list[int] | None
+        def __init__(
+            self,
+            *,
+            name: str = ...,
+            partitions: Sequence[int] | None = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
+    timeout_ms: int
+    throttle: int
+    topics: list[ThrottledTopic] | None
+    def __init__(
+        self,
+        *,
+        timeout_ms: int = ...,
+        throttle: int = ...,
+        topics: Sequence[ThrottledTopic | tuple[object, ...]] | None = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class AlterReassignmentThrottlesResponse(Message):
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    moving_moves: int
+    waiting_moves: int
+    repair_moves: int
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        error_message: str | None = ...,
+        moving_moves: int = ...,
+        waiting_moves: int = ...,
+        repair_moves: int = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -2274,6 +2319,7 @@ class DescribeReassignmentsResponse(Message):
         waiting_target: list[int] | None
         waiting_route: str
         waiting_reason: str
+        joining: list[int]
         def __init__(
             self,
             *,
@@ -2293,6 +2339,7 @@ class DescribeReassignmentsResponse(Message):
             waiting_target: Sequence[int] | None = ...,
             waiting_route: str = ...,
             waiting_reason: str = ...,
+            joining: Sequence[int] = ...,
             version: int | None = ...,
         ) -> None: ...
 
@@ -2436,6 +2483,32 @@ class DescribeSelfHealingResponse(Message):
         problems: Sequence[str] = ...,
         repairs: Sequence[BrokerRepair | tuple[object, ...]] = ...,
         returned_brokers: Sequence[int] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class DescribeStatusRequest(Message, RequestFor[DescribeStatusResponse]):
+    document: str
+    query: str
+    def __init__(
+        self,
+        *,
+        document: str = ...,
+        query: str = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class DescribeStatusResponse(Message):
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    content: bytes
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        error_message: str | None = ...,
+        content: bytes = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -2741,6 +2814,30 @@ class EndTxnResponse(ApiMessage):
         error_code: int = ...,
         producer_id: int = ...,
         producer_epoch: int = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class EnvelopeRequest(Message, RequestFor[EnvelopeResponse]):
+    request_data: bytes
+    request_principal: bytes | None
+    client_host_address: bytes
+    def __init__(
+        self,
+        *,
+        request_data: bytes = ...,
+        request_principal: bytes | None = ...,
+        client_host_address: bytes = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class EnvelopeResponse(Message):
+    response_data: bytes | None
+    error_code: int
+    def __init__(
+        self,
+        *,
+        response_data: bytes | None = ...,
+        error_code: int = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -3120,6 +3217,44 @@ class HeartbeatResponse(ApiMessage):
         *,
         throttle_time_ms: int = ...,
         error_code: int = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class HoldMovesRequest(Message, RequestFor[HoldMovesResponse]):
+    hold: bool
+    all: bool
+    topics: list[str] | None
+    brokers: list[int] | None
+    reasons: list[str] | None
+    reason: str
+    def __init__(
+        self,
+        *,
+        hold: bool = ...,
+        all: bool = ...,
+        topics: Sequence[str] | None = ...,
+        brokers: Sequence[int] | None = ...,
+        reasons: Sequence[str] | None = ...,
+        reason: str = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class HoldMovesResponse(Message):
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    changed: int
+    unchanged: int
+    in_flight: int
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        error_message: str | None = ...,
+        changed: int = ...,
+        unchanged: int = ...,
+        in_flight: int = ...,
         version: int | None = ...,
     ) -> None: ...
 
@@ -3642,6 +3777,7 @@ class ListPartitionReassignmentsResponse(Message):
             state: str
             route: str
             reason: str
+            held: str
             def __init__(
                 self,
                 *,
@@ -3653,6 +3789,7 @@ class ListPartitionReassignmentsResponse(Message):
                 state: str = ...,
                 route: str = ...,
                 reason: str = ...,
+                held: str = ...,
                 version: int | None = ...,
             ) -> None: ...
 

@@ -1,6 +1,6 @@
-"""Large messages in slices: encoding one whose elements come one by one, and taking one apart.
+"""Large messages: encoding one whose elements come one by one, and taking one apart.
 
-Both are generators that yield between slices of their work, so that others can run. A message of a hundred thousand
+Both are generators that yield after each element, so that others can run. A message of a hundred thousand
 elements takes a tenth of a second to build, as long to encode, and a third of that to free.
 """
 
@@ -17,18 +17,14 @@ from kafka.protocol.schemas.fields.struct import StructField
 
 from kafka_reassign_rpc.protocol.frame_codec import ENCODING_MISTAKES, Encoder, not_encodable
 from kafka_reassign_rpc.protocol.messages import ApiMessage
+from kafka_reassign_rpc.support.slices import FREED_AT_ONCE, emptied
 
-SLICE = 200
-"""Elements between two yields: about a millisecond."""
 PART_BYTES = 64 * 1024
 """About so long are the pieces of an encoded message."""
-SLICE_BYTES = 8 * 1024
-"""Encoded bytes between two yields, where elements are long."""
-NUMBERS_IN_SLICE = 10_000
 
 
 class LargeArray(NamedTuple):
-    """Another large array of a message: how many elements it has, and these, as `InParts` has them."""
+    """A further large array of a message; `elements` as in `InParts`."""
 
     size: int
     elements: Iterable[Any]
@@ -42,7 +38,6 @@ class InParts(NamedTuple):
 
     elements  structures, tuples of all fields of one in order, structures `InParts` again, or bytes of an encoded
               structure. They are asked for one by one, and each is forgotten when it is encoded
-    size      how many elements there are
     others    further large arrays, by the names of their fields
     """
 
@@ -54,7 +49,7 @@ class InParts(NamedTuple):
 
 
 def encode_in_slices(body: InParts, *, version: int) -> Generator[None, None, list[bytes]]:
-    """The bytes of a message's body, in pieces. Yields between slices.
+    """The bytes of a message's body, in pieces.
 
     Raises LocalProtocolError where an element does not fit its schema.
     """
@@ -68,7 +63,7 @@ def encode_in_slices(body: InParts, *, version: int) -> Generator[None, None, li
 
 
 def in_order(structure: Any, version: int) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    """Makes the tuple of a structure's fields, by name, that can stand for one: much cheaper than an object."""
+    """Makes the tuple that can stand for a structure, from its fields by name: much cheaper than an object."""
     names = [field.name for field in structure._struct.untagged_fields(version)]
     if len(names) == 1:
         return lambda fields: (fields[names[0]],)
@@ -76,18 +71,15 @@ def in_order(structure: Any, version: int) -> Callable[[Mapping[str, Any]], tupl
 
 
 class _Encoding:
-    """A message as it is encoded: finished pieces, and the buffer with the rest."""
+    """Finished pieces, and the buffer with the rest."""
 
     def __init__(self, version: int, flexible: bool) -> None:
         self._version = version
         self._flexible = flexible
         self._out = EncodeBuffer(2 * PART_BYTES)
         self._parts: list[bytes] = []
-        self._steps = 0
-        self._paused_at = 0
 
     def structure(self, field: StructField, body: InParts) -> Iterator[None]:
-        """Encodes a structure and the elements of its large arrays."""
         version, flexible, out = self._version, self._flexible, self._out
         for inner in field.untagged_fields(version):
             large = LargeArray(body.size, body.elements) if inner.name == body.array else body.others.get(inner.name)
@@ -120,19 +112,12 @@ class _Encoding:
                 of_tuple(element, out)
             else:
                 of_object(element, out)
-            self._steps += 1
-            if self._steps >= SLICE or out.pos - self._paused_at >= SLICE_BYTES:
-                self._pause()
-                yield
+            if out.pos >= PART_BYTES:
+                self._parts.append(bytes(memoryview(out.buf)[: out.pos]))
+                out.pos = 0
+            yield
         if count != array.size:
             raise ValueError(f"{count} elements, {array.size} are announced")
-
-    def _pause(self) -> None:
-        self._steps = 0
-        if self._out.pos >= PART_BYTES:
-            self._parts.append(bytes(memoryview(self._out.buf)[: self._out.pos]))
-            self._out.pos = 0
-        self._paused_at = self._out.pos
 
     def finished(self) -> list[bytes]:
         return [*self._parts, bytes(memoryview(self._out.buf)[: self._out.pos])]
@@ -164,29 +149,21 @@ def _compiled_tuple_encoder(field: StructField, version: int, flexible: bool) ->
 
 
 def take_apart(message: ApiMessage) -> Generator[None, None, None]:
-    """Empties a large message that nobody needs any more: freeing it in one go takes as long as decoding it did."""
+    """Empties a large message: freeing it in one go takes as long as decoding it did."""
     for items, nested in _arrays(message._struct, message):
         yield from _emptied(items, nested)
 
 
 def _emptied(items: list[Any], element: Any) -> Iterator[None]:
-    if not isinstance(element, StructField):
-        while items:
-            del items[-NUMBERS_IN_SLICE:]
-            yield
+    if not _has_arrays(element):
+        yield from emptied(items)
         return
-    has_arrays, steps = _has_arrays(element), 0
     while items:
         one = items.pop()
-        if has_arrays:
-            for inner, nested in _arrays(element, one):
-                steps += len(inner)
-                if len(inner) > SLICE or _has_arrays(nested):
-                    yield from _emptied(inner, nested)
-        steps += 1
-        if steps > 2 * SLICE:
-            steps = 0
-            yield
+        for inner, nested in _arrays(element, one):
+            if len(inner) > FREED_AT_ONCE or _has_arrays(nested):
+                yield from _emptied(inner, nested)
+        yield
 
 
 def _has_arrays(element: Any) -> bool:

@@ -1,21 +1,33 @@
 """API keys, and which versions of each the codec reads and writes.
 
-Sources: the keys of Kafka 4.1; the versions of a Kafka 3.9 broker, and the versions that 4.1 added to the APIs that its
-tools use (Metadata 13, DescribeCluster 2, AlterPartitionReassignments 1).
+Sources: the keys of Kafka 4.1; the versions of a Kafka 3.9 broker, and those that 4.1 added to the APIs of its tools
+(Metadata 13, DescribeCluster 2, AlterPartitionReassignments 1).
 """
 
 from collections.abc import Mapping
 from enum import IntEnum
 from types import MappingProxyType
 
-from kafka_reassign_rpc.protocol.messages import REQUESTS, Message, valid_versions
+from kafka_reassign_rpc.protocol.messages import REQUESTS, ApiMessage, Message, valid_versions
 
 FIRST_VENDOR_KEY = 32240
-"""API keys from this one on are this product's own: Kafka has not allocated them."""
+"""From this key on API keys are this product's own: Kafka has not allocated them."""
+
+
+def common_version(cls: type[ApiMessage], served: Mapping[int, tuple[int, int]], highest: int | None = None) -> int:
+    """The highest version of an API that the codec and a node know; -1 for none.
+
+    served    what the node serves: the lowest and the highest version, by API key
+    highest   the highest that the caller can use; None: any
+    """
+    low, high = served.get(cls.API_KEY, (0, -1))
+    oldest, newest = valid_versions(cls)
+    best = min(high, newest if highest is None else highest)
+    return best if best >= max(low, oldest) else -1
 
 
 class ApiKey(IntEnum):
-    """Kafka's API keys: the first two bytes of a request."""
+    """The first two bytes of a request."""
 
     PRODUCE = 0
     FETCH = 1
@@ -164,7 +176,7 @@ _OF_KAFKA_PYTHON: Mapping[int, tuple[int, int]] = MappingProxyType(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, 0),
     }
 )
-"""Versions of the messages whose schemas are kafka-python's: those that are tested here. kafka-python has more."""
+"""The tested versions of kafka-python's schemas, which have more."""
 
 SUPPORTED: Mapping[int, tuple[int, int]] = MappingProxyType(
     dict(
@@ -176,8 +188,10 @@ SUPPORTED: Mapping[int, tuple[int, int]] = MappingProxyType(
         )
     )
 )
-"""The lowest and the highest version of each API that the codec reads and writes. Where the schema is ours, these are
-its `validVersions`. Each node serves and advertises a part of this table."""
+"""The lowest and highest version of each API that the codec reads and writes; `validVersions` if the schema is ours.
+
+Each node serves and advertises a part of this table.
+"""
 
 _OF_KRAFT_MODE = frozenset({ApiKey.DESCRIBE_QUORUM, ApiKey.LIST_CONFIG_RESOURCES, ApiKey.DESCRIBE_TOPIC_PARTITIONS})
 
@@ -189,12 +203,14 @@ OF_NEWEST_BROKER: Mapping[int, tuple[int, int]] = MappingProxyType(
         ApiKey.DESCRIBE_CLUSTER: (0, 1),
     }
 )
-"""What the codec shares with a broker of Kafka 3.9 in ZooKeeper mode, the last release with that mode. Its request
-schemas with the listener `zkBroker` have these versions."""
+"""What the codec shares with a broker of Kafka 3.9, the last release with ZooKeeper mode (its request schemas with the
+listener `zkBroker`).
+"""
 
 _NOT_IN_2_8 = frozenset(
     {
         *_OF_KRAFT_MODE,
+        ApiKey.ENVELOPE,
         ApiKey.DESCRIBE_TRANSACTIONS,
         ApiKey.LIST_TRANSACTIONS,
         ApiKey.ALLOCATE_PRODUCER_IDS,
@@ -237,5 +253,6 @@ OF_OLDEST_BROKER: Mapping[int, tuple[int, int]] = MappingProxyType(
         ApiKey.DESCRIBE_CLUSTER: (0, 0),
     }
 )
-"""What the codec shares with a broker of Kafka 2.8 in ZooKeeper mode, the oldest that is supported: every later broker
-with that mode knows these versions too. Source: the request schemas of 2.8.2 with the listener `zkBroker`."""
+"""What the codec shares with a broker of Kafka 2.8 in ZooKeeper mode, the oldest supported: every later broker with
+that mode knows these versions too. Source: the request schemas of 2.8.2 with the listener `zkBroker`.
+"""

@@ -4,15 +4,18 @@
     options, option_rules    every option with its help text; which options go together
     help_text                the text of --help
     action_…                 one module for each action: --list is in action_list
-    subcommands              what heal and settings have in common, which are words and no options
+    subcommands              what the actions that are words and no options have in common, such as heal
     action_context           the client, the options and the output that every action gets
     reassignment_json        the JSON files
     command_config           the properties file of --command-config
     set_and_clear_throttles  the throttles of --execute, --verify and --cancel
     execute_warnings         lost racks and throttles under the produce rate, at --execute
+    leader_sizes             how large partitions are
+    dry_run                  what --dry-run shows
     log_dir_moves            moves between the log dirs of a broker
     watch_screen             the progress bars of --watch on a terminal
-    status_figures           what --status tells, reckoned from the answers of nodes
+    stock_status             the status document of a stock controller
+    status_text              the status document as text
     history_plots            the figures of the past as --status plots them
     output, java_set_order   text or JSON on standard output; the order in which Java prints sets
     merged_events            the events of all running servers as one stream

@@ -1,13 +1,18 @@
-"""--cancel: cancels the moves of a file, or all moves in flight and in the queue; then clears the throttles."""
+"""--cancel: cancels the moves of a file, or all moves in flight and in the queue; then clears the throttles.
+
+The exit code says whether the moves are cancelled. Throttles that could not be cleared, such as those of a dead broker,
+are told, and are no failure.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 from kafka_reassign_rpc.client import KafkaError, TopicPartition
 from kafka_reassign_rpc.client.reassignment_calls import Results
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
 from kafka_reassign_rpc.reassign_command import action_list, log_dir_moves, set_and_clear_throttles
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
 from kafka_reassign_rpc.reassign_command.java_set_order import joined
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.reassign_command.reassignment_json import ReassignmentFile, parse_reassignment, read_file
@@ -29,7 +34,7 @@ def _cancel_listed(context: ActionContext, reassignment: ReassignmentFile, timeo
     # A server that is asked for no partitions lists none.
     active = list(context.client.list_partition_reassignments(partitions)) if partitions else []
     if active:
-        _tell(context, active, _cancel(context, active))
+        _tell(context, _cancel(context, active))
     else:
         output.line("None of the specified partition reassignments are active.")
         output.note(cancelled=[])
@@ -56,44 +61,62 @@ def _cancel_everything(context: ActionContext) -> None:
         context.output.line(action_list.NOTHING)
         context.output.note(cancelled=[])
         return
-    failed = _cancel(context, list(in_flight))
-    ended = {partition for partition, error in failed.items() if isinstance(error, NoReassignmentInProgress)}
-    failed = {partition: error for partition, error in failed.items() if partition not in ended}
+    cancel = _cancel(context, list(in_flight))
     brokers = (b for move in in_flight.values() for b in (*move.replicas, *move.adding_replicas))
     try:
-        _tell(context, [partition for partition in in_flight if partition not in ended], failed)
+        _tell(context, cancel)
     finally:  # a repeated command would not find what is over by now
-        _clear(context, in_flight.keys() - failed.keys(), brokers, (partition.topic for partition in in_flight))
+        _clear(context, in_flight.keys() - cancel.failed.keys(), brokers, (partition.topic for partition in in_flight))
 
 
 def _clear(
     context: ActionContext, cancelled: Collection[TopicPartition], brokers: Iterable[int], topics: Iterable[str]
 ) -> None:
-    """Clear the throttles, except those that other moves in flight need."""
-    if not context.options.has("preserve-throttles"):
+    """Clear the throttles, except those that other moves in flight need. Say which could not be cleared."""
+    if context.options.has("preserve-throttles"):
+        return
+    try:
         in_flight = context.client.list_partition_reassignments()
         others = {partition: move for partition, move in in_flight.items() if partition not in cancelled}
-        set_and_clear_throttles.clear(context, brokers, topics, others)
+        left = set_and_clear_throttles.clear(context, brokers, topics, others)
+    except (KafkaError, CommandFailed) as error:
+        why = error.message if isinstance(error, KafkaError) else str(error)
+        context.output.line(
+            f"Could not clear all throttles: {why} Some may be left: --verify with the moves clears them."
+        )
+        context.output.note(throttles_error=why)
+    else:
+        for line in left.lines():
+            context.output.line(line)
 
 
-def _cancel(context: ActionContext, partitions: list[TopicPartition]) -> dict[TopicPartition, KafkaError]:
-    """Cancel; returns what could not be cancelled, with the reasons."""
+class _Cancel(NamedTuple):
+    """What a cancel did: partitions whose moves are cancelled, and those that could not be, with the reasons. A move
+    that has ended meanwhile is in neither."""
+
+    done: list[TopicPartition]
+    failed: Mapping[TopicPartition, KafkaError]
+
+
+def _cancel(context: ActionContext, partitions: list[TopicPartition]) -> _Cancel:
     try:
         results: Results = context.client.cancel_partition_reassignments(partitions)
     except KafkaError as error:
         results = dict.fromkeys(partitions, error)
-    return {partition: error for partition, error in results.items() if error is not None}
+    failed = {
+        partition: error
+        for partition, error in results.items()
+        if error is not None and not isinstance(error, NoReassignmentInProgress)
+    }
+    return _Cancel(sorted(partition for partition, error in results.items() if error is None), failed)
 
 
-def _tell(
-    context: ActionContext, partitions: list[TopicPartition], failed: Mapping[TopicPartition, KafkaError]
-) -> None:
-    """Print what was cancelled of these. Raises TerseFailure with what was not."""
-    context.output.note(
-        cancelled=[partition_fields(partition) for partition in sorted(partitions) if partition not in failed]
-    )
+def _tell(context: ActionContext, cancel: _Cancel) -> None:
+    """Print what was cancelled. Raises TerseFailure with what could not be."""
+    done, failed = cancel
+    context.output.note(cancelled=[partition_fields(partition) for partition in done])
     if failed:
         lines = [f"{partition}: {failed[partition].message}" for partition in sorted(failed)]
         raise TerseFailure("\n".join([f"Error cancelling partition reassignment{plural(len(failed))} for:", *lines]))
-    done = f"Successfully cancelled partition reassignment{plural(len(partitions))} for: {joined(sorted(partitions))}"
-    context.output.line(done if partitions else action_list.NOTHING)
+    said = f"Successfully cancelled partition reassignment{plural(len(done))} for: {joined(done)}"
+    context.output.line(said if done else action_list.NOTHING)

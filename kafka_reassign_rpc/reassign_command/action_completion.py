@@ -2,13 +2,22 @@
 
 from collections.abc import Sequence
 
-from kafka_reassign_rpc.reassign_command import action_heal, action_settings
+from kafka_reassign_rpc.reassign_command import (
+    action_cordon,
+    action_heal,
+    action_hold,
+    action_move,
+    action_settings,
+    action_throttle,
+)
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.options import OPTIONS, Option
 
 COMMAND = "kafka-reassign"
 NAME = COMMAND.replace("-", "_")
-SUBCOMMANDS = {action_heal.COMMAND: action_heal.options(), action_settings.COMMAND: action_settings.options()}
+SUBCOMMANDS = {
+    one.COMMAND: one.options() for one in (action_move, action_throttle, action_heal, action_cordon, action_settings)
+} | {command: action_hold.options(command) for command in (action_hold.HOLD, action_hold.RELEASE)}
 
 
 def script(shell: str) -> str:

@@ -22,7 +22,10 @@ _ADDRESS = re.compile(r"^(?:[A-Z_]+://)?(?:\[([0-9A-Fa-f:.%]+)\]|([\w.\-]+)):(\d
 
 
 class ActionContext:
-    """Given to every action. The client connects when an action first uses it."""
+    """Given to every action. The client connects when an action first uses it.
+
+    asks_controllers    by --bootstrap-controller: KRaft's controllers answer for all brokers
+    """
 
     def __init__(self, options: ParsedOptions, output: Output) -> None:
         self.options = options
@@ -33,7 +36,8 @@ class ActionContext:
         bootstrap = options.value("bootstrap-server") or controllers or ""
         check_addresses(bootstrap.split(","))
         self._configs = client_configs(bootstrap, properties, lambda text: _say(f"WARN {text}"))
-        if controllers is not None:
+        self.asks_controllers = controllers is not None
+        if self.asks_controllers:
             self._configs["bootstrap_controllers"] = self._configs.pop("bootstrap_servers")
         self._client: ReassignmentClient | None = None
 
@@ -75,14 +79,18 @@ class ActionContext:
             found[name] = topic
         return found
 
+    def partitions(self, names: Iterable[str]) -> dict[TopicPartition, PartitionInfo]:
+        """All partitions of topics. Raises CommandFailed if a topic does not exist."""
+        return {
+            TopicPartition(topic, index): one
+            for topic, found in self.topics(names).items()
+            for index, one in found.items()
+        }
+
     def assignment_of(self, partitions: Sequence[TopicPartition]) -> Assignment:
         """The replicas of partitions. Raises CommandFailed if a partition does not exist."""
-        topics = self.topics(partition.topic for partition in partitions)
-        found = {
-            partition: topics[partition.topic][partition.partition].replicas
-            for partition in partitions
-            if partition.partition in topics[partition.topic]
-        }
+        known = self.partitions(partition.topic for partition in partitions)
+        found = {partition: known[partition].replicas for partition in partitions if partition in known}
         missing = set_order(partition for partition in partitions if partition not in found)
         if missing:
             raise CommandFailed(

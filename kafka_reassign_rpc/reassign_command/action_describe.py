@@ -115,8 +115,11 @@ def _move_lines(one: ReassignmentDescription, move: PartitionReassignment, progr
     new = ", ".join(f"{broker} ({text_format.throttle(rates[broker])})" for broker in adding)
     copied = ""
     if progress is not None and progress.total is not None:
-        copied = f"{text_format.size(progress.done)} of {text_format.size(progress.total)}"
-        if progress.remaining_seconds is not None:
+        done = "unknown" if progress.done is None else text_format.size(progress.done)
+        copied = f"{done} of {text_format.size(progress.total)}"
+        if progress.waits_for is not None:
+            copied += f", waits for {progress.waits_for}"
+        elif progress.remaining_seconds is not None:
             copied += f", {text_format.duration(progress.remaining_seconds)} left"
         copied += "; "
     yield from _wrapped(f"{copied}to {new}", "    ")

@@ -1,6 +1,7 @@
-"""--execute and --execute-queue: start the moves of a file, or put them into the controller's queue."""
+"""--execute and --execute-queue: start moves, or put them into the controller's queue; --dry-run only shows them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition, throttle_configs
 from kafka_reassign_rpc.client.reassignment_calls import (
@@ -11,10 +12,16 @@ from kafka_reassign_rpc.client.reassignment_calls import (
     NO_REPLICATION_FACTOR_GUARD,
     Results,
 )
-from kafka_reassign_rpc.reassign_command import action_watch, log_dir_moves, set_and_clear_throttles
+from kafka_reassign_rpc.client.standing_rates import StandingRates, lease_lines, standing_rates, stricter_document
+from kafka_reassign_rpc.reassign_command import action_watch, dry_run, log_dir_moves, set_and_clear_throttles
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
-from kafka_reassign_rpc.reassign_command.execute_warnings import ProduceRateCheck, warn_of_racks
+from kafka_reassign_rpc.reassign_command.execute_warnings import (
+    ProduceRateCheck,
+    standing,
+    warn_of_racks,
+    warn_of_targets,
+)
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
 from kafka_reassign_rpc.reassign_command.output import partition_fields
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
@@ -41,57 +48,80 @@ NO_LOG_DIRS = (
 
 
 def run(context: ActionContext) -> None:
-    execute(context, queue=False)
+    execute(context, of_file(context), queue=False)
 
 
-def execute(context: ActionContext, *, queue: bool) -> None:
+def of_file(context: ActionContext) -> ReassignmentFile:
+    return parse_executable_reassignment(read_file(context.options.value("reassignment-json-file") or ""))
+
+
+class Terms(NamedTuple):
+    """What the controller is asked for beside the targets.
+
+    may_change   whether a replication factor may change
+    expected     the replicas that partitions must have
+    queue        put the moves into the controller's queue
+    lease        bytes/s of a throttle that the controller keeps; None: none
+    lifts        it takes the place of a stricter rate that stands
+    """
+
+    may_change: bool
+    expected: Assignment
+    queue: bool
+    lease: int | None
+    reason: str | None
+    lifts: bool = False
+
+
+def execute(context: ActionContext, reassignment: ReassignmentFile, *, queue: bool) -> None:
     """`queue`: put the moves into the controller's queue."""
     options, output = context.options, context.output
-    reassignment = parse_executable_reassignment(read_file(options.value("reassignment-json-file") or ""))
     if queue and reassignment.log_dirs:
         raise CommandFailed(NO_LOG_DIRS)
+    terms = _terms(context, reassignment, queue=queue)
     rate, log_dir_rate = options.number("throttle"), options.number("replica-alter-log-dirs-throttle")
-    lease = rate if options.has("lease") else None
-    if lease is not None and lease < 0:
-        raise CommandFailed(set_and_clear_throttles.LEASE_NEEDS_THROTTLE)
-    reason = options.value("reason")
     timeout_ms = options.number("timeout")
-    expected = expected_replicas(reassignment, options.value("expect-current")) if options.has("expect-current") else {}
     client = context.client
     in_flight = client.list_partition_reassignments()
     if in_flight and not queue and not options.has("additional"):
         raise TerseFailure(ALREADY_MOVING)
     targets = reassignment.targets
     racks = {node.id: node.rack for node in client.describe_cluster()}
-    for broker in set_order(broker for replicas in targets.values() for broker in replicas):
-        if broker not in racks:
-            raise CommandFailed(f"Unknown broker id {broker}")
+    unknown = [broker for broker in set_order(reassignment.target_brokers) if broker not in racks]
+    if unknown:
+        raise CommandFailed(f"Unknown broker id {unknown[0]}")
     current = context.assignment_of(list(targets))
-    output.line(
-        f"Current partition replica assignment\n\n{format_assignment(current)}\n\n"
-        "Save this to use as the --reassignment-json-file option during rollback"
-    )
-    output.note(current=assignment_document(current))
-    may_change = not options.has("disallow-replication-factor-change")
+    concerned = {broker for name, target in targets.items() for broker in (*target, *current[name])}
+    is_dry = options.has("dry-run")
+    if not is_dry:
+        output.line(
+            f"Current partition replica assignment\n\n{format_assignment(current)}\n\n"
+            "Save this to use as the --reassignment-json-file option during rollback"
+        )
+        output.note(current=assignment_document(current))
     # This comes before the throttles: a reassignment that the controller cannot do must leave nothing behind.
-    unsupported = _unsupported_option(
-        client, may_change=may_change, expected=expected, queue=queue, lease=lease, reason=reason
-    )
+    unsupported = _unsupported_option(client, terms)
     if unsupported is not None:
         raise _refused(dict.fromkeys(targets, unsupported))
     warn_of_racks(targets, current, in_flight, racks)
+    have_throttle = rate >= 0 if terms.lease is None else terms.lease > 0
+    warn_of_targets(client, targets, current, in_flight, have_throttle=have_throttle)
     produce_rates = ProduceRateCheck(client, targets, in_flight, rate)
-    of_moves = throttle_configs.all_moves(in_flight, targets, current)
-    _throttle(context, reassignment, of_moves, -1 if lease is not None else rate, log_dir_rate)
-    results = start(context, targets, may_change=may_change, expected=expected, queue=queue, lease=lease, reason=reason)
-    refused = _refusals(results)
-    if lease is not None and len(refused) < len(targets):
-        output.line(set_and_clear_throttles.leased(lease))
-        output.note(throttle=lease, lease=True)
-    accepted = [partition_fields(partition) for partition in sorted(targets) if partition not in refused]
-    output.note(**{"queued" if queue else "started": accepted})
+    if is_dry:
+        before = {name: tuple(standing(found, in_flight.get(name))) for name, found in current.items()}
+        dry_run.show(context, targets, before)
+        if terms.lease:
+            _say_what_holds(context, terms.lease, standing_rates(client, concerned), concerned, lifts=terms.lifts)
+        refused = dry_run.refused(targets, before, current, terms.expected, may_change=terms.may_change)
+    else:
+        of_moves = throttle_configs.all_moves(in_flight, targets, current)
+        _throttle(context, reassignment, of_moves, -1 if terms.lease is not None else rate, log_dir_rate)
+        refused = _start(context, targets, concerned, terms)
     if refused:
         raise _refused(refused)
+    if is_dry:
+        produce_rates.warn()
+        return
     done = "queued" if queue else "started"
     output.line(f"Successfully {done} partition reassignment{plural(len(targets))} for {joined(sorted(targets))}")
     produce_rates.warn()
@@ -99,6 +129,45 @@ def execute(context: ActionContext, *, queue: bool) -> None:
         log_dir_moves.start(context, reassignment.log_dirs, timeout_ms)
     if options.has("watch"):
         action_watch.follow(context, list(targets))
+
+
+def _terms(context: ActionContext, reassignment: ReassignmentFile, *, queue: bool) -> Terms:
+    options = context.options
+    lease = options.number("throttle") if options.has("lease") else None
+    if lease is not None and lease < 0:
+        raise CommandFailed(set_and_clear_throttles.LEASE_NEEDS_THROTTLE)
+    lifts = options.has("lift-stricter")
+    if lifts and not lease:
+        raise CommandFailed(set_and_clear_throttles.LIFT_NEEDS_LEASE)
+    expected = expected_replicas(reassignment, options.value("expect-current")) if options.has("expect-current") else {}
+    may_change = not options.has("disallow-replication-factor-change")
+    return Terms(may_change, expected, queue, lease, options.value("reason"), lifts)
+
+
+def _start(
+    context: ActionContext, targets: Assignment, brokers: Collection[int], terms: Terms
+) -> dict[TopicPartition, str]:
+    """Start or queue the moves. Returns why partitions were refused. `brokers`: those that the moves concern."""
+    output = context.output
+    standing_before = standing_rates(context.client, brokers) if terms.lease else None
+    refused = _refusals(start(context, targets, terms))
+    if terms.lease is not None and len(refused) < len(targets):
+        output.note(throttle=terms.lease, lease=True)
+        if standing_before is None:
+            output.line(set_and_clear_throttles.LEASE_ENDED)
+        else:
+            _say_what_holds(context, terms.lease, standing_before, brokers, lifts=terms.lifts)
+    accepted = [partition_fields(partition) for partition in sorted(targets) if partition not in refused]
+    output.note(**{"queued" if terms.queue else "started": accepted})
+    return refused
+
+
+def _say_what_holds(
+    context: ActionContext, lease: int, standing: StandingRates, brokers: Collection[int], *, lifts: bool
+) -> None:
+    for line in lease_lines(lease, standing, brokers, lifts=lifts):
+        context.output.line(line)
+    context.output.note(stricter=stricter_document(lease, standing, lifts=lifts))
 
 
 def _throttle(
@@ -122,46 +191,30 @@ def _throttle(
         context.output.note(replica_alter_log_dirs_throttle=log_dir_rate)
 
 
-def _unsupported_option(
-    client: ReassignmentClient,
-    *,
-    may_change: bool,
-    expected: Assignment,
-    queue: bool,
-    lease: int | None,
-    reason: str | None,
-) -> str | None:
+def _unsupported_option(client: ReassignmentClient, terms: Terms) -> str | None:
     """Why the controller cannot do what the options ask for; None if it can."""
-    if not may_change and not client.can_forbid_replication_factor_change():
+    if not terms.may_change and not client.can_forbid_replication_factor_change():
         return NO_REPLICATION_FACTOR_GUARD
-    if expected and not client.can_compare_replicas():
+    if terms.expected and not client.can_compare_replicas():
         return NO_EXPECTATIONS
-    if queue and not client.can_queue():
+    if terms.queue and not client.can_queue():
         return NO_QUEUE
-    if lease is not None and not client.can_lease_throttles():
+    if terms.lease is not None and not client.can_lease_throttles():
         return NO_LEASES
-    return NO_REASONS if reason and not client.can_keep_reasons() else None
+    return NO_REASONS if terms.reason and not client.can_keep_reasons() else None
 
 
-def start(
-    context: ActionContext,
-    targets: Assignment,
-    *,
-    may_change: bool,
-    expected: Assignment,
-    queue: bool,
-    lease: int | None = None,
-    reason: str | None = None,
-) -> Results:
+def start(context: ActionContext, targets: Assignment, terms: Terms) -> Results:
     """The result of each partition. An error of the whole request counts for every partition, as in Java."""
     try:
         return context.client.alter_partition_reassignments(
             targets,
-            allow_replication_factor_change=may_change,
-            expected_replicas=expected,
-            queue=queue,
-            throttle=lease,
-            reason=reason,
+            allow_replication_factor_change=terms.may_change,
+            expected_replicas=terms.expected,
+            queue=terms.queue,
+            throttle=terms.lease,
+            lift_stricter=terms.lifts,
+            reason=terms.reason,
         )
     except KafkaError as error:
         return dict.fromkeys(targets, error)

@@ -1,19 +1,23 @@
 """`kafka-reassign heal`: shows failed brokers and their repairs, repairs one now, pauses self-healing (KIP-46)."""
 
+import argparse
 from collections.abc import Sequence
 from typing import Any
 
 from kafka_reassign_rpc.client import HealingStatus, Repair, UnsupportedHere, text_format
+from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import Option
 from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
+from kafka_reassign_rpc.support.bounded_text import shown, whole_number
 from kafka_reassign_rpc.support.counted import counted, plural
 from kafka_reassign_rpc.support.human_units import utc_time
 
 COMMAND = "heal"
 MOVES_SHOWN = 20
 """The number of moves that a dry run lists as text."""
+_NOTHING_LEFT = "moves in flight take all of its replicas away"
 
 
 def _parser() -> Parser:
@@ -36,13 +40,22 @@ def _parser() -> Parser:
     )
     action.add_argument(
         "--now",
-        type=int,
+        type=_broker_id,
         metavar="BROKER",
         help="repair this lost broker now, without waiting for failure.interval.ms",
     )
-    action.add_argument("--pause", action="store_true", help="start no new repair until --resume")
+    action.add_argument(
+        "--pause", action="store_true", help="start no repair until --resume, nor moves of repairs that wait"
+    )
     action.add_argument("--resume", action="store_true", help="undo --pause")
     return parser
+
+
+def _broker_id(text: str) -> int:
+    found = whole_number(text, 0, INT32)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"expected the id of a broker, got {shown(text)}")
+    return found
 
 
 def options() -> list[Option]:
@@ -82,7 +95,7 @@ def _switch(context: ActionContext, *, paused: bool) -> None:
     context.client.pause_healing() if paused else context.client.resume_healing()
     context.output.note(paused=paused)
     context.output.line(
-        "Healing is paused: no repair starts until --resume. Repairs that are queued or in flight go on."
+        "Healing is paused: no repair starts until --resume, nor do moves of repairs that wait. Moves in flight go on."
         if paused
         else "Healing goes on."
     )
@@ -124,10 +137,13 @@ def status_lines(status: HealingStatus) -> list[str]:
     if status.paused:
         lines.append("Healing is paused.")
     for one in status.failed:
-        line = (
-            f"Broker {one.broker}: gone since {utc_time(one.since)} UTC, {one.replicas} replica{plural(one.replicas)}"
-        )
-        lines.append(f"{line}, healed at {utc_time(one.heal_at)} UTC" if one.heal_at is not None else line)
+        replicas = counted(one.replicas, "replica") if one.replicas else _NOTHING_LEFT
+        line = f"Broker {one.broker}: gone since {utc_time(one.since)} UTC, {replicas}"
+        if one.heal_at is not None:
+            line += f", healed at {utc_time(one.heal_at)} UTC"
+        elif status.paused:
+            line += ", not healed before --resume"
+        lines.append(line)
     lines += [
         f"Broker {one.broker}: {'it is back, its repair goes on' if one.is_back else 'lost, its repair is under way'}:"
         f" {counted(one.moving, 'move')} in flight,"
@@ -145,11 +161,15 @@ def status_lines(status: HealingStatus) -> list[str]:
 
 
 def _dry_run(context: ActionContext, broker: int | None) -> None:
-    brokers = [broker] if broker is not None else [one.broker for one in context.client.healing_status().failed]
+    lost = [] if broker is not None else context.client.healing_status().failed
+    brokers = [one.broker for one in lost if one.replicas] if broker is None else [broker]
     repairs = {one: context.client.heal_broker(one, dry_run=True) for one in brokers}
     context.output.note(repairs=[_repair_document(one, repair) for one, repair in repairs.items()], dryRun=True)
-    if not repairs:
+    if not repairs and not lost:
         context.output.line("No broker that holds replicas is lost.")
+    for failed in lost:
+        if not failed.replicas:
+            context.output.line(f"Broker {failed.broker}: {_NOTHING_LEFT}")
     for one, repair in repairs.items():
         context.output.line(f"Broker {one}: {_summary(repair)}")
         for move in repair.moves[:MOVES_SHOWN]:

@@ -44,6 +44,7 @@ def documents(listed: Listed, beside: Listed = NO_MOVES) -> list[dict[str, Any]]
             "state": move.state,
             "route": move.route,
             "reason": move.reason,
+            **({"held": move.held} if move.held else {}),
         }
         for partition, move in rows(listed, beside)
     ]
@@ -52,7 +53,7 @@ def documents(listed: Listed, beside: Listed = NO_MOVES) -> list[dict[str, Any]]
 def _line(partition: TopicPartition, move: PartitionReassignment) -> str:
     adding = f" adding: {joined(move.adding_replicas)}." if move.adding_replicas else ""
     removing = f" removing: {joined(move.removing_replicas)}." if move.removing_replicas else ""
-    waiting = " waiting." if move.is_waiting else ""
+    waiting = f" held {printable(move.held)}." if move.held else " waiting." if move.is_waiting else ""
     route = f" route: {move.route}." if move.route != RPC else ""
     reason = f" reason: {printable(move.reason)}" if move.reason else ""
     return f"{partition}: replicas: {joined(move.replicas)}.{adding}{removing}{waiting}{route}{reason}"

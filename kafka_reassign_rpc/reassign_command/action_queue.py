@@ -40,7 +40,7 @@ def generate(context: ActionContext) -> None:
 
 
 def execute(context: ActionContext) -> None:
-    action_execute.execute(context, queue=True)
+    action_execute.execute(context, action_execute.of_file(context), queue=True)
 
 
 def verify(context: ActionContext) -> int:

@@ -60,7 +60,7 @@ def run(context: ActionContext) -> None:
     )
     still = bool(in_flight) or any(not state.is_done for state in log_dirs.values())
     if not still and not context.options.has("preserve-throttles"):
-        set_and_clear_throttles.clear(context, reassignment.target_brokers, reassignment.topics)
+        set_and_clear_throttles.clear(context, reassignment.target_brokers, reassignment.topics).raise_first()
 
 
 def find_states(

@@ -18,7 +18,8 @@ from kafka_reassign_rpc.client import (
     Unreachable,
     text_format,
 )
-from kafka_reassign_rpc.client.move_progress import read_progress
+from kafka_reassign_rpc.client.move_progress import read_progress, together
+from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.reassign_command import action_list
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import from_server
@@ -55,7 +56,9 @@ def follow(
         while True:
             polled_at = clock()
             try:
-                listed, snapshot = read_progress(context.client, tracker, polled_at, partitions)
+                listed, snapshot = read_progress(
+                    context.client, tracker, polled_at, partitions, with_document=partitions is None
+                )
             except Unreachable as error:
                 reporter.note(f"No answer, trying again: {error.message}")
             except KafkaError as error:
@@ -96,7 +99,13 @@ class ProgressReporter:
             self._screen.show(summary(snapshot), snapshot)
         else:
             now = self._clock()
-            state = (len(snapshot.moves), snapshot.waiting, snapshot.finished, snapshot.stalled, snapshot.total.done)
+            state = (
+                len(snapshot.moves),
+                snapshot.waiting,
+                snapshot.finished,
+                snapshot.stalled,
+                snapshot.total.done or 0,
+            )
             if state != self._last or now - self._printed_at >= REPEAT_LINE_EVERY_S:
                 self._last, self._printed_at = state, now
                 self._output.line(summary(snapshot))
@@ -118,9 +127,11 @@ class ProgressReporter:
         if self._screen is not None:
             self._screen.close(erase=True)
         if snapshot.finished:
+            done = snapshot.total.done
+            size = "an unknown size" if done is None else text_format.size(done)
             self._output.line(
                 f"Nothing moves any more: {snapshot.finished} partition{plural(snapshot.finished)}, "
-                f"{text_format.size(snapshot.total.done)}, {text_format.duration(seconds)}."
+                f"{size}, {text_format.duration(seconds)}."
             )
         else:
             self._output.line(action_list.NOTHING)
@@ -128,16 +139,29 @@ class ProgressReporter:
 
 def summary(snapshot: ProgressSnapshot) -> str:
     """The progress of all moves in one line."""
-    count = len(snapshot.moves)
-    done = f", {snapshot.finished} done" if snapshot.finished else ""
     unknown = "".join(f"; broker {broker} does not answer" for broker in snapshot.unknown_brokers)
-    waiting = f", {snapshot.waiting} waiting" if snapshot.waiting else ""
-    stalled = f", {snapshot.stalled} stalled" if snapshot.stalled else ""
-    if not count:  # there is nothing that has a share, a rate or a remaining time
-        return f"Nothing moves{waiting}{done}{unknown}."
-    return (
-        f"{count} move{plural(count)} in flight{stalled}{waiting}{done}: {text_format.amounts(snapshot.total)}{unknown}"
-    )
+    if snapshot.status is not None:
+        return headline(snapshot.status) + unknown
+    counts = len(snapshot.moves), snapshot.stalled, snapshot.waiting, snapshot.finished
+    return _line(*counts, snapshot.total) + unknown
+
+
+def headline(status: Status) -> str:
+    """The progress of all moves in one line, as the controller has it."""
+    work, totals = status.work, status.totals
+    if work is None or totals is None:
+        who = "there is no controller" if status.controller.id is None else f"ask broker {status.controller.id}"
+        return f"The server that answers does not control the moves, and does not know them: {who}."
+    waiting = sum(totals.waiting.values())
+    return _line(totals.in_flight, totals.stalled or 0, waiting, work.ended, together(status))
+
+
+def _line(moving: int, stalled: int, waiting: int, done: int, total: Progress) -> str:
+    counts = ((stalled, "stalled"), (waiting, "waiting"), (done, "done"))
+    text = "".join(f", {count} {state}" for count, state in counts if count)
+    # Where nothing moves or waits there is nothing that has a share, a rate or a remaining time.
+    amounts = f": {text_format.amounts(total)}" if moving or (waiting and total.total != 0) else "."
+    return (f"{moving} move{plural(moving)} in flight" if moving else "Nothing moves") + text + amounts
 
 
 def document(snapshot: ProgressSnapshot) -> dict[str, Any]:
@@ -145,24 +169,26 @@ def document(snapshot: ProgressSnapshot) -> dict[str, Any]:
         "moves": [
             {
                 **partition_fields(partition),
-                **_numbers(progress),
+                **numbers(progress),
                 "copied": {str(b): n for b, n in progress.copied.items()},
                 "stalled": progress.stalled,
+                "waits_for": progress.waits_for,
             }
             for partition, progress in sorted(snapshot.moves.items(), key=lambda item: item[0])
         ],
         "stalled": snapshot.stalled,
         "waiting": snapshot.waiting,
         "finished": snapshot.finished,
-        "total": _numbers(snapshot.total),
+        "total": numbers(snapshot.total),
         "brokers_without_answer": {str(broker): why for broker, why in snapshot.unknown_brokers.items()},
     }
 
 
-def _numbers(progress: Progress) -> dict[str, Any]:
+def numbers(progress: Progress) -> dict[str, Any]:
     return {
         "done_bytes": progress.done,
         "total_bytes": progress.total,
         "bytes_per_second": None if progress.rate is None else round(progress.rate),
         "remaining_seconds": None if progress.remaining_seconds is None else round(progress.remaining_seconds, 1),
+        "no_estimate": progress.no_estimate,
     }

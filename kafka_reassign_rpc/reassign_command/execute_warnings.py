@@ -1,6 +1,7 @@
 """What --execute and --execute-queue warn of on standard error, and never refuse: the stock tool starts such moves too.
 
 moves that leave their partitions on fewer racks, or less even over them
+moves to fewer replicas than min.insync.replicas, and a throttle that stands and holds them
 a throttle below what producers write to the partitions that move: those moves never end
 """
 
@@ -17,13 +18,13 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
 )
 from kafka_reassign_rpc.client.rack_loss import loses_racks, rack_warning
+from kafka_reassign_rpc.client.target_warnings import target_warnings
 from kafka_reassign_rpc.client.text_format import first_lines, size
+from kafka_reassign_rpc.reassign_command.leader_sizes import leader_sizes
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
 
 SAMPLE_S = 1.0
 """Between the two looks at sizes from which the produce rates are reckoned."""
-ANSWER_MS = 2_000
-"""How long brokers may take to tell sizes. Of one that does not, nothing is known."""
 
 InFlight = Mapping[TopicPartition, PartitionReassignment]
 
@@ -35,13 +36,23 @@ def warn_of_racks(
     losing = [
         name
         for name, target in targets.items()
-        if loses_racks(_standing(current[name], in_flight.get(name)), target, racks)
+        if loses_racks(standing(current[name], in_flight.get(name)), target, racks)
     ]
     if losing:
         _say(rack_warning(losing))
 
 
-def _standing(replicas: Iterable[int], move: PartitionReassignment | None) -> list[int]:
+def warn_of_targets(
+    client: ReassignmentClient, targets: Assignment, current: Assignment, in_flight: InFlight, *, have_throttle: bool
+) -> None:
+    """See `client.target_warnings`."""
+    before = {name: current[name] for name in targets if name not in in_flight}
+    for text in target_warnings(client, targets, before, have_throttle=have_throttle):
+        _say(text)
+
+
+def standing(replicas: Iterable[int], move: PartitionReassignment | None) -> list[int]:
+    """The replicas of a partition without those that a move is just adding."""
     adding = () if move is None else move.adding_replicas
     return [broker for broker in replicas if broker not in adding]
 
@@ -80,8 +91,8 @@ class ProduceRateCheck:
         found = None if isinstance(topic, KafkaError) else topic.get(name.partition)
         if found is None or found.leader < 0:
             return
-        standing = _standing(found.replicas, move)
-        added = [broker for broker in target if broker not in standing]
+        before = standing(found.replicas, move)
+        added = [broker for broker in target if broker not in before]
         if added:
             self._leaders[name], self._added[name] = found.leader, added
 
@@ -101,12 +112,7 @@ class ProduceRateCheck:
             _say(text)
 
     def _sizes(self) -> dict[TopicPartition, int]:
-        """The sizes of the leaders' replicas."""
-        asked: dict[int, list[TopicPartition]] = {}
-        for name, leader in self._leaders.items():
-            asked.setdefault(leader, []).append(name)
-        answers = self._client.describe_log_dirs(asked, timeout_ms=ANSWER_MS) if asked else []
-        return {name: found.size for one in answers if one.error is None for name, found in one.replicas.items()}
+        return leader_sizes(self._client, self._leaders)
 
 
 def too_slow(

@@ -1,22 +1,60 @@
-"""The text of `--help`, in the two columns of the stock tool."""
+"""The text of `--help`: examples, then the options in groups, in the two columns of the stock tool."""
 
 import textwrap
 
-from kafka_reassign_rpc.reassign_command.options import OPTIONS, Option
+from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option
 
 HEADLINE = "This tool helps to move topic partitions between replicas."
+GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Look", ("status", "describe-topic", "list", "describe", "watch", "events", "follow", "since", "topic", "broker")),
+    (
+        "Move partitions",
+        (
+            *(
+                "execute",
+                "reassignment-json-file",
+                "dry-run",
+                "throttle",
+                "lease",
+                "lift-stricter",
+                "reason",
+                "additional",
+            ),
+            *("expect-current", "disallow-replication-factor-change", "verify", "preserve-throttles", "cancel"),
+            *("replica-alter-log-dirs-throttle", "timeout"),
+        ),
+    ),
+    ("Let moves wait for their turn", ("execute-queue", "verify-queue", "generate-queue")),
+    ("Make a file", ("generate", "topics-to-move-json-file", "broker-list", "disable-rack-aware")),
+    ("Stop new moves", ("disable", "enable")),
+    ("Connect, print", ("bootstrap-server", "bootstrap-controller", "command-config", "json")),
+    ("This command", ("help", "version", "completion")),
+)
+EXAMPLES = """\
+Examples (with --bootstrap-server localhost:9092):
+  kafka-reassign --status
+  kafka-reassign --describe-topic payments
+  kafka-reassign move payments -p 0:4,5,6 -p 1:1,2,3 --throttle 50MB --lease
+  kafka-reassign --reassignment-json-file move.json --execute --watch
+  kafka-reassign --cancel"""
 COMMANDS = (
+    "To move partitions without a file: kafka-reassign move --help\n"
+    "To change the throttle of moves: kafka-reassign throttle --help\n"
     "To see and change settings of the servers: kafka-reassign settings --help\n"
-    "To see and repair lost brokers: kafka-reassign heal --help"
+    "To see and repair lost brokers: kafka-reassign heal --help\n"
+    "To keep new replicas away from brokers: kafka-reassign cordon --help\n"
+    "To hold moves of the queue: kafka-reassign hold --help, release --help"
 )
 _WIDTH = 38
 _INDENT = "  "
 
 
 def help_text() -> str:
-    lines = _row("Option", "Description") + _row("------", "-----------")
-    for option in sorted(OPTIONS, key=lambda option: option.name):
-        lines += _row(_left(option), _right(option))
+    lines = [EXAMPLES]
+    for title, names in GROUPS:
+        lines += ["", title, "-" * len(title)]
+        for name in names:
+            lines += _row(_left(BY_NAME[name]), _right(BY_NAME[name]))
     return "\n".join(lines) + f"\n\n{COMMANDS}\n"
 
 

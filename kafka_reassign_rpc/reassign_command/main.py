@@ -13,16 +13,21 @@ from kafka_reassign_rpc.client import KafkaError
 from kafka_reassign_rpc.reassign_command import (
     action_cancel,
     action_completion,
+    action_cordon,
     action_describe,
+    action_describe_topic,
     action_disable_enable,
     action_events,
     action_execute,
     action_generate,
     action_heal,
+    action_hold,
     action_list,
+    action_move,
     action_queue,
     action_settings,
     action_status,
+    action_throttle,
     action_verify,
     action_watch,
     help_text,
@@ -38,7 +43,7 @@ from kafka_reassign_rpc.reassign_command.command_errors import (
 )
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions, parse
 from kafka_reassign_rpc.reassign_command.output import Output
-from kafka_reassign_rpc.reassign_command.subcommands import arguments_of
+from kafka_reassign_rpc.reassign_command.subcommands import command_of
 from kafka_reassign_rpc.support.standard_output import written_out
 
 DISTRIBUTION = "kafka-reassign-rpc"
@@ -55,14 +60,32 @@ ACTIONS: dict[str, Callable[[ActionContext], int | None]] = {
     "disable": action_disable_enable.disable,
     "enable": action_disable_enable.enable,
     "describe": action_describe.run,
+    "describe-topic": action_describe_topic.run,
     "watch": action_watch.run,
     "events": action_events.run,
     "status": action_status.run,
 }
 """The function of each action. It may return an exit code."""
 
-COMMANDS: dict[str, Callable[[Sequence[str]], action_heal.HealCommand | action_settings.SettingsCommand]] = {
+COMMANDS: dict[
+    str,
+    Callable[
+        [Sequence[str]],
+        action_cordon.CordonCommand
+        | action_heal.HealCommand
+        | action_hold.HoldCommand
+        | action_hold.ReleaseCommand
+        | action_move.MoveCommand
+        | action_settings.SettingsCommand
+        | action_throttle.ThrottleCommand,
+    ],
+] = {
+    action_move.COMMAND: action_move.MoveCommand,
     action_heal.COMMAND: action_heal.HealCommand,
+    action_throttle.COMMAND: action_throttle.ThrottleCommand,
+    action_cordon.COMMAND: action_cordon.CordonCommand,
+    action_hold.HOLD: action_hold.HoldCommand,
+    action_hold.RELEASE: action_hold.ReleaseCommand,
     action_settings.COMMAND: action_settings.SettingsCommand,
 }
 """Actions that are words: the class of each, which parses its arguments."""
@@ -78,11 +101,11 @@ def _run(arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
-        for word, parse_command in COMMANDS.items():
-            of_command = arguments_of(word, arguments)
-            if of_command is not None:
-                command = parse_command(of_command)
-                return _run_action(command.run, command.options)
+        found = command_of(COMMANDS, arguments)
+        if found is not None:
+            word, of_command = found
+            command = COMMANDS[word](of_command)
+            return _run_action(command.run, command.options)
         options = parse(arguments)
         if not arguments or options.has("help"):
             return _print_help(help_text.HEADLINE)

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
 _THROTTLE_HELP = (
     "will be throttled to this value (bytes/sec). This option can be included with --execute when a reassignment is "
     "started, and it can be altered by resubmitting the current reassignment along with the --additional flag. The "
-    "throttle rate should be at least 1 KB/s."
+    "throttle rate should be at least 1 KB/s. It may have a unit: 50MB, 500KiB."
 )
 
 
@@ -83,6 +83,18 @@ OPTIONS: tuple[Option, ...] = (
         "describe",
         "Show each active reassignment: when it started, its route, leader and throttles, the bytes copied and the "
         "remaining time. Needs a kafka-reassign-rpc server as the controller.",
+        ours=True,
+    ),
+    Option(
+        "describe-topic",
+        "Show the partitions of a topic: leader, replicas, in-sync replicas, size, and which replicas a move adds and "
+        "removes.",
+        "topic",
+        ours=True,
+    ),
+    Option(
+        "dry-run",
+        "With --execute or --execute-queue: show what would change and the warnings, and change nothing.",
         ours=True,
     ),
     Option(
@@ -178,6 +190,13 @@ OPTIONS: tuple[Option, ...] = (
         ours=True,
     ),
     Option(
+        "lift-stricter",
+        "With --throttle and --lease: where a stricter rate stands on a broker, or for all brokers, the throttle takes "
+        "its place, and that rate comes back when the moves end. It stays where other moves have a lease without this "
+        "option. Needs a kafka-reassign-rpc server as the controller.",
+        ours=True,
+    ),
+    Option(
         "reason",
         "What the reassignment is for. The controller keeps the text with each move; --list, --describe and --events "
         "show it. Needs a kafka-reassign-rpc server as the controller.",
@@ -193,7 +212,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "timeout",
-        "The maximum time in ms to wait for log directory replica assignment to begin.",
+        "The maximum time in ms to wait for log directory replica assignment to begin. It may have a unit: 20s.",
         "timeout",
         "Long",
         default="10000",

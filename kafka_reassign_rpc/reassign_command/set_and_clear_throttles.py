@@ -1,11 +1,18 @@
 """Sets and clears the throttles of moves, and prints what it does in the stock tool's words."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
-from kafka_reassign_rpc.client import KafkaError, PartitionReassignment, TopicPartition, throttle_configs
-from kafka_reassign_rpc.client.config_calls import TOPIC
+from kafka_reassign_rpc.client import (
+    KafkaError,
+    PartitionReassignment,
+    TopicPartition,
+    Unreachable,
+    throttle_configs,
+)
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, from_server
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, from_server
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
 from kafka_reassign_rpc.support.counted import plural
 
@@ -16,13 +23,8 @@ VERIFY_LATER = (
 LEASE_NEEDS_THROTTLE = "--lease is about the throttle of --throttle: give both"
 
 
-def leased(bytes_per_second: int) -> str:
-    if not bytes_per_second:
-        return "The reassignments have no inter-broker throttle of their own any more"
-    return (
-        f"The inter-broker throttle limit is {bytes_per_second} B/s while the reassignments need it: the controller "
-        "takes it away then"
-    )
+LIFT_NEEDS_LEASE = "--lift-stricter is about the throttle of --throttle and --lease: give all three"
+LEASE_ENDED = "The reassignments have no inter-broker throttle of their own any more"
 
 
 def throttle_replication(context: ActionContext, moves: throttle_configs.Moves, bytes_per_second: int) -> None:
@@ -36,20 +38,48 @@ def throttle_log_dirs(context: ActionContext, brokers: Iterable[int], bytes_per_
     context.output.line(f"The replica-alter-dir throttle limit was set to {bytes_per_second} B/s")
 
 
+class NotCleared(NamedTuple):
+    """Throttles that could not be cleared: of brokers and of topics, with the reasons."""
+
+    brokers: Mapping[int, KafkaError]
+    topics: Mapping[str, KafkaError]
+
+    def __bool__(self) -> bool:
+        return bool(self.brokers or self.topics)
+
+    def raise_first(self) -> None:
+        """For a command that is done only when they are gone. Of topics it raises one error, as the stock tool."""
+        if self.brokers:
+            raise TerseFailure("\n".join(self.lines()))
+        for error in self.topics.values():
+            raise from_server(error)
+
+    def lines(self) -> Iterator[str]:
+        for broker, error in self.brokers.items():
+            yield (
+                f"Could not clear the throttles of broker {broker}: {error.message} Where it has a rate, it keeps it: "
+                f"once it is back, delete its configs {', '.join(throttle_configs.BROKER_THROTTLES)}."
+            )
+        for topic, error in self.topics.items():
+            yield f"Could not clear the throttles of topic {topic}: {error.message}"
+
+
 def clear(
     context: ActionContext,
     target_brokers: Iterable[int],
     topics: Iterable[str],
     others: Mapping[TopicPartition, PartitionReassignment] | None = None,
-) -> None:
+) -> NotCleared:
     """Delete all throttles of these topics, of all brokers of the cluster, and of the target's brokers.
 
-    A failure for one broker does not stop the rest: all changes are tried, then the first failure is raised.
+    Servers of this product are no brokers: they have no throttles. A failure does not stop the rest.
 
     others   other moves in flight: the throttles that hold them back stay (the stock tool deletes those, too)
     """
     in_use = throttle_configs.throttles_in_use(others or {}, _configs(context, {topic for topic, _ in others or {}}))
-    known = set_order([*context.brokers(), *target_brokers])
+    nodes = context.brokers()
+    servers = context.client.servers_among(nodes)
+    known = [broker for broker in set_order([*nodes, *target_brokers]) if broker not in servers]
     brokers = [broker for broker in known if broker not in in_use.brokers]
     kept = [broker for broker in known if broker in in_use.brokers]
     if brokers:
@@ -58,19 +88,34 @@ def clear(
         context.output.line(
             f"Keeping broker-level throttles on broker{plural(len(kept))} {joined(kept)}: other reassignments need them"
         )
-    failed: CommandFailed | None = None
-    try:
-        context.configure(throttle_configs.no_broker_throttles(brokers))
-    except CommandFailed as error:
-        failed = error
+    absent = [] if context.asks_controllers else [broker for broker in brokers if broker not in nodes]
+    reachable = [broker for broker in brokers if broker not in absent]
+    results = context.client.change_configs(throttle_configs.no_broker_throttles(reachable))
+    gone: dict[int, KafkaError] = {broker: Unreachable("It is not registered.") for broker in absent}
     names = set_order(topics)
     context.output.line(f"Clearing topic-level throttles on topic{plural(len(names))} {joined(names)}")
-    context.configure(throttle_configs.no_topic_throttles(names, in_use))
-    if failed is not None:
-        raise failed
-    context.output.note(throttles_cleared={"brokers": brokers, "topics": names})
+    results |= context.client.change_configs(throttle_configs.no_topic_throttles(names, in_use))
+    failed = {resource: error for resource, error in results.items() if error is not None}
+    left = NotCleared(
+        gone | {int(name): error for (kind, name), error in failed.items() if kind == BROKER},
+        {name: error for (kind, name), error in failed.items() if kind == TOPIC},
+    )
+    context.output.note(
+        throttles_cleared={
+            "brokers": [broker for broker in brokers if broker not in left.brokers],
+            "topics": [name for name in names if name not in left.topics],
+        }
+    )
     if kept:
         context.output.note(throttles_kept={"brokers": kept})
+    if left:
+        context.output.note(
+            throttles_not_cleared={
+                "brokers": {str(broker): error.message for broker, error in left.brokers.items()},
+                "topics": {topic: error.message for topic, error in left.topics.items()},
+            }
+        )
+    return left
 
 
 def _configs(context: ActionContext, topics: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -1,10 +1,12 @@
-"""What the commands of `kafka-reassign` have in common that are words and no options: heal, settings."""
+"""What the commands of `kafka-reassign` that are words and no options have in common: move, throttle, heal and more."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from kafka_reassign_rpc.core import cordon
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option, ParsedOptions
+from kafka_reassign_rpc.support.bounded_text import shown
 
 
 class _ArgumentError(Exception):
@@ -39,6 +41,7 @@ class Parser(argparse.ArgumentParser):
         return [
             Option(action.option_strings[-1].removeprefix("--"), action.help or "", _value(action), ours=True)
             for action in self._actions
+            if action.option_strings
         ]
 
 
@@ -46,6 +49,14 @@ def _value(action: argparse.Action) -> str | None:
     if action.nargs == 0:
         return None
     return "property file" if action.metavar == "FILE" else str(action.metavar or action.dest).lower().replace("_", " ")
+
+
+def broker_ids(text: str) -> frozenset[int]:
+    """The type of an argument that names brokers, at least one: `3,7`."""
+    found = cordon.parse_brokers(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"expected {cordon.EXPECTED}, got {shown(text)}")
+    return found
 
 
 def connection_options(found: argparse.Namespace) -> ParsedOptions:
@@ -58,8 +69,9 @@ def connection_options(found: argparse.Namespace) -> ParsedOptions:
     return ParsedOptions(values)
 
 
-def arguments_of(command: str, command_line: Sequence[str]) -> list[str] | None:
-    """The arguments of `command`, which may stand anywhere among them; None: another action is asked for.
+def command_of(words: Collection[str], command_line: Sequence[str]) -> tuple[str, list[str]] | None:
+    """The first of these commands and its arguments, which may stand anywhere around it; None: another action is asked
+    for.
 
     The stock tool passes over words that are neither an option nor its value, so the command would be lost there.
     """
@@ -67,6 +79,6 @@ def arguments_of(command: str, command_line: Sequence[str]) -> list[str] | None:
         if word == "--":
             return None
         before = BY_NAME.get(command_line[place - 1].removeprefix("--")) if place else None
-        if word == command and (before is None or before.value is None):
-            return [*command_line[:place], *command_line[place + 1 :]]
+        if word in words and (before is None or before.value is None):
+            return word, [*command_line[:place], *command_line[place + 1 :]]
     return None

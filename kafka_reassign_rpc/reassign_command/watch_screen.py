@@ -100,7 +100,7 @@ def bar_width(names: Sequence[str], rows: Sequence[Row], width: int) -> int:
 
 def _words(rows: Sequence[Row]) -> int:
     """The width of the words. The reason of a stall may be long: it is cut off."""
-    return max(len(text_format.amounts(replace(progress, stalled=None))) for _, progress in rows)
+    return max(len(text_format.amounts(replace(progress, stalled=None, waits_for=None))) for _, progress in rows)
 
 
 def _bar(progress: Progress, width: int) -> ProgressBar | Text:

@@ -11,7 +11,7 @@ sees a request. No I/O: the connection passes whole frames in, and does what com
         CLOSE                    closes without an answer: the session is over
     receive(frame) -> Step       sends `answer`, and takes the next frame; or closes, as `end` says
 
-An authenticator without steps (PLAINTEXT, SSL) is a `SettledAuthenticator`: its `admission` is never asked.
+An authenticator without steps (PLAINTEXT, SSL) is a `FixedAuthenticator`: its `admission` is never asked.
 
 Source: Authenticator, KafkaChannel and Selector of org.apache.kafka.common.network, SocketServer (Kafka 3.9).
 """
@@ -34,13 +34,14 @@ class Requests(Protocol):
 
     @property
     def served(self) -> Mapping[int, tuple[int, int]]:
-        """The versions that are served, by API key."""
+        """Returns the served versions, by API key."""
 
     def api_versions(self, request: DecodedRequest) -> Body:
-        """The answer to an ApiVersions; its error code says whether the request was in order."""
+        """Returns the answer to an ApiVersions; its error code says whether the request was in order."""
 
     def illegal_sasl_state(self, request: DecodedRequest, text: str) -> ApiMessage | None:
-        """The answer ILLEGAL_SASL_STATE to any request that is served; None where its API has no place for an error."""
+        """Returns the answer ILLEGAL_SASL_STATE to any request that is served; None if its API has no place for an
+        error."""
 
 
 class AuthenticationContext(NamedTuple):
@@ -49,7 +50,7 @@ class AuthenticationContext(NamedTuple):
     client_address       the client's IP address as text
     listener             name of the listener
     security_protocol    PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
-    certificate          the client's certificate (DER), where TLS has verified one
+    certificate          the client's certificate (DER), if TLS has verified one
     requests             answers requests that may come before authentication
     """
 
@@ -61,8 +62,6 @@ class AuthenticationContext(NamedTuple):
 
 
 class Admission(Enum):
-    """What a connection does with a frame."""
-
     SERVE = auto()
     TAKE = auto()
     CLOSE = auto()
@@ -95,7 +94,7 @@ class Authenticator(Protocol):
     """Authenticates one connection.
 
     authenticated      whether requests are served; may turn False again while a client re-authenticates
-    guards             whether frames need `admission`: False where the principal never changes
+    guards             whether frames need `admission`: False if the principal never changes
     principal          Kafka's principal, such as `User:alice`; ANONYMOUS before authentication
     mechanism          the SASL mechanism by which it is known, else ""
     max_receive_size   bytes of the largest frame before authentication (sasl.server.max.receive.size)
@@ -117,22 +116,22 @@ class Authenticator(Protocol):
     def max_receive_size(self) -> int: ...
 
     def admission(self, frame: bytes) -> Admission:
-        """What to do with the next frame."""
+        """Decides what to do with the next frame."""
 
     def receive(self, frame: bytes) -> Step | Awaitable[Step]:
         """Takes a frame. The next one is passed in only after this step. An awaitable: the check is done off the event
         loop."""
 
     def invalid_size(self, text: str) -> Step:
-        """The step after a frame whose announced size is out of bounds."""
+        """Returns the step after a frame whose announced size is out of bounds."""
 
 
 MakeAuthenticator = Callable[[AuthenticationContext], Authenticator]
 """Makes the authenticator of a new connection. Raises AuthenticationFailed."""
 
 
-class SettledAuthenticator(NamedTuple):
-    """The authenticator of a connection whose principal TLS has settled, or nobody (PLAINTEXT)."""
+class FixedAuthenticator(NamedTuple):
+    """The authenticator of a connection whose principal is known from TLS, or is nobody (PLAINTEXT)."""
 
     principal: str = ANONYMOUS
     mechanism: str = ""
@@ -151,5 +150,4 @@ class SettledAuthenticator(NamedTuple):
 
 
 def anonymous(_context: AuthenticationContext) -> Authenticator:
-    """For PLAINTEXT listeners: everybody is User:ANONYMOUS."""
-    return SettledAuthenticator()
+    return FixedAuthenticator()

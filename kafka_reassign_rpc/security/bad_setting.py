@@ -2,12 +2,12 @@
 
 
 class BadSetting(ValueError):
-    """A security setting cannot be used. The text names the setting, and the file where there is one; it holds no
+    """A security setting cannot be used. The text names the setting, and the file if there is one; it holds no
     secret."""
 
 
 class Password:
-    """A secret. Its text is in `value` alone: `str`, `repr` and a traceback show `[hidden]` (Kafka's Password)."""
+    """A secret. Only `value` has its text: `str`, `repr` and a traceback show `[hidden]` (Kafka's Password)."""
 
     __slots__ = ("value",)
 

@@ -1,8 +1,8 @@
 """`config.providers`: values that stand elsewhere, as `${provider:[path:]key}` in a properties file (KIP-297, KIP-421).
 
 A variable of a provider that is not configured stays as it is, as in Kafka. One that has no value, or lies outside of
-`allowed.paths`, is refused: Kafka takes its text for the value, and a login fails later. Values are looked up once.
-Source: ConfigTransformer, AbstractConfig.instantiateConfigProviders, FileConfigProvider, DirectoryConfigProvider,
+`allowed.paths`, is refused: Kafka takes its text for the value, and a login fails later. Values are read once. Source:
+ConfigTransformer, AbstractConfig.instantiateConfigProviders, FileConfigProvider, DirectoryConfigProvider,
 EnvVarConfigProvider, AllowedPaths (Kafka 3.9).
 """
 
@@ -26,7 +26,7 @@ _DIRECTORY_PROVIDER = f"{_PACKAGE}DirectoryConfigProvider"
 _ANY_NAME = re.compile(".*", re.DOTALL)
 
 Lookup = Callable[[str, str], str | None]
-"""(path, key) -> the value. Raises BadSetting with the reason, which holds no value."""
+"""Returns the value by path and key. Raises BadSetting with the reason, which holds no value."""
 
 
 class _Variable(NamedTuple):
@@ -38,7 +38,7 @@ class _Variable(NamedTuple):
 
 
 def resolved(values: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
-    """The values with their variables replaced, by the providers that `properties` (the whole file) configures. Reads
+    """Replaces the variables in the values, by the providers that `properties` (the whole file) configures. Reads
     files. Raises BadSetting."""
     providers = _providers(properties)
     if not providers:
@@ -54,12 +54,11 @@ def resolved(values: Mapping[str, str], properties: Mapping[str, str]) -> dict[s
 
 
 def is_of_providers(name: str) -> bool:
-    """Whether a setting configures providers."""
     return name == PROVIDERS or name.startswith(f"{PROVIDERS}.")
 
 
 def files_of_providers(values: Mapping[str, str], properties: Mapping[str, str]) -> list[Path]:
-    """The files from which `resolved` would bring the values, each once. Reads nothing."""
+    """Returns the files from which `resolved` would bring the values, each once. Reads nothing."""
     found: dict[Path, None] = {}
     for value in values.values():
         for variable in _variables(value):
@@ -72,7 +71,6 @@ def files_of_providers(values: Mapping[str, str], properties: Mapping[str, str])
 
 
 def without_variables(value: str) -> str:
-    """What a value says itself, beside the variables in it."""
     out, at = [], 0
     for variable in _variables(value):
         out.append(value[at : variable.start])
@@ -102,7 +100,7 @@ def _replaced(value: str, providers: Mapping[str, Lookup], most: int) -> str:
 
 
 def _variables(value: str) -> Iterator[_Variable]:
-    """As `\\$\\{([^}]*?):(([^}]*?):)?([^}]*?)\\}` finds them, in one pass."""
+    r"""Finds what `\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}` matches, in one pass."""
     start = value.find("${")
     while start >= 0:
         end = value.find("}", start)
@@ -117,7 +115,7 @@ def _variables(value: str) -> Iterator[_Variable]:
 
 
 def _providers(properties: Mapping[str, str]) -> dict[str, Lookup]:
-    """The providers by name. One without a class does not exist, as in Kafka."""
+    """Returns the providers by name. As in Kafka, one without a class does not exist."""
     found = {}
     for name in filter(None, map(str.strip, properties.get(PROVIDERS, "").split(","))):
         setting = f"{PROVIDERS}.{name}.class"

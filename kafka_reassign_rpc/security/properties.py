@@ -8,12 +8,12 @@ LISTENER_PREFIX = "listener.name."
 
 
 def prefix_of(listener: str) -> str:
-    """What the names of a listener's own settings begin with (ListenerName.configPrefix)."""
+    """Returns how the names of a listener's own settings begin (ListenerName.configPrefix)."""
     return f"{LISTENER_PREFIX}{listener.lower()}."
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Parse text as java.util.Properties does. Raises BadSetting for a malformed \\uXXXX, with Java's message."""
+    r"""Parses text as java.util.Properties does. Raises BadSetting for a malformed \uXXXX, with Java's message."""
     import javaproperties  # here, because most calls of the commands read no such file
 
     try:
@@ -23,27 +23,25 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 class Properties:
-    """Settings by name, each looked for under several prefixes, the first one first: a listener's own settings come
-    before those of all listeners."""
+    """Settings by name. Each is read under several prefixes, the first one first: a listener's own settings go before
+    those of all listeners."""
 
     def __init__(self, values: Mapping[str, str], prefixes: tuple[str, ...]) -> None:
         self._values = values
         self._prefixes = prefixes
 
     def name(self, setting: str) -> str:
-        """The setting's name with the prefix under which it stands (the first prefix where it stands nowhere)."""
+        """Returns the setting's name with the prefix under which it stands (the first prefix if it stands nowhere)."""
         for prefix in self._prefixes:
             if self._values.get(prefix + setting) is not None:
                 return prefix + setting
         return self._prefixes[0] + setting
 
     def raw(self, setting: str) -> str | None:
-        """The value, which may be empty; None where it is not set."""
         value = self._values.get(self.name(setting))
         return None if value is None else value.strip()
 
     def text(self, setting: str) -> str | None:
-        """The value; None where it is empty or not set."""
         return self.raw(setting) or None
 
     def password(self, setting: str) -> Password | None:
@@ -51,5 +49,4 @@ class Properties:
         return Password(value) if value else None
 
     def words(self, setting: str) -> list[str]:
-        """The parts of a list."""
         return [word.strip() for word in (self.raw(setting) or "").split(",") if word.strip()]

@@ -1,8 +1,8 @@
-"""The files with secrets that settings name, and what to say where others may read them.
+"""The files with secrets that settings name, and what to say if others may read them.
 
-Secret are keys, keytabs, passwords (also their hashes) and tokens; certificates and truststores are not. A file of
-settings counts where it holds a secret itself, not where it only says where one stands. Source of the names: Kafka's
-settings of type PASSWORD.
+Keys, keytabs, passwords (also their hashes) and tokens are secret; certificates and truststores are not. A file of
+settings counts if it holds a secret itself, not if it only says where one stands. Source of the names: Kafka's settings
+of type PASSWORD.
 """
 
 import re
@@ -25,15 +25,13 @@ _KEYTAB = "keyTab"
 
 
 class SecretFile(NamedTuple):
-    """A file with a secret. `named_by`: the setting, or the flag."""
+    """A file with a secret. `named_by` is the setting, or the flag."""
 
     path: Path
     named_by: str
 
 
 class ReadableSecret(NamedTuple):
-    """A file with a secret that others may read."""
-
     file: SecretFile
     who: str
     advice: str
@@ -48,12 +46,11 @@ class ReadableSecret(NamedTuple):
 
 
 def holds_secret(properties: Mapping[str, object]) -> bool:
-    """Whether one of the settings, by name, is a secret that stands there itself."""
     return any(_is_secret(name, value) for name, value in properties.items())
 
 
 def named_files(properties: Mapping[str, object]) -> Iterator[SecretFile]:
-    """The files with secrets that settings name, those of listeners included. Reads the file of logins."""
+    """Yields the files with secrets that settings name, those of listeners included. Reads the file of logins."""
     for name, value in properties.items():
         if not isinstance(value, str) or not value.strip():
             continue
@@ -69,7 +66,8 @@ def named_files(properties: Mapping[str, object]) -> Iterator[SecretFile]:
 
 
 def of_settings_file(path: str, named_by: str, properties: Mapping[str, object]) -> Iterator[SecretFile]:
-    """The file of these settings, where it holds a secret, and those from which `config.providers` brings values."""
+    """Yields the file of these settings, if it holds a secret, and those from which `config.providers` brings
+    values."""
     if holds_secret(properties):
         yield SecretFile(Path(path), named_by)
     texts = {name: value for name, value in properties.items() if isinstance(value, str)}
@@ -79,7 +77,7 @@ def of_settings_file(path: str, named_by: str, properties: Mapping[str, object])
 
 
 def readable(files: Iterable[SecretFile]) -> list[ReadableSecret]:
-    """Those of the files that others may read, each once. A file that is missing is not among them."""
+    """Returns those of the files that others may read, each once. A missing file is not among them."""
     first: dict[Path, SecretFile] = {}
     for file in files:
         first.setdefault(file.path, file)
@@ -102,7 +100,7 @@ def _has_password(entry: jaas.JaasEntry) -> bool:
 
 
 def _entries_of(text: str) -> list[jaas.JaasEntry] | None:
-    """None: it is no login configuration, so nobody knows what it holds."""
+    """Returns None if it is no login configuration, so that nobody knows what it holds."""
     try:
         return [jaas.parse_entry(text, _JAAS)]
     except BadSetting:
@@ -117,7 +115,6 @@ def _keytabs(entries: Iterable[jaas.JaasEntry] | None, named_by: str) -> Iterato
 
 
 def _logins(path: str) -> Iterator[SecretFile]:
-    """A file of logins, where it holds a secret, and its keytabs."""
     try:
         sections = jaas.read_file(path, jaas.JAAS_FILE)
     except BadSetting:  # whoever needs it says so

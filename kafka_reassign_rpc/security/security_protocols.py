@@ -15,7 +15,7 @@ def uses_sasl(protocol: str) -> bool:
 
 
 def protocol_named(text: str, setting: str) -> str:
-    """The security protocol. Raises BadSetting."""
+    """Raises BadSetting."""
     found = text.strip().upper()
     if found not in SECURITY_PROTOCOLS:
         raise BadSetting(f"{setting}: expected one of {', '.join(SECURITY_PROTOCOLS)}, got {text!r}")
@@ -23,7 +23,7 @@ def protocol_named(text: str, setting: str) -> str:
 
 
 def protocols_of_listeners(text: str) -> dict[str, str]:
-    """`NAME:PROTOCOL,…`, the value of PROTOCOL_MAP, by name, in capitals. Raises BadSetting."""
+    """Parses `NAME:PROTOCOL,…`, the value of PROTOCOL_MAP. Names are in capitals. Raises BadSetting."""
     found: dict[str, str] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, _, protocol = (word.strip().upper() for word in part.partition(":"))

@@ -1,4 +1,4 @@
-"""The way out of a connection: a large answer goes to the transport piece by piece, as the peer takes it."""
+"""Writes answers to the transport: a large one goes piece by piece, as the peer takes it."""
 
 import asyncio
 from collections import deque
@@ -6,16 +6,13 @@ from collections import deque
 from kafka_reassign_rpc.server.server_stats import ServerStats
 
 PIECE_BYTES = 64 * 1024
-"""An answer goes to the transport in pieces of about this size."""
+"""The approximate size of a piece."""
 BURST_BYTES = 1024 * 1024
 """So much goes to the transport in one turn of the loop."""
 
 
 class AnswerWriter:
-    """Writes answers, and knows what the peer has not taken.
-
-    clogged    whether there are such bytes: no further answer is made meanwhile
-    """
+    """Writes answers, and knows what the peer has not taken. While it is `clogged`, no further answer is made."""
 
     def __init__(self, stats: ServerStats) -> None:
         self._stats = stats
@@ -32,7 +29,6 @@ class AnswerWriter:
         self._transport = transport
 
     def end(self) -> None:
-        """The transport is gone."""
         self._transport = None
         self._pieces.clear()
         self._piece_bytes = 0
@@ -40,25 +36,24 @@ class AnswerWriter:
 
     @property
     def empty(self) -> bool:
-        """Whether the transport has all answers."""
         return not self._pieces
 
     @property
     def unread_bytes(self) -> int:
-        """Bytes of answers that the peer has yet to take."""
         if self._full and self._transport is not None:
             return self._piece_bytes + self._transport.get_write_buffer_size()
         return self._piece_bytes
 
     def write(self, out: list[bytes]) -> bool:
-        """Sends answers, or pieces of one: at once what the peer takes, the rest as it reads. Returns whether more can
-        be sent in the next turn of the loop: see `write_on`."""
+        """Sends answers, or pieces of one: at once what the peer takes, the rest as it reads. Returns whether the
+        caller has to call `write_on` in the next turn of the loop."""
         if not out or self._transport is None:
             return False
         if not self.clogged:
             data = out[0] if len(out) == 1 else b"".join(out) if sum(map(len, out)) <= PIECE_BYTES else b""
-            if 0 < len(data) <= PIECE_BYTES:
-                self._stats.bytes_sent += len(data)
+            size = len(data)
+            if 0 < size <= PIECE_BYTES:
+                self._stats.bytes_sent += size
                 self._transport.write(data)
                 return False
         for piece in out:
@@ -71,7 +66,7 @@ class AnswerWriter:
         return self.write_on()
 
     def write_on(self) -> bool:
-        """Gives pieces to the transport until it is full, or the turn is over. Returns whether it is the turn."""
+        """Gives pieces to the transport until it is full or the turn ends. Returns whether the turn ended it."""
         burst = 0
         while self._pieces and not self._full and self._transport is not None and burst <= BURST_BYTES:
             piece = self._pieces.popleft()
@@ -83,7 +78,6 @@ class AnswerWriter:
         return bool(self._pieces) and not self._full and self._transport is not None
 
     def pause(self) -> None:
-        """The transport is full."""
         self._full = self.clogged = True
 
     def resume(self) -> None:

@@ -1,4 +1,4 @@
-"""The authenticator of one connection, which wants to see its frames, and what its answers mean for the stream.
+"""The authenticator of one connection, and what its answers mean for the stream.
 
 It holds no connection: it says what has to be done, and the connection does it.
 """
@@ -17,7 +17,7 @@ from kafka_reassign_rpc.server.request_service import Service
 
 
 class RequestsOf:
-    """`security.authenticator.Requests`, by the server's service."""
+    """Implements `security.authenticator.Requests` with the server's service."""
 
     def __init__(self, service: Service, peer: Peer) -> None:
         self.served = service.served
@@ -34,7 +34,7 @@ class RequestsOf:
 
 
 def recognize(service: Service, listener: Listener, peer: Peer, transport: asyncio.BaseTransport) -> Authenticator:
-    """The authenticator of a new connection. Raises AuthenticationFailed where the connection has to close."""
+    """Raises AuthenticationFailed if the connection has to close."""
     tls = transport.get_extra_info("ssl_object")
     certificate = None if tls is None else tls.getpeercert(True)
     return listener.authenticator(
@@ -45,9 +45,9 @@ def recognize(service: Service, listener: Listener, peer: Peer, transport: async
 
 
 class ConnectionGuard:
-    """Steps of an authenticator take time or not; one that fails ends the connection.
+    """Runs the steps of an authenticator, which may take time. A failed one ends the connection.
 
-    expired   whether the last frame came when the session of its client was over
+    `expired`: the last frame came after the end of its client's session.
     """
 
     def __init__(self, authenticator: Authenticator, stream: Connection) -> None:
@@ -66,22 +66,19 @@ class ConnectionGuard:
         return self._admission is Admission.CLOSE
 
     def identified(self, peer: Peer) -> Peer:
-        """The peer, by the name that it has now."""
         return peer._replace(principal=self._authenticator.principal, mechanism=self._authenticator.mechanism)
 
     def serves(self, frame: bytes) -> bool:
-        """Whether a frame is a request to be served. If not, `step` takes it."""
         self._admission = self._authenticator.admission(frame)
         return self._admission is Admission.SERVE
 
     def step(self, frame: bytes) -> Step | Awaitable[Step]:
-        """Takes the frame that `serves` was asked about. Where the step leaves the connection open, call `done`."""
+        """Takes the frame that `serves` has rejected. If the step leaves the connection open, call `done`."""
         if self.expired:
             return Step(end=End.CLOSE_NOW, reason=f"{self._authenticator.principal} did not authenticate again")
         return self._authenticator.receive(frame)
 
     def done(self) -> None:
-        """A step is done, and the connection goes on: bytes that have arrived may be cut into frames again."""
         self._stream.answered()
         if self.authenticated:
             self._stream.requests()
@@ -89,5 +86,6 @@ class ConnectionGuard:
             self._stream.one_by_one(self._authenticator.max_receive_size)
 
     def invalid_size(self, fault: RemoteProtocolError) -> Step | None:
-        """The end of a connection that has announced a frame out of bounds; None where it is a fault like any other."""
+        """Returns how to end a connection that announced a frame out of bounds, or None if it is a fault like any
+        other."""
         return None if self.authenticated else self._authenticator.invalid_size(str(fault))

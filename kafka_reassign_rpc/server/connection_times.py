@@ -12,20 +12,20 @@ from kafka_reassign_rpc.server.server_limits import IdleWheel, ServerLimits
 TICK_SECONDS = 1.0
 MAX_CHECK_SECONDS = 600.0
 CHECKS_PER_LIMIT = 4
-"""How often a connection is checked within the shortest time that a limit gives it."""
+"""A connection is checked so often within its shortest time limit."""
 LOOKED_AT = 1000
-"""Connections that wait for their authentication and at which the server looks in a second."""
+"""At most so many connections that wait for their authentication are polled in a second."""
 HUNG_UP = getattr(select, "POLLRDHUP", 0)
-"""Linux tells the end of a stream behind unread bytes; others tell a reset alone."""
+"""On Linux poll reports the end of a stream behind unread bytes; elsewhere it reports only a reset."""
 
 
 class Timed(Hashable, Protocol):
-    """A connection, as its times are looked at: seconds by the loop's clock.
+    """A connection with its times, in seconds by the loop's clock.
 
     last_active    when it last sent or took anything
     silent_since   when it was accepted; 0 once it has sent a whole request, or has authenticated where it must
-    frame_since    when the incomplete frame began; 0 where there is none
-    unread_since   since when it has not taken all its answers; 0 where it has
+    frame_since    when the incomplete frame began; 0 if there is none
+    unread_since   since when it has not taken all its answers; 0 if it has
     """
 
     last_active: float
@@ -42,7 +42,7 @@ C = TypeVar("C", bound=Timed)
 
 
 class ConnectionTimes(Generic[C]):
-    """Looks at each connection in time, and at none in each tick."""
+    """Checks each connection in time, and none in each tick."""
 
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
@@ -58,13 +58,14 @@ class ConnectionTimes(Generic[C]):
         self._wheel.discard(connection)
 
     def tick(self) -> bool:
-        """A tick has passed. Returns whether there was nothing left to check of the one before."""
+        """A tick has passed. Returns whether all of the last tick was checked."""
         checked = not self._due
         self._due += self._wheel.tick()
         return checked
 
     def overdue(self, now: float, kept: Container[C]) -> Iterator[tuple[C, str]]:
-        """The next connections whose time is up, among those that are `kept`, each with the counter of its end."""
+        """Yields the next connections whose time is up, among those that are `kept`, each with the counter of its
+        end."""
         while self._due:
             connection = self._due.popleft()
             if connection not in kept:
@@ -77,11 +78,10 @@ class ConnectionTimes(Generic[C]):
 
     @property
     def unchecked(self) -> bool:
-        """Whether some are still to be checked in this tick."""
         return bool(self._due)
 
     def _left(self, connection: C, now: float) -> tuple[float, str]:
-        """Seconds that a connection may stay as it is, and the counter where there are none."""
+        """Returns for how many seconds a connection may stay as it is, and the counter of its end if there are none."""
         found = self._check_seconds, ""
         if not connection.idle:
             return found
@@ -98,26 +98,23 @@ class ConnectionTimes(Generic[C]):
 
 
 def slowest(connections: Iterable[C], latest: float) -> list[C]:
-    """Those whose frame, or whose reading of an answer, began before `latest`: the slower half, the slowest first."""
+    """Returns the slower half of those whose frame, or whose reading of an answer, began before `latest`; the slowest
+    first."""
     since = ((min(filter(None, (c.frame_since, c.unread_since)), default=latest), c) for c in connections)
     slow = sorted((found for found in since if found[0] < latest), key=lambda found: found[0])
     return [connection for _, connection in slow[: (len(slow) + 1) // 2]]
 
 
 class Watched(Hashable, Protocol):
-    """A connection whose authentication takes time."""
-
     @property
     def unwatched(self) -> int | None:
-        """The descriptor of a client that has not authenticated and of whom nothing is read meanwhile; None else."""
+        """Returns the descriptor of a client that has not authenticated and is not read meanwhile, else None."""
 
 
 W = TypeVar("W", bound=Watched)
 
 
 class StepsUnderWay(Generic[W]):
-    """The connections with a step of their authentication under way."""
-
     def __init__(self) -> None:
         self._connections: dict[W, None] = {}
 
@@ -126,8 +123,7 @@ class StepsUnderWay(Generic[W]):
         step.add_done_callback(lambda _: self._connections.pop(connection, None))
 
     def departed(self) -> list[W]:
-        """Those whose clients have hung up. The loop does not notice it where bytes that nobody reads lie before the
-        end of the stream."""
+        """Returns those whose clients have hung up. The loop does not see the end of a stream behind unread bytes."""
         poll = select.poll()
         found: dict[int, W] = {}
         for connection in islice(self._connections, LOOKED_AT):
@@ -143,6 +139,5 @@ def _ticks(seconds: float) -> int:
 
 
 def _check_seconds(limits: ServerLimits) -> float:
-    """How long a connection may go unchecked."""
     allowed = [ms / 1000 for ms in (limits.slow_client_timeout_ms, limits.connections_max_idle_ms) if ms > 0]
     return min([MAX_CHECK_SECONDS, *(seconds / CHECKS_PER_LIMIT for seconds in allowed)])

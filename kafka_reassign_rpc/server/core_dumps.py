@@ -1,8 +1,8 @@
-"""No core dumps: they would hold private keys and passwords of this process, and whoever finds the file has them.
+"""Prevents core dumps: they would hold private keys and passwords of this process.
 
-A process that is not dumpable also keeps its environment and its memory from other processes of its user
-(/proc/PID/environ, ptrace); root may look at it all the same. In the place of a dump standard error gets the Python
-stacks of all threads.
+A process that is not dumpable also hides its environment and memory from other processes of its user
+(/proc/PID/environ, ptrace); root still sees them. In place of a dump, standard error gets the Python stacks of all
+threads.
 """
 
 import ctypes
@@ -15,8 +15,8 @@ STANDARD_ERROR = 2
 
 
 def forbid() -> None:
-    """From now on this process leaves no core dump. A limit alone would not do: the system does not ask it where dumps
-    go to a program (`|…` in core_pattern)."""
+    """From now on this process leaves no core dump. A limit alone would not do: the system ignores it if dumps go to a
+    program (`|…` in core_pattern)."""
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
     with suppress(AttributeError):  # Linux alone has it

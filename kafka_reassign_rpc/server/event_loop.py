@@ -1,4 +1,4 @@
-"""The event loop: uvloop where it is installed and wanted, else asyncio's own."""
+"""The event loop: uvloop if it is installed and wanted, else asyncio's own."""
 
 import asyncio
 from asyncio import sslproto
@@ -8,15 +8,15 @@ from typing import Any, Literal, TypeVar
 T = TypeVar("T")
 
 TLS_BUFFER_BYTES = 32 * 1024
-"""What asyncio keeps for reading from each connection by TLS, in the place of its 256 KiB: a record has 16. (uvloop's
-buffer costs no more than is read.)"""
+"""The read buffer of each TLS connection, instead of asyncio's 256 KiB: a record has 16. (uvloop's buffer costs no more
+than is read.)"""
 
 LoopName = Literal["uvloop", "asyncio"]
 
 
 def loop_factory(name: LoopName | None = None) -> Callable[[], asyncio.AbstractEventLoop]:
-    """The function that makes the loop. None: uvloop if it is installed. ImportError where uvloop is wanted but not
-    installed."""
+    """Returns the function that makes the loop. None takes uvloop if it is installed. Raises ImportError if uvloop is
+    wanted but missing."""
     if name == "asyncio":
         return asyncio.new_event_loop
     try:
@@ -29,7 +29,6 @@ def loop_factory(name: LoopName | None = None) -> Callable[[], asyncio.AbstractE
 
 
 def run(main: Coroutine[Any, Any, T], name: LoopName | None = None) -> T:
-    """Run `main` to its end on a new loop, as asyncio.run does."""
     sslproto.SSLProtocol.max_size = TLS_BUFFER_BYTES
     with asyncio.Runner(loop_factory=loop_factory(name)) as runner:
         return runner.run(main)

@@ -1,8 +1,8 @@
-"""Which connection closes where one has to make room for another. Pure: the caller passes the connections in.
+"""Which connection closes to make room for another. Pure: the caller passes the connections in.
 
 Kafka closes the connection that has been idle longest (Selector.lowestPriorityChannel), and only for newcomers on the
-inter-broker listener. Here every listener may have brokers, and a connection that never sent a request comes first:
-it costs its client nothing, and a broker or a tool sends its first request as soon as it is connected.
+inter-broker listener. Here every listener may have brokers, and a connection that never sent a request closes first:
+that costs its client nothing, and a broker or a tool sends its first request as soon as it is connected.
 """
 
 from collections import OrderedDict
@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from typing import Generic, Protocol, TypeVar
 
 MOST_LOOKS = 64
-"""How many connections one search looks at."""
+"""One search checks at most so many connections."""
 
 
 class Evictable(Hashable, Protocol):
@@ -30,26 +30,24 @@ C = TypeVar("C", bound=Evictable)
 
 
 class EvictionOrder(Generic[C]):
-    """The connections in the order in which they close: those without a request, the oldest first; then the others,
-    the one first that has been idle longest. A connection with a request in work is never chosen.
+    """Orders the connections as they close: first those without a request, the oldest first; then the others, the
+    longest idle first. One with a request in work never closes.
 
-    A request costs nothing here: the order of the others is that of what was known at the last look, and a connection
-    that has been active since goes to the end when its turn comes.
+    A request costs nothing here: the others stand in the order of their last check, and one that was active since goes
+    to the end when its turn comes.
     """
 
     def __init__(self) -> None:
         self._silent: OrderedDict[C, str] = OrderedDict()
         self._silent_of: dict[str, OrderedDict[C, None]] = {}
         self._others: OrderedDict[C, float] = OrderedDict()
-        """With `last_active` as of the last look."""
+        """With `last_active` as of the last check."""
 
     def add(self, connection: C, host: str) -> None:
-        """A new connection, without a request."""
         self._silent[connection] = host
         self._silent_of.setdefault(host, OrderedDict())[connection] = None
 
     def has_sent(self, connection: C) -> None:
-        """It has sent its first whole request."""
         if self._leave_silent(connection):
             self._others[connection] = connection.last_active
 
@@ -58,11 +56,9 @@ class EvictionOrder(Generic[C]):
             self._others.pop(connection, None)
 
     def first_silent(self, host: str) -> C | None:
-        """The oldest one from this address that has sent no request."""
         return next(iter(self._silent_of.get(host, ())), None)
 
     def first(self) -> C | None:
-        """The one that closes first; None where none may close."""
         for silent in self._silent:
             return silent
         found: C | None = None

@@ -1,21 +1,20 @@
-"""File descriptors of this process: how many it may open, how near it is to that, and what connections leave to others.
+"""How many file descriptors this process may open, how near it is to that, and what connections leave to others.
 
 ZooKeeper, the channels to brokers, the pages for monitoring and the event log need descriptors at any time; client
-connections may not take them.
+connections must not take them.
 """
 
 import os
 import resource
 
 MOST_CONNECTIONS = 50_000
-"""However many descriptors there are: connections need memory too."""
+"""The limit however many descriptors there are: connections need memory too."""
 LEAST_CONNECTIONS = 16
 KEPT = 2048
-"""Kept back of many descriptors: twice the backlog of a listener."""
+"""Kept back if descriptors are plenty: twice the backlog of a listener."""
 
 
 def raise_limit() -> int:
-    """Raises the soft limit of this process to its hard limit. Returns the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -23,30 +22,26 @@ def raise_limit() -> int:
 
 
 def limit() -> int:
-    """So many descriptors may be open."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 2**31 - 1 if soft == resource.RLIM_INFINITY else soft
 
 
 def kept_back(descriptors: int) -> int:
-    """How many of these connections leave to others."""
     return min(KEPT, descriptors // 4)
 
 
 def most_connections(descriptors: int) -> int:
-    """How many connections fit."""
     return max(LEAST_CONNECTIONS, min(MOST_CONNECTIONS, descriptors - kept_back(descriptors)))
 
 
 def backlog(descriptors: int) -> int:
-    """How many connections may wait to be accepted."""
     return kept_back(descriptors) // 2
 
 
 def missing() -> int:
-    """How many connections have to close so that half of what is kept back is free again; 0 or less: none.
+    """Returns how many connections have to close so that half of what is kept back is free again; none if 0 or less.
 
-    The system gives the lowest free number, so that number says how many are in use, as far as there are no gaps.
+    The system gives the lowest free number, which says how many are in use, but for gaps.
     """
     most = limit()
     try:

@@ -1,7 +1,6 @@
 """Whether a connection is read, and what it holds of the bytes that all connections share.
 
-A connection is not paused before bytes arrive that it does not want yet: most clients wait for their answers. Holds no
-connection: whoever settles passes itself.
+A connection is paused only when bytes arrive that it does not want yet: most clients wait for their answers.
 """
 
 import asyncio
@@ -11,8 +10,6 @@ from kafka_reassign_rpc.server.connection_states import Pause
 
 
 class Budgets(Protocol):
-    """The bytes that all connections share (`request_budgets.RequestBudgets`)."""
-
     def charge(self, difference: int) -> bool: ...
 
     def starve(self, reader: "Reader") -> None: ...
@@ -21,18 +18,16 @@ class Budgets(Protocol):
 
 
 class Reader(Protocol):
-    """A connection that may have to stop reading."""
-
     def fed(self) -> None:
-        """Read on: there is room for request bytes again."""
+        """There is room for request bytes again: the connection reads on."""
 
 
 class FlowControl:
     """Pauses and resumes one connection.
 
     reasons   why it is not read
-    paused    whether the transport has been told so
-    level     whether nothing is held and nothing paused: there is nothing to settle while that stays so
+    paused    whether the transport is paused
+    level     whether nothing is held and nothing paused: then `update` has nothing to do
     """
 
     def __init__(self, budgets: Budgets) -> None:
@@ -48,13 +43,12 @@ class FlowControl:
         self._transport = transport
 
     def end(self, owner: Reader) -> None:
-        """The transport is gone: nothing is held for it any more."""
         self._transport = None
         self._hold(0)
         self._keep_unread(owner, 0)
 
     def sate(self) -> bool:
-        """Much was read in this turn. Returns whether that is new: then call `hungry` in the next turn."""
+        """Much was read in this turn. If it returns True, call `hungry` in the next turn."""
         new = Pause.SATED not in self.reasons
         self.reasons.add(Pause.SATED)
         self.level = False
@@ -66,8 +60,8 @@ class FlowControl:
     def feed(self) -> None:
         self.reasons.discard(Pause.STARVED)
 
-    def settle(self, owner: Reader, requests: int, unread: int, *, clogged: bool, behind: bool, idle: bool) -> bool:
-        """After any change: updates what is held, and pauses or resumes. Returns whether reading was resumed.
+    def update(self, owner: Reader, requests: int, unread: int, *, clogged: bool, behind: bool, idle: bool) -> bool:
+        """Updates what is held after a change, and pauses or resumes. Returns whether reading was resumed.
 
         requests   bytes of requests without an answer
         unread     bytes of answers that the peer has yet to take; `clogged`: there are such answers
@@ -92,7 +86,6 @@ class FlowControl:
             self.reasons.discard(reason)
 
     def _apply(self) -> bool:
-        """Makes the transport do what the reasons say. Returns whether reading was resumed."""
         transport, wanted = self._transport, bool(self.reasons)
         if transport is None or wanted == self.paused or (self.paused and transport.is_closing()):
             return False
@@ -104,7 +97,6 @@ class FlowControl:
         return not wanted
 
     def _hold(self, held: int) -> bool:
-        """Updates the shared count. Returns whether all connections together hold too much."""
         difference, self._held = held - self._held, held
         return self._budgets.charge(difference)
 

@@ -1,8 +1,8 @@
 """Who may read pages over HTTP: TLS, users with passwords (HTTP Basic, RFC 7617), and the names of this server.
 
-A web page from elsewhere can make the name of its own server lead to this one (DNS rebinding), and then read in the
-browser of whoever looks at it what this server answers. Its requests name that other server in `Host`. So where nobody
-logs in, requests are answered only by an IP address, by localhost, or by a name that the operator has given.
+A foreign web page can point the name of its own server at this one (DNS rebinding), and then read our answers in its
+visitor's browser. Such requests name that other server in `Host`. So without a login the server answers only to an IP
+address, to localhost, and to names that the operator has given.
 """
 
 import base64
@@ -23,16 +23,15 @@ LOCALHOST = "localhost"
 
 
 class Passwords(Protocol):
-    """Knows users by their passwords."""
-
     async def verify(self, user: str, password: str, address: str) -> bool:
-        """Raises SaslAuthenticationError where that cannot be found out now."""
+        """Raises SaslAuthenticationError if the password cannot be checked now."""
         ...
 
 
 class HttpSecurity(msgspec.Struct, frozen=True):
-    """`tls` None: plain HTTP. `users` None: everybody who can connect may read. `users_file`: where they come from.
-    `certificates`: only clients with one can connect. `host_names`: of this server, in small letters."""
+    """How pages are secured. Without `tls` they go over plain HTTP; without `users` everybody who can connect may read.
+    `users_file` is where the users come from; with `certificates` only clients with one can connect; `host_names` are
+    the server's names, in lower case."""
 
     tls: ReloadedContext | None = None
     users: Passwords | None = None
@@ -42,18 +41,16 @@ class HttpSecurity(msgspec.Struct, frozen=True):
 
     @property
     def authenticates(self) -> bool:
-        """Whether it is known who reads."""
         return self.users is not None or self.certificates
 
     def answers_for(self, hosts: Iterable[str]) -> bool:
-        """Whether all `Host` headers of a request name this server. Without any no browser has sent it."""
+        """Whether all `Host` headers of a request name this server. No browser sends a request without one."""
         return self.authenticates or all(
             _is_address(name) or name == LOCALHOST or name in self.host_names for name in map(_name_of, hosts)
         )
 
 
 def _name_of(host: str) -> str:
-    """The name or address of a `Host` header, which may have a port."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].removesuffix(".").lower()
@@ -68,7 +65,6 @@ def _is_address(name: str) -> bool:
 
 
 def credentials(header: str) -> tuple[str, str] | None:
-    """User and password of an Authorization header, or None."""
     scheme, _, token = header.partition(" ")
     if scheme.lower() != "basic":
         return None
@@ -80,7 +76,8 @@ def credentials(header: str) -> tuple[str, str] | None:
 
 
 class HandshakeDoor(OpenDoor):
-    """Lets everybody in, with so many TLS handshakes at a time: the oldest of the address with the most makes room."""
+    """Lets everybody in, up to so many TLS handshakes at a time: then the oldest of the address with the most makes
+    room."""
 
     def __init__(self, most: int) -> None:
         self._most = most

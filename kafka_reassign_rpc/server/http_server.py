@@ -1,14 +1,12 @@
-"""A few pages over HTTP or HTTPS, for monitoring: small answers from memory, to any client that may connect, or to
-users with passwords (see `http_security`).
+"""A few pages over HTTP or HTTPS, for monitoring: small answers from memory (`http_security` says to whom).
 
-A page answers at once, or is made for the query of a request, or is a stream of server-sent events. A stream is one
-answer of a connection like every other: it ends with the life of its connection, and browsers come back. A client that
-does not read is disconnected after `READS_S`; until then it costs a buffer.
+A stream of server-sent events ends with the life of its connection, and browsers come back. A client that does not read
+is disconnected after `READS_S`.
 
 Limits against hostile input: GET and HEAD of known pages only, no bodies, bounded heads, a bounded number of
-connections, and a short life for each of them. A newcomer beyond the number takes the place of another (`makes_room`):
-a scrape takes milliseconds, and neither idle or slow clients nor those with wrong passwords keep others out. Nothing is
-kept of a connection that is over. No answer tells versions, or what the parser says.
+connections with a short life. A newcomer beyond the number takes the place of another (`makes_room`): a scrape takes
+milliseconds, and neither slow clients nor wrong passwords keep others out. No answer shows versions, or the parser's
+words.
 """
 
 import asyncio
@@ -30,31 +28,29 @@ log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 50
 LIVES_S = 60.0
-"""The server closes a connection after this time, whatever it does: scrapers connect again."""
+"""The server closes a connection after this time in any case: scrapers connect again."""
 FIRST_REQUEST_S = 5.0
 """The server closes a connection without a whole request after this time."""
 ASKS_S = 1.0
-"""So long nobody counts as silent: a TLS handshake and a request take that on a busy machine."""
+"""Until then nobody counts as silent: a TLS handshake and a request take that long on a busy machine."""
 READS_S = 10.0
 """A client takes the next part of a stream within this time."""
 BUFFERED = 65_536
-"""Bytes of a stream that wait for a client, beside those that the system keeps."""
+"""Bytes of a stream that wait for a client, beside the system's buffer."""
 MAX_LINE = 4096
-"""The most bytes of the request line, and of each header."""
+"""Bytes of the request line, and of each header."""
 MISDIRECTED = (
     "this server is not known by the name in the Host header: ask for an IP address or localhost, or name it in"
     " metrics.host.names"
 )
 API = "/api/"
-"""Below it every answer is JSON, also where there is no page."""
+"""Below it every answer is JSON, even for an unknown page."""
 SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 SERVER = {"Server": "kafka-reassign-rpc"}
-"""In the place of aiohttp's header, which has its version and Python's."""
+"""It replaces aiohttp's header, which shows its version and Python's."""
 
 
 class HttpPage(NamedTuple):
-    """The answer to a page's request. `content_type` as in the header; `headers`: further ones."""
-
     body: bytes
     content_type: str = "application/json"
     status: int = 200
@@ -62,14 +58,14 @@ class HttpPage(NamedTuple):
 
 
 class QueryPage(NamedTuple):
-    """A page that is made for the query of a request: what stands after the question mark."""
+    """A page that is made for the query of a request, the part behind the question mark."""
 
     answer: Callable[[str], Awaitable[HttpPage]]
 
 
 class StreamPage(NamedTuple):
-    """Server-sent events. `open` gives those of one more client, or None where there are too many. It ends by itself
-    before `LIVES_S`."""
+    """A stream of server-sent events. `open` gives one more client its events, or None if there are too many. It ends
+    by itself before `LIVES_S`."""
 
     open: Callable[[], AsyncIterator[bytes] | None]
 
@@ -78,7 +74,7 @@ Page = Callable[[], HttpPage] | QueryPage | StreamPage
 
 
 def _refusal(request: web.BaseRequest, status: int, why: str, headers: Mapping[str, str]) -> web.Response:
-    """Below `API` the document that its programs expect, elsewhere a line of text."""
+    """Below `API` a refusal is the JSON that programs expect, elsewhere a line of text."""
     if request.path.startswith(API):
         body = json.dumps({"error": why}).encode()
         return web.Response(status=status, body=body, headers={"Content-Type": "application/json", **headers})
@@ -113,8 +109,6 @@ async def _written(response: web.StreamResponse, part: bytes) -> None:
 
 
 class Placed(Protocol):
-    """A connection that has a place. See `_Connection`."""
-
     @property
     def has_asked(self) -> bool: ...
 
@@ -132,16 +126,16 @@ P = TypeVar("P", bound=Placed)
 
 
 def makes_room(connections: Sequence[P], now: float) -> P:
-    """Which of these connections, the oldest first, leaves for a newcomer: no user's where there is another; of the
-    address that has the most; there one that still has not asked; the oldest of them."""
+    """Returns which connection, of the oldest first, leaves for a newcomer. A user's leaves only if there is no other;
+    of the rest, one of the address with the most; of these, one that still has not asked; of these the oldest."""
     strangers = [one for one in connections if not one.is_user] or connections
     of_each = Counter(one.host for one in strangers)
     return max(strangers, key=lambda one: (of_each[one.host], not one.has_asked and now - one.since > ASKS_S))
 
 
 class HttpServer:
-    """Serves `pages`, by path. `start` binds (OSError where that fails); then `address` has host and port.
-    `for_anybody`: paths that are answered whatever name of this server a request has."""
+    """Serves `pages`, by path. `start` binds (or raises OSError); then `address` has host and port. Paths in
+    `for_anybody` are answered under any `Host`."""
 
     def __init__(
         self,
@@ -213,7 +207,7 @@ class HttpServer:
                 return await _stream(request, page)
             made = await page.answer(request.query_string) if isinstance(page, QueryPage) else page()
         except Exception:
-            log.exception("the page %s cannot be made", request.path)
+            log.exception("the page %s cannot be made: its reader gets status 500", request.path)
             return web.Response(status=500, headers=SERVER)
         headers = {"Content-Type": made.content_type, **SAFE, **made.headers, **SERVER}
         return web.Response(status=made.status, body=made.body, headers=headers)
@@ -229,8 +223,8 @@ class HttpServer:
 
 
 class _Connection(web.RequestHandler):
-    """`has_asked`: whether it has sent a whole request. `is_user`: whether one of its requests had a right password.
-    `host`: the client's address. `since`: when it was made, by the loop's clock."""
+    """One connection. `has_asked`: it has sent a whole request. `is_user`: one of its requests had a right password.
+    `since` is by the loop's clock."""
 
     has_asked = False
     is_user = False
@@ -251,13 +245,11 @@ class _Connection(web.RequestHandler):
             self._end.cancel()
 
     def asks(self) -> None:
-        """A whole request has come."""
         if not self.has_asked:
             self.has_asked = True
             self._live_for(LIVES_S)
 
     def streams(self) -> None:
-        """A stream begins: it may use the whole life of a connection."""
         self._live_for(LIVES_S)
         if self.transport is not None:
             self.transport.set_write_buffer_limits(high=BUFFERED)
@@ -278,7 +270,7 @@ class _Connection(web.RequestHandler):
         exc: BaseException | None = None,
         _message: str | None = None,
     ) -> web.StreamResponse:
-        """The answer to what is no request, without the parser's words."""
+        """Answers what is no request, without the parser's words."""
         answer = super().handle_error(request, status, exc, f"{status}\n")
         answer.headers.update(SERVER)
         return answer

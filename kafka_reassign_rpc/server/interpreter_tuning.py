@@ -20,28 +20,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 YOUNG, MIDDLE, NEVER = 2_000, 4, 1_000_000
-"""Collector thresholds. A pass over the two young generations (10,000 objects) stays below 3 ms. The collector looks at
-a surviving object twice whatever the thresholds are, so lower ones cost nothing."""
+"""Collector thresholds. A pass over the two young generations (10,000 objects) takes less than 3 ms. The collector
+visits a surviving object twice under any threshold, so lower ones cost nothing."""
 SWITCH_S = 0.0005
 COLLECT_EVERY_S = 60.0
 LONGEST_DELAY_S = 600.0
-"""After so long a full pass delays no more, whatever is in work."""
+"""After so long a full pass waits no more, whatever is in work."""
 LOOK_EVERY_S = 0.1
 CONNECTIONS_PER_PASS = 1000
-"""After so many new connections a full pass does not wait for its time: they are 13,000 objects, and none of them needs
-the collector to go."""
+"""After so many new connections a full pass comes early: they are 13,000 objects, and none of them needs the collector
+to go."""
 MEASURE_EVERY_S = 0.1
 LONG_S = 0.005
-"""A full pass that takes longer has found many long-lived objects; the collector need not look at them again."""
+"""A full pass that takes longer has found many long-lived objects, which are then excluded."""
 
 
 _M_MMAP_THRESHOLD = -3
 MAPPED_BYTES = 1024 * 1024
-"""A block of so many bytes is mapped, and goes back to the system when it is freed."""
+"""A block of this size or more is mapped, and goes back to the system when it is freed."""
 
 
 def tune_interpreter() -> None:
-    """Sets thresholds and switch interval. To be called once, when all modules are imported."""
+    """Sets thresholds and switch interval. Call it once, after all imports."""
     with suppress(OSError, AttributeError):  # only glibc has it
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES)
     sys.setswitchinterval(SWITCH_S)
@@ -51,7 +51,7 @@ def tune_interpreter() -> None:
 
 
 def leave_loaded_objects_alone() -> None:
-    """Excludes all present objects from collection. To be called when many objects have been loaded that will stay."""
+    """Excludes all present objects from collection. Call it after loading many objects that will stay."""
     gc.freeze()
 
 
@@ -66,10 +66,8 @@ async def measure_loop_delay(report: Callable[[float], None]) -> None:
 class FullPasses:
     """When full passes of the collector run: by the clock, and sooner after many new connections.
 
-    They wait while somebody has very many objects that are about to go: a pass over a million of them takes a second,
-    and finds nothing.
-
-    connections    how many were accepted since the last pass
+    They wait while somebody has very many objects that are about to go: a pass over a million of them takes a second
+    and finds nothing. `connections` counts those accepted since the last pass.
     """
 
     def __init__(self) -> None:
@@ -77,7 +75,6 @@ class FullPasses:
         self.connections = 0
 
     async def due(self) -> None:
-        """Wait for the time of the next pass."""
         latest = time.monotonic() + COLLECT_EVERY_S
         while self.connections < CONNECTIONS_PER_PASS and time.monotonic() < latest:  # noqa: ASYNC110 (as below)
             await asyncio.sleep(LOOK_EVERY_S)
@@ -85,7 +82,7 @@ class FullPasses:
 
     @contextmanager
     def wait(self) -> Iterator[None]:
-        """They wait until the end of the block, but for `LONGEST_DELAY_S` at most."""
+        """Delays full passes until the end of the block, for at most `LONGEST_DELAY_S`."""
         self._held += 1
         try:
             yield
@@ -99,11 +96,11 @@ class FullPasses:
 
 
 full_passes = FullPasses()
-"""Of this process: it has one collector."""
+"""The whole process shares it, because the process has a single garbage collector."""
 
 
 async def collect_garbage_periodically() -> None:
-    """Runs a full collection every `COLLECT_EVERY_S`, somewhat later or sooner (`FullPasses`). Runs until cancelled."""
+    """Runs a full pass about every `COLLECT_EVERY_S` (see `FullPasses`). Runs until cancelled."""
     while True:
         await full_passes.due()
         await full_passes.may_run()

@@ -1,6 +1,6 @@
-"""Room for large requests: those in work at the same time hold bounded memory together.
+"""Bounds the memory of the large requests that are in work at the same time.
 
-Those that wait do so by turns of the addresses that they come from: whoever sends many waits for himself.
+The addresses that they come from take turns: whoever sends many waits for himself.
 """
 
 import asyncio
@@ -11,47 +11,48 @@ from contextlib import asynccontextmanager
 from kafka_reassign_rpc.server.interpreter_tuning import full_passes
 
 HUGE_BYTES = 512 * 1024
-"""A request of more bytes is huge: it waits for other huge ones, but no smaller request waits for it."""
+"""A larger request is huge: it waits for other huge ones, but no smaller request waits for it."""
 HUGE_BYTES_IN_WORK = 4 * 1024 * 1024
 """Bytes of huge requests in work at the same time; a single one may be larger. A frame of 10 MiB takes some 200 MB
-while it is in work, and several of them are not done sooner side by side."""
+while it is in work, and several side by side are not done sooner."""
 LARGE_BYTES_IN_WORK = 16 * 1024 * 1024
 """Bytes of all other large requests in work at the same time."""
 
 
 class LargeWork:
-    """Admits large requests, those of an address in their order, as long as there is room for them.
+    """Admits large requests while there is room, those of one address in their order.
 
-    closed    whether nothing is admitted for now: clients have too many answers to read
+    `closed`: nothing is admitted, since clients have too many answers to read.
     """
 
     def __init__(self, closed: Callable[[], bool]) -> None:
-        self._lanes = (_Lane(LARGE_BYTES_IN_WORK, closed), _Lane(HUGE_BYTES_IN_WORK, closed))
+        self._budgets = (_Budget(LARGE_BYTES_IN_WORK, closed), _Budget(HUGE_BYTES_IN_WORK, closed))
 
     @asynccontextmanager
     async def room(self, size: int, host: str) -> AsyncIterator[None]:
-        """Waits until a request of `size` bytes from `host` may be decoded; it is over at the end of the context."""
-        lane = self._lanes[size > HUGE_BYTES]
-        await lane.enter(size, host)
+        """Waits until a request of `size` bytes from `host` may be decoded. It leaves its room at the end of the
+        context."""
+        budget = self._budgets[size > HUGE_BYTES]
+        await budget.enter(size, host)
         try:
             with full_passes.wait():
                 yield
         finally:
-            lane.leave(size)
+            budget.leave(size)
 
-    def look_again(self) -> None:
-        """`closed` may have another value now."""
-        for lane in self._lanes:
-            lane.admit()
+    def reconsider(self) -> None:
+        """Call it when `closed` may have changed."""
+        for budget in self._budgets:
+            budget.admit()
 
 
-class _Lane:
+class _Budget:
     def __init__(self, limit: int, closed: Callable[[], bool]) -> None:
         self._limit = limit
         self._closed = closed
         self._in_work = 0
         self._waiting: OrderedDict[str, deque[tuple[int, asyncio.Future[None]]]] = OrderedDict()
-        """By address, the one first that is next."""
+        """By address; the first is next."""
 
     async def enter(self, size: int, host: str) -> None:
         if not self._waiting and self._has_room(size):

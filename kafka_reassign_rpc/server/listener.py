@@ -1,8 +1,8 @@
 """Listening sockets: where to listen, who may come in, and how to stop.
 
-The server accepts by itself, not asyncio or uvloop: it looks at an address before it makes anything of the connection,
-so that a flood of newcomers costs a few microseconds each; it accepts many in a turn of the loop, so that none waits
-in the system until it is dropped there; and where file descriptors run out it makes room and goes on.
+The server accepts by itself, not asyncio or uvloop. It checks an address before it makes anything of the connection, so
+a flood of newcomers costs a few microseconds each; it accepts many in a turn of the loop, so the system drops none that
+wait; and when file descriptors run out it makes room and goes on.
 """
 
 import asyncio
@@ -28,15 +28,13 @@ ACCEPTED_IN_A_TURN = 64
 MOST_HELD = 200
 """Connections of a listener that are held before they close. Those beyond close at once."""
 PAUSE_S = 0.1
-"""How long a listener waits where file descriptors have run out."""
+"""How long a listener waits after file descriptors have run out."""
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Listener(msgspec.Struct, frozen=True):
-    """An address to listen on. Port 0: the system chooses one. `tls` is for SSL and SASL_SSL listeners.
-
-    `authenticator` makes the authenticator of each connection.
-    """
+    """An address to listen on. With port 0 the system chooses one. `tls` is for SSL and SASL_SSL listeners,
+    `authenticator` makes one for each connection."""
 
     host: str
     port: int
@@ -47,20 +45,20 @@ class Listener(msgspec.Struct, frozen=True):
 
 
 class Door(Protocol):
-    """Who may come in.
+    """Decides who may come in.
 
-    With TLS a connection exists only after its handshake. Until then it is in `shakes_hands`, and has a place like a
+    With TLS a connection exists only after its handshake. Until then it is in `shakes_hands` and has a place like a
     silent connection: a newcomer may take it.
     """
 
     def accept_delay(self, listener: str) -> float:
-        """Seconds for which a newcomer, and all behind it on that listener, wait."""
+        """Returns for how many seconds a newcomer, and all behind it on that listener, wait."""
 
     def address_throttle(self, listener: str, host: str) -> float:
-        """Seconds for which a newcomer from this address is held and then closed; 0: it may come in."""
+        """Returns for how many seconds a newcomer is held and then closed; 0 lets it in."""
 
     def refuses(self, host: str) -> bool:
-        """Whether a connection from this address is closed at once. If not, it has a place from now on."""
+        """Whether a connection from this address closes at once. If not, it has a place from now on."""
 
     def has_left(self, host: str) -> None:
         """A connection that was let in has gone before it was made."""
@@ -75,12 +73,10 @@ class Door(Protocol):
         """This will be the connection if the handshake succeeds."""
 
     def failed(self, handshake: Handshake, why: str) -> None:
-        """A handshake is over, and there is no connection."""
+        """A handshake has ended without a connection."""
 
 
 class OpenDoor:
-    """Lets everybody in."""
-
     def accept_delay(self, _listener: str) -> float:
         return 0.0
 
@@ -107,7 +103,7 @@ class OpenDoor:
 
 
 class Listening:
-    """The sockets of one listener. `address`: the real host and port of the first one."""
+    """The sockets of one listener. `address` is the real host and port of the first."""
 
     def __init__(
         self,
@@ -121,7 +117,7 @@ class Listening:
     ) -> None:
         self._name = name
         self._held: dict[socket.socket, asyncio.TimerHandle] = {}
-        """Newcomers of which there are too many, or one that waits for its turn."""
+        """Newcomers that are held until they close, or one that waits for its turn."""
         self._loop = asyncio.get_running_loop()
         self._sockets = sockets
         self._protocol = protocol
@@ -135,8 +131,8 @@ class Listening:
             self._loop.add_reader(one, self._accept, one)
 
     async def close(self) -> None:
-        """Accepts no more connections, and ends handshakes. Every other accepted connection has had its
-        `connection_made` when this returns."""
+        """Accepts no more connections, and ends handshakes. When it returns, every other accepted connection has had
+        its `connection_made`."""
         for listening in self._sockets:
             self._loop.remove_reader(listening)
             listening.close()
@@ -172,7 +168,7 @@ class Listening:
             self._let_in(connection, address[0])
 
     def _accept_on(self, listening: socket.socket, connection: socket.socket, host: str) -> None:
-        """The turn has come of a connection that was accepted too early."""
+        """A connection that was accepted too early has its turn now."""
         del self._held[connection]
         self._let_in(connection, host)
         self._go_on(listening)
@@ -253,7 +249,6 @@ class Listening:
 
 
 def _reason(error: OSError) -> str:
-    """Why a handshake has failed, in one line."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the client's certificate: {error.verify_message}"
     if isinstance(error, ssl.SSLError) and error.reason:
@@ -273,7 +268,7 @@ async def listen(
     turns: HandshakeTurns | None = None,
     name: str = "",
 ) -> Listening:
-    """Binds to all addresses of `host` (all of this machine where it is empty), and accepts. Raises OSError."""
+    """Binds to all addresses of `host` (if empty, of this machine), and accepts. Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )

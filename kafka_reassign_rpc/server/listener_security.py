@@ -6,8 +6,8 @@ from kafka_reassign_rpc.security.authenticator import (
     AuthenticationContext,
     AuthenticationFailed,
     Authenticator,
+    FixedAuthenticator,
     MakeAuthenticator,
-    SettledAuthenticator,
     anonymous,
 )
 from kafka_reassign_rpc.security.tls import TlsConfig
@@ -16,14 +16,14 @@ from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
 
 
 class ListenerSecurity(msgspec.Struct, frozen=True):
-    """The security of one listener. `tls`: for SSL and SASL_SSL. `authenticator` makes that of each connection."""
+    """The security of one listener. `tls` is for SSL and SASL_SSL; `authenticator` makes one for each connection."""
 
     tls: ReloadedContext | None = None
     authenticator: MakeAuthenticator = anonymous
 
 
 def tls_context(listener: str, config: TlsConfig) -> ReloadedContext:
-    """The context of a listener. Reads its stores. Raises BadSetting."""
+    """Reads the listener's stores. Raises BadSetting."""
     return ReloadedContext(f"listener {listener}", config.server_context, config.files)
 
 
@@ -32,7 +32,7 @@ def by_certificate(config: TlsConfig) -> MakeAuthenticator:
 
     def authenticator(context: AuthenticationContext) -> Authenticator:
         try:
-            return SettledAuthenticator(config.principal_of(context.certificate))
+            return FixedAuthenticator(config.principal_of(context.certificate))
         except NoMatchingRule as error:
             raise AuthenticationFailed(str(error)) from None
 

@@ -16,7 +16,6 @@ from kafka_reassign_rpc.server.eviction_order import EvictionOrder
 from kafka_reassign_rpc.server.interpreter_tuning import full_passes
 from kafka_reassign_rpc.server.request_budgets import RequestBudgets
 from kafka_reassign_rpc.server.request_service import Service
-from kafka_reassign_rpc.server.request_throttle import RequestThrottle
 from kafka_reassign_rpc.server.server_limits import AddressRates, ConnectionCounts, ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.server.tls_handshakes import Handshake
@@ -29,9 +28,9 @@ CLOSED_IN_A_ROW = 50
 RATE_WHEN_FULL = 20
 """Newcomers per second from one address while the server is full."""
 CLOSED_AT_A_TICK = 200
-"""Connections that close in a second where memory or file descriptors run out."""
+"""Connections that close in a second when memory or file descriptors run out."""
 
-TOLD = {
+LOGGED = {
     "connections_refused": (logging.WARNING, "refused"),
     "connections_evicted": (logging.WARNING, "closed to make room"),
     "connections_silent_closed": (logging.WARNING, "closed without a request"),
@@ -43,17 +42,15 @@ TOLD = {
     "connections_failed_tls": (logging.INFO, "closed without TLS"),
     "connections_expired": (logging.INFO, "closed at the end of its session"),
 }
-"""What the log tells of connections, by the counter in ServerStats: level, and what happened."""
+"""What the log says about connections, by the counter in ServerStats: level, and what happened."""
 
 
 class OpenConnection(Timed, Watched, Protocol):
-    """A connection, as `OpenConnections` uses it: its times, and two ways to end it."""
-
     def drain(self) -> None:
-        """Close as soon as all requests that have arrived are answered."""
+        """Closes as soon as all requests that have arrived are answered."""
 
     def abort(self) -> None:
-        """Close at once."""
+        """Closes at once."""
 
 
 class OpenConnections:
@@ -75,7 +72,7 @@ class OpenConnections:
         self._becoming: dict[object, OpenConnection] = {}
         """Handshakes by the connections that they become."""
         self._counts = ConnectionCounts(limits)
-        self.throttle = RequestThrottle(RequestQuotas(quotas, limits.quota_windows))
+        self.request_quotas = RequestQuotas(quotas, limits.quota_windows)
         self._quotas = ConnectionQuotas(
             quotas,
             limits.quota_windows,
@@ -92,20 +89,18 @@ class OpenConnections:
         self.budgets = RequestBudgets(limits, stats, self._close_unread)
         self._empty = asyncio.Event()
         self._closing = False
-        self._lines = {kind: LineLimit() for kind in TOLD}
+        self._lines = {kind: LineLimit() for kind in LOGGED}
         self._ticker = self.loop.call_later(connection_times.TICK_SECONDS, self._tick)
 
     # ------------------------------------------------------------------------------------------------ the end
 
     def drain(self) -> None:
-        """Admits no more connections. Every open one closes when its requests are answered."""
         self._closing = True
         self._ticker.cancel()
         for connection in list(self._connections):
             connection.drain()
 
     async def empty(self) -> None:
-        """Waits until no connection and no request is left."""
         tasks = self.budgets.tasks
         while self._connections or tasks:
             if tasks:
@@ -115,7 +110,6 @@ class OpenConnections:
                 await self._empty.wait()
 
     def cut_off(self) -> int:
-        """Closes every connection and cancels every request at once. Returns how many connections there were."""
         count = len(self._connections)
         for task in list(self.budgets.tasks):
             task.cancel()
@@ -125,36 +119,35 @@ class OpenConnections:
 
     @property
     def closing(self) -> bool:
-        """Whether the server is about to end: connections wait for nothing but their answers."""
         return self._closing
 
     # ------------------------------------------------------------------------------------------------ connections
 
     def accept_delay(self, listener: str) -> float:
-        """Counts a newcomer of a listener. Seconds for which that listener accepts nobody."""
         delay_ms = self._quotas.accept_delay_ms(listener, int(self.loop.time() * 1000))
         if delay_ms:
             self.stats.connections_delayed += 1
         return delay_ms / 1000
 
     def address_throttle(self, listener: str, host: str) -> float:
-        """Counts a newcomer for its address. Seconds for which it is held before it closes; 0: it may come in."""
         throttle_ms = self._quotas.address_throttle_ms(listener, host, int(self.loop.time() * 1000))
         if throttle_ms:
-            self.tell("connections_refused", host, "too many per second (connection_creation_rate)")
+            self.record("connections_refused", host, "too many per second (connection_creation_rate)")
         return throttle_ms / 1000
 
     def refuses(self, host: str) -> bool:
-        """Whether a newcomer is closed at once. If not, it has a place; another connection may have made room for it.
+        """Whether a newcomer closes at once. If not, it has a place; another connection may have made room for it.
 
-        Where the server is full, newcomers from one address are few: what they cost then, others pay.
+        A full server takes few newcomers from one address, since others pay for them.
         """
         over = self._counts.over
         most = self.limits.max_connection_creation_rate_per_ip
         if over is not None:
             most = min(most, RATE_WHEN_FULL)
         if not self._rates.admits(host, self.loop.time(), most):
-            self.tell("connections_refused", host, f"more than {most} per second (max.connection.creation.rate.per.ip)")
+            self.record(
+                "connections_refused", host, f"more than {most} per second (max.connection.creation.rate.per.ip)"
+            )
             return True
         over_of_host = self._counts.over_of(host)
         if over_of_host is not None:
@@ -164,7 +157,7 @@ class OpenConnections:
         why = over_of_host or over
         if why is not None:
             if found is None:
-                self.tell("connections_refused", host, why)
+                self.record("connections_refused", host, why)
                 return True
             self._close("connections_evicted", found, why)
         self._counts.add(host)
@@ -177,23 +170,21 @@ class OpenConnections:
         self._free_descriptors()
 
     def shakes_hands(self, handshake: Handshake) -> None:
-        """A connection that has a place begins with TLS. A newcomer may take that place, as that of a silent one."""
         self._take_in(handshake, handshake.host)
 
     def becomes(self, handshake: Handshake, connection: asyncio.Protocol) -> None:
-        """`admit` will be called for this connection if the handshake succeeds."""
         handshake.becomes = connection
         self._becoming[connection] = handshake
 
     def failed(self, handshake: Handshake, why: str) -> None:
-        """There is no connection at the end of a handshake."""
         self._becoming.pop(handshake.becomes, None)
         if handshake in self._connections:  # it has not made room for another one
-            self.tell("connections_failed_tls", handshake.host, why)
+            self.record("connections_failed_tls", handshake.host, why)
             self.forget(handshake)
 
     def admit(self, connection: OpenConnection, host: str) -> bool:
-        """Takes in a connection that has a place. False where the server is closing, or its handshake has made room."""
+        """Takes in a connection that has a place. Returns False if the server is closing, or its handshake has made
+        room."""
         handshake = self._becoming.pop(connection, None)
         if handshake is not None:
             if handshake not in self._connections:
@@ -220,11 +211,9 @@ class OpenConnections:
         self._times.discard(connection)
 
     def has_sent(self, connection: OpenConnection) -> None:
-        """The connection has sent its first whole request, or has authenticated."""
         self._order.has_sent(connection)
 
     def forget(self, connection: OpenConnection) -> None:
-        """Removes a connection that is over."""
         host = self._connections.get(connection)
         if host is None:
             return  # it was closed here
@@ -248,21 +237,19 @@ class OpenConnections:
             self.loop.call_soon(self._close_leaving)
 
     def _close(self, kind: str, connection: OpenConnection, why: str) -> None:
-        """Closes a connection for a limit: counts and tells it."""
-        self.tell(kind, self._connections[connection], why)
+        self.record(kind, self._connections[connection], why)
         self.forget(connection)
         connection.abort()
 
     def muted_too_long(self, connection: OpenConnection) -> None:
-        """A quota keeps a connection waiting for longer than an idle one may stay."""
         if connection in self._connections:
             self._close("connections_idle_closed", connection, "it was muted for a quota")
 
-    def tell(self, kind: str, host: str, why: object) -> None:
-        """Counts what happened to a connection. The log tells it if it is in TOLD, unless there is much of its kind."""
+    def record(self, kind: str, host: str, why: object) -> None:
+        """Counts what happened to a connection, and logs it if it is in LOGGED and its kind is not frequent."""
         setattr(self.stats, kind, getattr(self.stats, kind) + 1)
-        if kind in TOLD and self._lines[kind].admits(self.loop.time()):
-            level, what = TOLD[kind]
+        if kind in LOGGED and self._lines[kind].admits(self.loop.time()):
+            level, what = LOGGED[kind]
             log.log(level, "connection from %s %s: %s", host, what, why)
 
     def _close_unread(self, connection: OpenConnection, why: str) -> None:
@@ -289,11 +276,10 @@ class OpenConnections:
         for kind, lines in self._lines.items():
             left_out = lines.left_out(now)
             if left_out:
-                level, what = TOLD[kind]
+                level, what = LOGGED[kind]
                 log.log(level, "%d more connections %s within %d s", left_out, what, lines.seconds)
 
     def _check(self) -> None:
-        """Closes those whose time is up, some of them in each turn of the loop."""
         why = f"it had {self.limits.slow_client_timeout_ms / 1000:g} s"
         overdue = self._times.overdue(self.loop.time(), self._connections)
         for connection, kind in islice(overdue, CLOSED_IN_A_ROW):
@@ -302,7 +288,7 @@ class OpenConnections:
             self.loop.call_soon(self._check)
 
     def _close_slow(self, now: float) -> None:
-        """While too many bytes are held: closes the slowest clients. They could keep all others out for ever."""
+        """Closes the slowest clients while too many bytes are held: they could keep all others out."""
         if self.budgets.too_many_bytes:
             for connection in slowest(self._connections, now - self.limits.slow_frame_ms / 1000)[:CLOSED_AT_A_TICK]:
                 why = f"{self.limits.queued_max_request_bytes} bytes of requests and answers are held"

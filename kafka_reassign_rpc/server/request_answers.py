@@ -1,7 +1,7 @@
-"""From a frame to its answer: decodes it, asks the service, encodes what comes back, counts its time against quotas.
+"""From a frame to its answer: decodes it, asks the service, encodes the answer, counts its time against quotas.
 
-It holds no connection. A frame is answered at once (`answer`) where its handler does not wait and it is small; else a
-coroutine waits for the answer and passes it to `write`.
+A frame is answered at once (`answer`) if its handler does not wait and it is small; else a coroutine waits for the
+answer and passes it to `write`.
 """
 
 import logging
@@ -19,24 +19,24 @@ from kafka_reassign_rpc.protocol.sliced_messages import take_apart
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.request_throttle import LoopTime, RequestThrottle
 from kafka_reassign_rpc.server.server_stats import ServerStats
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.turns import in_turns
 
 log = logging.getLogger(__name__)
 
 _READY = (bytes, list, ApiMessage, NoAnswer)
-"""An answer, not an awaitable of one."""
+"""The types of an answer that is no awaitable."""
 
 Write = Callable[[list[bytes]], None]
 
 
 class UnanswerableError(Exception):
-    """An answer cannot be encoded: a defect, since a service answers its own errors. It is logged."""
+    """An answer cannot be encoded. That is a defect, since a service answers its own errors."""
 
 
 class RequestAnswers:
     """Answers the frames of one stream. Each method takes the frame that is in work there.
 
-    throttle_ms   for so long the client has to wait, as the last answer says; whoever makes it wait sets it to 0
+    `throttle_ms`: so long the client has to wait by the last answer; whoever makes it wait sets it to 0.
     """
 
     def __init__(self, stream: Connection, service: Service, throttle: RequestThrottle, stats: ServerStats) -> None:
@@ -47,7 +47,7 @@ class RequestAnswers:
         self.throttle_ms = 0
 
     def answer(self, frame: bytes, peer: Peer, out: list[bytes], write: Write) -> Coroutine[Any, Any, None] | None:
-        """Puts the answer into `out`, or returns a coroutine where it has to wait. Raises UnanswerableError."""
+        """Puts the answer into `out`, or returns a coroutine if it has to wait. Raises UnanswerableError."""
         begun = time.perf_counter_ns()
         request = self._stream.parse(frame)
         if isinstance(request, Refusal):
@@ -94,7 +94,7 @@ class RequestAnswers:
     async def _later(
         self, request: DecodedRequest, peer: Peer, result: Awaitable[Reply], taken: LoopTime, write: Write
     ) -> None:
-        """Waits for the answer and sends it. `taken`: the time that the request has taken so far."""
+        """Waits for the answer and sends it. `taken` is the loop's time that the request has taken so far."""
         out: list[bytes] = []
         try:
             body = await taken.of(result)
@@ -123,7 +123,7 @@ class RequestAnswers:
             body, self.throttle_ms = throttle.answer(header, peer, body, made - begun, made)
             out.append(self._stream.answer(request, body))
             sent = time.perf_counter_ns()
-            throttle.sent(header, peer, sent - made, sent)
+            throttle.sent(header, sent - made, sent)
         if isinstance(body, list):
             out += body
 
@@ -136,7 +136,9 @@ class RequestAnswers:
             self.throttle_ms = throttle_ms
 
     def _unanswerable(self, request: DecodedRequest) -> UnanswerableError:
-        log.exception("cannot answer API %s version %s", request.header.api_key, request.header.api_version)
+        log.exception(
+            "cannot answer API %s version %s: the connection closes", request.header.api_key, request.header.api_version
+        )
         self._stats.handler_failures += 1
         self._stream.abandon()
         return UnanswerableError()

@@ -1,5 +1,5 @@
-"""What the requests of all connections share: places among queued.max.requests, bytes of requests and of answers, and
-the tasks that finish them."""
+"""What the requests of all connections share: places among queued.max.requests, bytes of requests and answers, and the
+tasks that finish them."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -14,15 +14,11 @@ from kafka_reassign_rpc.server.server_stats import ServerStats
 
 
 class Waiter(Protocol):
-    """A connection, or a large request, that waits for its place."""
-
     def work(self) -> None:
-        """Continue: there is room for another request. Then call `RequestBudgets.wake`."""
+        """There is room for another request: go on. Then call `RequestBudgets.wake`."""
 
 
 class _Turn:
-    """A large request that waits for its place."""
-
     def __init__(self, budgets: "RequestBudgets") -> None:
         self._budgets = budgets
         self.come = asyncio.get_running_loop().create_future()
@@ -37,7 +33,7 @@ class _Turn:
 class RequestBudgets:
     """Belongs to one server and one event loop.
 
-    close_unread   closes the connection of a client that leaves its answers unread, and says why
+    `close_unread` closes the connection of a client that leaves its answers unread, and says why.
     """
 
     def __init__(self, limits: ServerLimits, stats: ServerStats, close_unread: Callable[[Any, str], None]) -> None:
@@ -46,14 +42,13 @@ class RequestBudgets:
         self._loop = asyncio.get_running_loop()
         self._close_unread = close_unread
         self._unread: OrderedDict[Reader, int] = OrderedDict()
-        """Bytes of answers that are not read, the longest wait first."""
+        """Bytes of unread answers, the longest wait first."""
         self._waiting: deque[Waiter] = deque()
         self._starving: dict[Reader, None] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self.large_work = LargeWork(self._many_answers)
 
     def forget(self, connection: Any) -> None:
-        """The connection is over: it waits for nothing."""
         self.unread(connection, 0)
         self._starving.pop(connection, None)
         if connection in self._waiting:
@@ -64,16 +59,14 @@ class RequestBudgets:
 
     @property
     def has_place(self) -> bool:
-        """Whether another request may go into work (queued.max.requests)."""
         return self.stats.requests_in_work_now < self._limits.queued_max_requests
 
     def wait(self, waiter: Waiter) -> None:
-        """Where there is no place: calls `waiter.work` when there is one."""
         self._waiting.append(waiter)
         self.stats.requests_waiting_now = len(self._waiting)
 
     def work(self, waits: Coroutine[Any, Any, None]) -> None:
-        """Finishes a request in a task, even if its client disconnects meanwhile. It calls `worked`."""
+        """Finishes a request in a task, even if its client disconnects meanwhile. The task calls `worked`."""
         self.stats.requests_in_work_now += 1
         self.aside(waits)
 
@@ -102,12 +95,10 @@ class RequestBudgets:
                     self.worked()
 
     def worked(self) -> None:
-        """A request is finished."""
         self.stats.requests_in_work_now -= 1
         self.wake()
 
     def wake(self) -> None:
-        """Lets the next one work that waits, if there is room. It calls this again when it has worked."""
         if self._waiting and self.has_place:
             self._loop.call_soon(self._waiting.popleft().work)
             self.stats.requests_waiting_now = len(self._waiting)
@@ -127,19 +118,17 @@ class RequestBudgets:
         return over
 
     def starve(self, reader: Reader) -> None:
-        """A connection has stopped reading until there is room for request bytes."""
         self._starving[reader] = None
 
     def _feed(self) -> None:
-        """Lets waiting connections read on, in order, as long as there is room."""
         while self._starving and not self.too_many_bytes:
             reader = next(iter(self._starving))
             del self._starving[reader]
             reader.fed()
 
     def unread(self, owner: Reader, size: int) -> None:
-        """A connection has so many bytes of answers that its client has not read. (It charges them as well.) Where all
-        clients together leave too many, those that have had some for the longest time are closed."""
+        """A connection has so many bytes of answers that its client has not read. (It charges them as well.) If all
+        clients together leave too many, those close that have had some for the longest time."""
         difference = size - self._unread.get(owner, 0)
         if not difference:
             return
@@ -149,7 +138,7 @@ class RequestBudgets:
         else:
             del self._unread[owner]
         if difference < 0:
-            self.large_work.look_again()
+            self.large_work.reconsider()
         elif self.stats.answer_bytes_now > self._limits.queued_max_response_bytes:
             self._loop.call_soon(self._close_those_unread)
 
@@ -159,5 +148,4 @@ class RequestBudgets:
             self._close_unread(next(iter(self._unread)), f"{limit} bytes are not read")
 
     def _many_answers(self) -> bool:
-        """Whether large requests wait until clients have read."""
         return self.stats.answer_bytes_now > self._limits.queued_max_response_bytes // 2

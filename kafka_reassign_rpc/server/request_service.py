@@ -10,25 +10,23 @@ from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 
 class Service(Protocol):
-    """Answers requests."""
-
     @property
     def served(self) -> Mapping[int, tuple[int, int]]:
-        """The versions that are served, by API key. A request for any other closes the connection."""
+        """Returns the served versions, by API key. A request for any other closes the connection."""
 
     @property
     def max_elements(self) -> Mapping[int, int]:
-        """The most array elements of a request, by API key."""
+        """Returns the most array elements of a request, by API key."""
 
     def refusal(self, header: RequestHeader, error: RemoteProtocolError) -> ApiMessage | None:
-        """The answer to a request that cannot be decoded; None closes the connection."""
+        """Returns the answer to a request that cannot be decoded; None closes the connection."""
 
     def illegal_sasl_state(self, request: DecodedRequest, text: str) -> ApiMessage | None:
-        """The answer ILLEGAL_SASL_STATE to a request in the midst of authentication; None where it has no such
-        answer."""
+        """Returns the answer ILLEGAL_SASL_STATE to a request in the midst of authentication, or None if its answer has
+        no field for it."""
 
     def handle(self, request: DecodedRequest, peer: Peer) -> Reply | Awaitable[Reply]:
-        """The body of the answer, or an awaitable of it.
+        """Returns the body of the answer, or an awaitable of it.
 
-        Raises nothing for a request's own errors: every answer has a place for them.
+        It does not raise for a request's own errors: every answer has a place for them.
         """

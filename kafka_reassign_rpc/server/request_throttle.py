@@ -1,11 +1,9 @@
 """What a request costs its client: its share of the server's time, and how long its connection is muted.
 
-As a broker (RequestHandlerHelper, KIP-219): the answer goes out at once and says how long the client should wait. For
-that time the connection is not read, and nothing that it has sent is taken up. The longer wait counts where a
-controller mutation quota asks for one as well.
-
-The time is that for which a request has kept the event loop: decoding and the handler before the answer is made, its
-encoding afterwards. What the controller does for it later, with that of others, is not counted; nor is it in Kafka.
+As in a broker (RequestHandlerHelper, KIP-219) the answer goes out at once and says how long the client should wait;
+meanwhile the server neither reads the connection nor takes up what it has sent. If a controller mutation quota asks for
+a wait too, the longer one counts. The cost is the time on the event loop: decoding, handler, encoding. What the
+controller does later, together for many, does not count; nor does it in Kafka.
 """
 
 import time
@@ -16,29 +14,33 @@ from typing import Any, TypeVar
 
 from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
-from kafka_reassign_rpc.core.quotas.request_quotas import RequestQuotas
+from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME
+from kafka_reassign_rpc.core.quotas.request_quotas import RequestQuotas, RequestUse
 from kafka_reassign_rpc.protocol.frame_codec import Body, RequestHeader
 from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiMessage
 from kafka_reassign_rpc.protocol.versions import ApiKey
 
-EXEMPT = frozenset({ApiKey.CONTROLLED_SHUTDOWN, ApiKey.ALTER_PARTITION})
-"""Requests of brokers that wait for no quota (sendResponseExemptThrottle), unless they were denied."""
+EXEMPT = frozenset({ApiKey.CONTROLLED_SHUTDOWN, ApiKey.ALTER_PARTITION, ApiKey.ENVELOPE})
+"""Requests of brokers that wait for no quota (sendResponseExemptThrottle), unless they were denied. The client whose
+request a broker forwards waits there."""
 FIELD = "throttle_time_ms"
 NS_PER_MS = 1_000_000
+KNOWN_MS = 100
+"""How long a connection remembers which quota holds for its client, unless one changes."""
 _SIZE = 4
+_NO_WAIT = bytes(_SIZE)
 
 T = TypeVar("T")
 
 
 class LoopTime:
-    """Measures for how long awaitables keep the event loop. `ns`: so far."""
+    """Measures for how many `ns` awaitables have kept the event loop so far."""
 
     def __init__(self, ns: int = 0) -> None:
         self.ns = ns
 
     @coroutine
     def of(self, awaitable: Awaitable[T]) -> Generator[Any, Any, T]:
-        """Waits for it, and counts its time."""
         steps: Any = awaitable.__await__()
         step, given = steps.send, None
         while True:
@@ -57,22 +59,28 @@ class LoopTime:
 
 
 class RequestThrottle:
-    """Counts requests against the quotas of their clients. The time `now_ns` is that of the performance counter."""
+    """Counts the requests of one connection against the quotas of its clients. The time `now_ns` is that of the
+    performance counter."""
 
     def __init__(self, quotas: RequestQuotas) -> None:
         self._quotas = quotas
+        self._table = quotas.table
+        self._client: tuple[str, str | None] | None = None
+        self._use: RequestUse | None = None
+        """Where the requests of `_client` are counted, as long as `_revision` is that of the quotas."""
+        self._revision = -1
+        self._known_until_ms = 0
 
     @property
     def unlimited(self) -> bool:
         """Whether there is no quota of any kind: no client waits, and nothing is counted."""
-        return self._quotas.unlimited
+        return self._table.empty
 
     def answer(self, header: RequestHeader, peer: Peer, body: Body, busy_ns: int, now_ns: int) -> tuple[Body, int]:
-        """The answer with the time that its client should wait, and that time."""
         wanted = _asked(header, body)
-        if not self._quotas.enabled or _is_exempt(header, body):
+        if header.api_key in EXEMPT and _is_exempt(body):
             return body, wanted
-        throttle_ms = self._quotas.throttle_ms(_user(peer), header.client_id or "", busy_ns, now_ns // NS_PER_MS)
+        throttle_ms = self._throttle_ms(header, peer, busy_ns, now_ns)
         if throttle_ms <= wanted:
             return body, wanted
         return _with_throttle(header, body, throttle_ms), throttle_ms
@@ -82,36 +90,44 @@ class RequestThrottle:
     ) -> int:
         """How long the client of a request waits that was not served or wants no answer: no request is free because it
         is refused. `refusal`: its answer, which gets that time."""
-        if not self._quotas.enabled:
-            return 0
-        throttle_ms = self._quotas.throttle_ms(_user(peer), header.client_id or "", busy_ns, now_ns // NS_PER_MS)
+        throttle_ms = self._throttle_ms(header, peer, busy_ns, now_ns)
         if refusal is not None and throttle_ms > 0:
             _with_throttle(header, refusal, throttle_ms)
         return throttle_ms
 
-    def sent(self, header: RequestHeader, peer: Peer, busy_ns: int, now_ns: int) -> None:
-        """An answer was made in `busy_ns`. (Those to exempt requests are small.)"""
-        if self._quotas.enabled and header.api_key not in EXEMPT:
-            self._quotas.record(_user(peer), header.client_id or "", busy_ns, now_ns // NS_PER_MS)
+    def sent(self, header: RequestHeader, busy_ns: int, now_ns: int) -> None:
+        """The bytes of the last `answer` were made in `busy_ns`. (Those to exempt requests are small.)"""
+        if self._use is not None and header.api_key not in EXEMPT:
+            self._use.record(busy_ns, now_ns // NS_PER_MS)
+
+    def _throttle_ms(self, header: RequestHeader, peer: Peer, busy_ns: int, now_ns: int) -> int:
+        now_ms = now_ns // NS_PER_MS
+        use = self._use_of(header, peer, now_ms)
+        return 0 if use is None else use.throttle_ms(busy_ns, now_ms)
+
+    def _use_of(self, header: RequestHeader, peer: Peer, now_ms: int) -> RequestUse | None:
+        """Where the time of a request is counted; None where no quota holds for its client."""
+        client = peer.principal, header.client_id
+        revision = self._table.revision
+        if client != self._client or revision != self._revision or now_ms >= self._known_until_ms:
+            client_id = header.client_id or ""
+            self._client = client if len(client_id) <= LONGEST_NAME else None  # 32 KiB in each connection are too much
+            self._revision, self._known_until_ms = revision, now_ms + KNOWN_MS
+            self._use = self._quotas.use(peer.principal.partition(":")[2], client_id)
+        return self._use
 
 
-def _user(peer: Peer) -> str:
-    return peer.principal.partition(":")[2]
-
-
-def _is_exempt(header: RequestHeader, body: Body) -> bool:
-    if header.api_key not in EXEMPT:
-        return False
+def _is_exempt(body: Body) -> bool:
     return getattr(body, "error_code", 0) != ClusterAuthorizationFailed.code
 
 
 def _asked(header: RequestHeader, body: Body) -> int:
-    """How long the answer already asks its client to wait."""
     if isinstance(body, ApiMessage):
         return int(getattr(body, FIELD, 0))
-    if not begins_with_throttle(header.api_key, header.api_version):
+    first = (body[0] if isinstance(body, list) else body)[:_SIZE]
+    if first == _NO_WAIT or not begins_with_throttle(header.api_key, header.api_version):
         return 0
-    return int.from_bytes((body[0] if isinstance(body, list) else body)[:_SIZE], "big", signed=True)
+    return int.from_bytes(first, "big", signed=True)
 
 
 def _with_throttle(header: RequestHeader, body: Body, throttle_ms: int) -> Body:
@@ -130,7 +146,7 @@ def _with_throttle(header: RequestHeader, body: Body, throttle_ms: int) -> Body:
 
 @cache
 def begins_with_throttle(key: int, version: int) -> bool:
-    """Whether an answer that is encoded already begins with its throttle time. (That of ApiVersions and of a few others
-    stands elsewhere, but these are messages. A large answer to Produce does not say how long its client waits.)"""
+    """Whether an encoded answer begins with its throttle time. (In ApiVersions and a few others it stands elsewhere,
+    but these are messages. A large answer to Produce does not say how long its client waits.)"""
     fields = RESPONSES[key]._struct.fields
     return next((name for name, field in fields.items() if field.for_version_q(version)), "") == FIELD

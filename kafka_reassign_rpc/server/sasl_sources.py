@@ -1,7 +1,7 @@
-"""What SASL takes from outside of the connections: files of users, the keys of tokens, the credentials of SCRAM.
+"""What SASL takes from outside of the connections: files of users, keys of tokens, credentials of SCRAM.
 
 `SaslSources` makes the authenticators of listeners. It reads every source once at the start, where a mistake is a
-BadSetting; from then on it looks for changes in the background, and keeps what it has where a source cannot be used.
+BadSetting. Then it checks for changes in the background, and keeps what it has if a source cannot be used.
 """
 
 import asyncio
@@ -36,17 +36,15 @@ from kafka_reassign_rpc.support.tasks import end
 log = logging.getLogger(__name__)
 
 LOOKS_EVERY_S = 1.0
-"""How often a file of users is looked at: a deleted user is unknown after at most this."""
+"""A file of users is checked so often: a deleted user is unknown after at most this time."""
 FETCH_S = 10.0
 MOST_JWKS_BYTES = 1 << 20
 _NOT_FETCHED = (aiohttp.ClientError, OSError, TimeoutError)
 _NO_KEYS = (JoseError, ValueError, TypeError, KeyError, RecursionError)
-"""What an issuer's answer can raise as it is read; RecursionError: JSON in JSON, a thousand deep."""
+"""What an issuer's answer can raise while it is read; RecursionError comes of JSON nested a thousand deep."""
 
 
 class UsersFile:
-    """A file of hashed users, read again where it has changed."""
-
     def __init__(self, setting: str, path: Path) -> None:
         self._source = f"{setting}: {path}"
         self._path = path
@@ -68,7 +66,7 @@ class UsersFile:
         return found is None or found != self._seen
 
     async def follow(self) -> None:
-        """Reads the file again and again. Where it cannot be used, its users stay, and the log says so once."""
+        """Reads the file again after each change. If it cannot be used, its users stay, and the log says so once."""
         told = ""
         while True:
             await asyncio.sleep(LOOKS_EVERY_S)
@@ -80,11 +78,11 @@ class UsersFile:
             except BadSetting as error:
                 if str(error) != told:
                     told = str(error)
-                    log.error("the users stay as they were: %s", told)
+                    log.error("the users stay as they were until the file can be read: %s", told)
 
 
 class Jwks:
-    """The keys of tokens, fetched again after a while, and early for a key that is unknown."""
+    """The keys of tokens, fetched again after a while, and early for an unknown key."""
 
     def __init__(self, config: JwksConfig) -> None:
         self._config = config
@@ -121,10 +119,10 @@ class Jwks:
         return data
 
     async def follow(self) -> None:
-        """Fetches the keys again and again; where that fails, they stay as they are.
+        """Fetches the keys again and again; if that fails, they stay as they are.
 
-        Unknown key ids, whoever sends them and however many, bring no fetch sooner than a failed fetch would be tried
-        again: the wait grows until a fetch brings a new key.
+        Unknown key ids, however many and whoever sends them, bring no fetch sooner than the retry after a failed one:
+        the wait grows until a fetch brings a new key.
         """
         config = self._config
         backoff = Backoff(config.first_wait_s, config.longest_wait_s)
@@ -141,7 +139,7 @@ class Jwks:
                 await self.fetch()
             except BadSetting as error:
                 if not failed:
-                    log.warning("the keys of tokens stay as they were: %s", error)
+                    log.warning("the keys of tokens stay as they were, so tokens of newer keys are refused: %s", error)
                 failed = True
             else:
                 if failed or not early or self.keys.ids != before:
@@ -152,7 +150,7 @@ class Jwks:
 
 
 def _reason(error: Exception) -> str:
-    """Without the URL, which may hold a secret."""
+    """Returns the reason without the URL, which may hold a secret."""
     if isinstance(error, aiohttp.ClientResponseError):
         return f"status {error.status}"
     return str(error.strerror).lower() if isinstance(error, OSError) and error.strerror else type(error).__name__
@@ -166,8 +164,7 @@ def _json(data: bytes) -> Any:
 
 
 class SaslSources:
-    """The sources of all listeners with SASL, by the listener's name. `credentials` is filled by whoever knows
-    ZooKeeper."""
+    """The sources of all listeners with SASL, by the listener's name. Whoever reads ZooKeeper fills `credentials`."""
 
     def __init__(self, configs: Mapping[str, SaslConfig]) -> None:
         self._configs = configs
@@ -181,7 +178,6 @@ class SaslSources:
 
     @property
     def needs_credentials(self) -> bool:
-        """Whether a listener has SCRAM."""
         return any(name in scram.MECHANISMS for one in self._configs.values() for name in one.mechanisms)
 
     async def start(self) -> None:
@@ -203,7 +199,6 @@ class SaslSources:
         await end(*self._tasks)
 
     def authenticator(self, listener: str) -> MakeAuthenticator:
-        """What makes the authenticators of a listener."""
         config = self._configs[listener]
         settings = SaslSettings(
             mechanisms={name: self._maker(name, config) for name in config.mechanisms},

@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 class Server:
     """Serves one service on all its listeners.
 
-    `quotas`: those of users, clients and addresses. `start` binds (OSError where that fails); `close` drains.
-    `addresses` has the real host and port by listener name.
+    `quotas` are those of users, clients and addresses. `start` binds (or raises OSError); `close` drains. `addresses`
+    has the real host and port by listener name.
     """
 
     def __init__(
@@ -41,7 +41,6 @@ class Server:
         self._listening: list[Listening] = []
 
     async def start(self) -> None:
-        """Binds all listeners and accepts connections."""
         self._connections = OpenConnections(self.service, self._limits, self.stats, self._quotas)
         turns = HandshakeTurns()
         try:
@@ -73,7 +72,10 @@ class Server:
             async with asyncio.timeout(deadline):
                 await self._connections.empty()
         except TimeoutError:
-            log.warning("%d connections cut off at the end of the drain", self._connections.cut_off())
+            log.warning(
+                "%d connections were cut off without all of their answers, at the end of the drain",
+                self._connections.cut_off(),
+            )
             await self._connections.empty()
 
     async def _stop_listening(self) -> None:

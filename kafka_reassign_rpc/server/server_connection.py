@@ -1,21 +1,16 @@
 """One connection with I/O: its socket's bytes go into a protocol `Connection`, and the answers' bytes go back.
 
-The protocol's `Connection` knows what frames mean, their order, and when the stream is over. `connection_states` has
-the states of the work and how they follow each other: this file makes them happen. `request_answers` answers a frame,
-`flow_control` decides whether the connection is read, `answer_writer` how answers leave. Kafka mutes a channel while
-one of its requests is in work, and so does this server.
+`connection_states` says how the states of the work follow each other; this file makes them happen. Like Kafka, the
+server mutes a connection while one of its requests is in work.
 
 Sync handlers run straight through: the answers to all frames of one `data_received` go out in one write. A run ends
-after `turn_ms` and continues in the next turn of the loop, so that one busy client does not keep the loop. Behind a
-piece of `MUCH_BYTES` the connection is read on in the next turn: libuv reads up to 8 MiB in a row of a client that
-sends fast enough.
+after `turn_ms` and continues in the next turn of the loop. After a piece of `MUCH_BYTES` the connection reads on in the
+next turn: libuv reads up to 8 MiB in a row from a fast client.
 
-Before each frame an authenticator that guards is asked what to do with it (`connection_guard`). Its steps run aside:
-they take no place among queued.max.requests. Until the client has authenticated, the connection counts as silent, so
-`slow.client.timeout.ms` bounds the whole of it.
-
-A large frame waits for room (`large_work`). It is decoded, and freed, in slices of the loop, in turns with all others.
-What the peer has not read of its answers counts as held bytes, like a frame without an answer.
+An authenticator that guards sees each frame first. Its steps take no place among queued.max.requests. Until the client
+has authenticated, the connection counts as silent, so `slow.client.timeout.ms` bounds all of it. A large frame waits
+for room (`large_work`), and is decoded and freed in slices. Unread answers count as held bytes, like a frame without an
+answer.
 """
 
 import asyncio
@@ -34,20 +29,20 @@ from kafka_reassign_rpc.server.flow_control import FlowControl
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.open_connections import OpenConnections
 from kafka_reassign_rpc.server.request_answers import RequestAnswers, UnanswerableError
+from kafka_reassign_rpc.server.request_throttle import RequestThrottle
 
 log = logging.getLogger(__name__)
 
 CLOCK_EVERY = 16
-"""Requests between two looks at the clock in one run."""
+"""Requests between two readings of the clock in one run."""
 CLOCK_BYTES = 4096
-"""After a request with more bytes the run looks at the clock in any case."""
+"""After a larger request the run reads the clock in any case."""
 MUCH_BYTES = 128 * 1024
 """After a piece of input of so many bytes (256 KiB at most) the connection reads on in the next turn of the loop."""
 
 
 class ServerConnection(asyncio.Protocol):
-    """The asyncio side of a `Connection`. `OpenConnections` has everything that connections share, and sees this as an
-    `OpenConnection`."""
+    """The asyncio side of a `Connection`, which `OpenConnections` sees as an `OpenConnection`."""
 
     def __init__(self, shared: OpenConnections, listener: Listener) -> None:
         self._shared = shared
@@ -59,21 +54,21 @@ class ServerConnection(asyncio.Protocol):
         self._stream = Connection(
             shared.served, shared.service.max_elements, max_frame_bytes=shared.limits.socket_request_max_bytes
         )
-        self._answers = RequestAnswers(self._stream, shared.service, shared.throttle, shared.stats)
+        throttle = RequestThrottle(shared.request_quotas)
+        self._answers = RequestAnswers(self._stream, shared.service, throttle, shared.stats)
         self._flow = FlowControl(shared.budgets)
         self._writer = AnswerWriter(shared.stats)
         self._transport: asyncio.Transport | None = None
         self._peer = Peer("", listener.name)
         self._guard: ConnectionGuard | None = None
-        """Where the authenticator wants to see frames."""
+        """It is set if the authenticator wants to see frames."""
         self._step: asyncio.Task[None] | None = None
         """A step of the authenticator that takes time. Nobody waits for it once the client has gone."""
         self._throttled: asyncio.TimerHandle | None = None
-        """The end of the state MUTED."""
-        self._fault_told = False
+        """It ends the state MUTED."""
+        self._fault_recorded = False
         self.state = Work.NEW
         self.last_active = self.silent_since = self.frame_since = self.unread_since = 0.0
-        """See Timed."""
 
     def _enter(self, event: WorkEvent) -> None:
         self.state = AFTER[self.state][event]
@@ -90,7 +85,7 @@ class ServerConnection(asyncio.Protocol):
         try:
             authenticator = recognize(self._shared.service, self._listener, self._peer, self._transport)
         except AuthenticationFailed as error:
-            self._shared.tell("connections_unauthenticated", self._peer.host, error)
+            self._shared.record("connections_unauthenticated", self._peer.host, error)
             self.abort()
             return
         if authenticator.guards:
@@ -115,8 +110,8 @@ class ServerConnection(asyncio.Protocol):
             self._throttled = None
 
     def eof_received(self) -> bool:
-        """The peer has sent all its requests; it still gets its answers. One that has not authenticated can get none
-        that is of use."""
+        """The peer has sent all its requests and still gets its answers. If it has not authenticated, no answer is of
+        use to it."""
         if self._guard is not None and not self._guard.authenticated:
             self._shared.close_soon(self.abort)
         self._end()
@@ -139,22 +134,22 @@ class ServerConnection(asyncio.Protocol):
     # ------------------------------------------------------------------------------------------------ in
 
     def data_received(self, data: bytes) -> None:
-        self._stats.bytes_received += len(data)
+        size = len(data)
+        self._stats.bytes_received += size
         self.last_active = now = self._loop.time()
         if self._stream.ended:
             return
-        if len(data) >= MUCH_BYTES and self._flow.sate():
+        if size >= MUCH_BYTES and self._flow.sate():
             self._loop.call_soon(self._hungry)
         self._cut(data, now)
         if self.state is Work.READING and not self._writer.clogged:
             self._run(WorkEvent.FRAMES)
         else:
             if self._stream.fault is not None:
-                self._tell_fault()
-            self._settle()
+                self._record_fault()
+            self._update_flow()
 
     def _cut(self, data: bytes, now: float) -> None:
-        """Cuts the bytes that have arrived into frames."""
         stream = self._stream
         frames = stream.receive(data)
         if frames and self.silent_since and self._guard is None:
@@ -169,22 +164,20 @@ class ServerConnection(asyncio.Protocol):
                 self._fail(failed)
 
     def _heard(self) -> None:
-        """The connection has shown that it is a client's."""
         self.silent_since = 0.0
         self._shared.has_sent(self)
 
-    def _tell_fault(self) -> None:
-        """Earlier requests are still answered; then the connection closes without an answer, as in Kafka."""
-        if not self._fault_told and self.state is not Work.FAILING:
-            self._fault_told = True
-            self._shared.tell("connections_malformed", self._peer.host, self._stream.fault)
+    def _record_fault(self) -> None:
+        """Earlier requests still get their answers; then the connection closes without one, as in Kafka."""
+        if not self._fault_recorded and self.state is not Work.FAILING:
+            self._fault_recorded = True
+            self._shared.record("connections_malformed", self._peer.host, self._stream.fault)
 
-    def _settle(self) -> None:
-        """After any change: updates the held bytes, and pauses or resumes reading."""
+    def _update_flow(self) -> None:
         stream, writer = self._stream, self._writer
-        if (self._flow.level and stream.empty and not writer.clogged) or self.state is Work.CLOSING:
+        if self._is_level or self.state is Work.CLOSING:
             return
-        resumed = self._flow.settle(
+        resumed = self._flow.update(
             self,
             stream.held_bytes,
             writer.unread_bytes,
@@ -195,16 +188,20 @@ class ServerConnection(asyncio.Protocol):
         if resumed and self.frame_since:
             self.frame_since = self._loop.time()  # it could not be sent on until now
 
+    @property
+    def _is_level(self) -> bool:
+        """Whether nothing is held, nothing is paused, and more may come."""
+        return self._flow.level and self._stream.empty and not self._writer.clogged
+
     def _hungry(self) -> None:
         """The next turn of the loop has come. This pause gives a slow client no more time."""
         self._flow.hungry()
         if self._transport is not None:
             since = self.frame_since
-            self._settle()
+            self._update_flow()
             self.frame_since = since
 
     def fed(self) -> None:
-        """There is room for request bytes again."""
         self._flow.feed()
         if self.state is Work.READING and not self._writer.clogged:
             self._run(WorkEvent.FRAMES)
@@ -216,18 +213,20 @@ class ServerConnection(asyncio.Protocol):
         self._run_on([])
 
     def _run_on(self, out: list[bytes]) -> None:
-        """Answers queued frames until a request has to wait or the turn is over. `out`: an answer that goes before."""
-        stream, writer = self._stream, self._writer
+        """Answers queued frames until a request has to wait or the turn is over. `out` holds an answer that goes
+        first."""
+        stream, writer, answers, budgets = self._stream, self._writer, self._answers, self._budgets
+        frames = stream.queue
         until = 0.0
         count = size = 0
         while self.state is Work.WORKING:
-            if self._answers.throttle_ms:
+            if answers.throttle_ms:
                 self._mute()
-            elif not stream.queued or writer.clogged:
+            elif not frames or writer.clogged:
                 self._enter(WorkEvent.DONE)
-            elif not self._budgets.has_place:
+            elif not budgets.has_place:
                 self._enter(WorkEvent.NO_PLACE)
-                self._budgets.wait(self)
+                budgets.wait(self)
             else:
                 frame = stream.next_frame()
                 self._take_up(frame, out)
@@ -238,16 +237,17 @@ class ServerConnection(asyncio.Protocol):
                         self._write(out)  # may clog
                         out = []
                         size = 0
-                if stream.queued and (count % CLOCK_EVERY == 0 or len(frame) > CLOCK_BYTES):
-                    until = self._look_at_clock(until)
+                if frames and (count % CLOCK_EVERY == 0 or len(frame) > CLOCK_BYTES):
+                    until = self._check_clock(until)
         self._write(out)
         if stream.fault is not None:
-            self._tell_fault()
-        if not stream.over or not self._close_when_over():
-            self._settle()
+            self._record_fault()
+        if self._is_level or (stream.over and self._close_when_over()):
+            return
+        self._update_flow()
 
-    def _look_at_clock(self, until: float) -> float:
-        """Ends the turn after `until`; returns when the turn ends, where it does not end now."""
+    def _check_clock(self, until: float) -> float:
+        """Ends the turn after `until`. Returns when the turn ends, if not now."""
         now = self._loop.time()
         if until and now > until and self.state is Work.WORKING:
             self._enter(WorkEvent.TURN_OVER)
@@ -255,7 +255,6 @@ class ServerConnection(asyncio.Protocol):
         return until or now + self._limits.turn_ms / 1000
 
     def work(self) -> None:
-        """There is room among queued.max.requests."""
         if self.state is Work.QUEUED:
             self._run(WorkEvent.PLACE)
         self._budgets.wake()
@@ -265,7 +264,7 @@ class ServerConnection(asyncio.Protocol):
             self._run(WorkEvent.TURN)
 
     def _mute(self) -> None:
-        """Takes up nothing for as long as the last answer says. Longer than an idle connection no muted one stays."""
+        """Takes up nothing for as long as the last answer says, but no longer than a connection may be idle."""
         throttle_ms, self._answers.throttle_ms = self._answers.throttle_ms, 0
         if self._shared.closing:
             return
@@ -285,7 +284,6 @@ class ServerConnection(asyncio.Protocol):
             self._run(WorkEvent.UNMUTED)
 
     def _take_up(self, frame: bytes, out: list[bytes]) -> None:
-        """Puts the answer to `frame` into `out`, or leaves the state in which it waits."""
         guard = self._guard
         if guard is not None and not guard.serves(frame):
             step = guard.step(frame)
@@ -313,7 +311,6 @@ class ServerConnection(asyncio.Protocol):
         return self._transport is not None
 
     async def _finish(self, answer: Coroutine[Any, Any, None], worked: Callable[[], None]) -> None:
-        """Finishes a request that has to wait, calls `worked`, then continues with the next one, if any."""
         try:
             await answer
         except UnanswerableError:
@@ -330,11 +327,10 @@ class ServerConnection(asyncio.Protocol):
     # ------------------------------------------------------------------------------------------------ authentication
 
     async def _authenticate(self, guard: ConnectionGuard, waits: Awaitable[Step]) -> None:
-        """Waits for a step, and goes on."""
         try:
             step = await waits
         except Exception:
-            log.exception("the authenticator of listener %s failed", self._peer.listener)
+            log.exception("a defect in the authenticator of listener %s: the connection closes", self._peer.listener)
             self._stats.handler_failures += 1
             step = Step(end=End.CLOSE_NOW)
         except asyncio.CancelledError:
@@ -347,7 +343,6 @@ class ServerConnection(asyncio.Protocol):
             self._run_on(out)
 
     def _stepped(self, guard: ConnectionGuard, step: Step, out: list[bytes]) -> None:
-        """A step is done."""
         if step.end is not End.OPEN:
             self._fail(step, "connections_expired" if guard.expired else "connections_unauthenticated")
             return
@@ -364,7 +359,7 @@ class ServerConnection(asyncio.Protocol):
         """Closes the connection. A failed authentication is answered after a delay, in which nothing is read."""
         self._enter(WorkEvent.FAILED)
         if step.reason:
-            self._shared.tell(kind, self._peer.host, step.reason)
+            self._shared.record(kind, self._peer.host, step.reason)
         self._step = self._shared.step(self, self._close_after(step))
 
     async def _close_after(self, step: Step) -> None:
@@ -387,7 +382,6 @@ class ServerConnection(asyncio.Protocol):
             self._loop.call_soon(self._write_on)
 
     def _write_on(self) -> None:
-        """The transport has written what it had, or the next turn has come."""
         if self._transport is None:
             return
         self.last_active = now = self._loop.time()
@@ -395,12 +389,11 @@ class ServerConnection(asyncio.Protocol):
             self._loop.call_soon(self._write_on)
         self.unread_since = now if self._writer.clogged else 0.0
         if self._writer.clogged:
-            self._settle()
+            self._update_flow()
         elif self.state is Work.READING:
             self._run(WorkEvent.FRAMES)
 
     def _close_when_over(self) -> bool:
-        """Closes if everything that has arrived is answered, and the transport has the answers."""
         closes = self.state in (Work.READING, Work.MUTED) and self._writer.empty
         if closes:
             self._close()
@@ -420,18 +413,15 @@ class ServerConnection(asyncio.Protocol):
 
     @property
     def unwatched(self) -> int | None:
-        """The descriptor of a client that has not authenticated and of whom nothing is read meanwhile; None else."""
         if self._transport is None or not self._flow.paused or self._guard is None or self._guard.authenticated:
             return None
         return int(self._transport.get_extra_info("socket").fileno())
 
     def drain(self) -> None:
-        """Closes as soon as all requests that have arrived are answered."""
         self._end()
         self._unmute()
 
     def abort(self) -> None:
-        """Closes at once, whatever is under way."""
         if self._transport is not None:
             self._enter(WorkEvent.ABORTED)
             self._transport.abort()

@@ -1,7 +1,7 @@
-"""The limits of a server on frames, requests and connections, by Kafka's names, and the bookkeeping that enforces them.
+"""The limits of a server on frames, requests and connections, by Kafka's names, and their bookkeeping.
 
-`protocol.connection_state` enforces the size of a frame, `protocol.frame_codec` the number of array elements.
-`open_connections` enforces the rest. Pure: the caller passes the time in.
+`protocol.connection_state` enforces the size of a frame, `protocol.frame_codec` the number of array elements,
+`open_connections` the rest. Pure: the caller passes the time in.
 """
 
 from collections import Counter, deque
@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.protocol.connection_state import MAX_REQUEST_BYTES
 
 LEAST_PER_IP = 100
-"""Connections that one address may have by default, however few there may be in all."""
+"""The default for one address is at least this, however few connections there may be in all."""
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     socket_request_max_bytes: int = MAX_REQUEST_BYTES
     queued_max_requests: int = 500
-    """Requests in work or waiting for it. While there are more, connections are not read."""
+    """Requests in work or waiting for it. Above it, connections are not read."""
     queued_max_request_bytes: int = 256 * 1024 * 1024
     """Bytes of unanswered requests and unread answers of all connections together; -1 = unlimited (Kafka's default)."""
     max_connections: int = UNLIMITED
@@ -33,29 +33,28 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_connection_creation_rate: int = UNLIMITED
     """Connections per second. The server accepts further ones only when their turn has come."""
     max_connection_creation_rate_of_listeners: Mapping[str, int] = {}
-    """The same of single listeners, by name."""
+    """The same for single listeners, by name."""
     protected_listener: str = ""
-    """The brokers' listener, for which max_connection_creation_rate does not hold; "": none."""
+    """The brokers' listener, to which max_connection_creation_rate does not apply; "": none."""
     quota_windows: QuotaWindows = QuotaWindows()
     controller_quota_windows: QuotaWindows = QuotaWindows()
-    """Those of controller mutation quotas, over which a burst is allowed."""
+    """The windows of controller mutation quotas, over which a burst is allowed."""
     max_connection_creation_rate_per_ip: int = UNLIMITED
     """Connections per second from one address. The server closes further ones at once."""
     connections_max_idle_ms: int = 600_000
-    """0 or less: idle connections stay open."""
+    """With 0 or less, idle connections stay open."""
     socket_listen_backlog_size: int = 1024
-    """Kafka: 50. With 1024 none of a burst of a thousand clients is refused."""
+    """Kafka has 50. With 1024, a burst of a thousand clients comes in without a refusal."""
     slow_frame_ms: int = 10_000
-    """While request bytes are over their limit, a connection may be closed whose frame, or whose reading of an answer,
-    takes longer than this."""
+    """While request bytes are over their limit, a connection may close whose frame, or whose reading of an answer,
+    takes longer."""
     slow_client_timeout_ms: int = 30_000
-    """How long a client may take for its first request, for the rest of a request that it has begun, and for reading
-    on in an answer. Kafka's clients give a request up after this time themselves (request.timeout.ms); 0 or less: for
-    ever."""
+    """How long a client may take for its first request, for the rest of a request, and to read on in an answer. Kafka's
+    clients give a request up after this time (request.timeout.ms). With 0 or less there is no limit."""
     queued_max_response_bytes: int = 256 * 1024 * 1024
-    """Answer bytes that clients have not read, of all connections together. With half of that large requests wait."""
+    """Bytes of unread answers of all connections together. At half of it, large requests wait."""
     large_frame_bytes: int = 8 * 1024
-    """A frame larger than this is decoded, answered and freed in slices."""
+    """A larger frame is decoded, answered and freed in slices."""
     turn_ms: int = 5
     """How long one connection with many requests may keep the event loop before other tasks run."""
     tls_handshake_timeout_ms: int = 10_000
@@ -64,8 +63,8 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def most_per_ip(connections: int) -> int:
-    """How many of so many connections one address may have by default: many clients may be behind a NAT gateway, and
-    no single address takes the place of all others."""
+    """Returns the default limit for one address: many clients may be behind a NAT gateway, and no single address takes
+    the place of all others."""
     return max(LEAST_PER_IP, connections // 4)
 
 
@@ -95,8 +94,6 @@ class AddressRates:
 
 
 class ConnectionCounts:
-    """The number of connections, in all and by address."""
-
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
         self._by_host: Counter[str] = Counter()
@@ -104,12 +101,10 @@ class ConnectionCounts:
 
     @property
     def over(self) -> str | None:
-        """Why one more connection is too many, or None."""
         most = self._limits.max_connections
         return f"max.connections={most} reached" if self.total >= most else None
 
     def over_of(self, host: str) -> str | None:
-        """Why one more connection from `host` is too many, or None."""
         most = self._limits.max_connections_per_ip_overrides.get(host, self._limits.max_connections_per_ip)
         return (
             f"{most} connections from {host} reached (max.connections.per.ip)" if self._by_host[host] >= most else None
@@ -133,7 +128,7 @@ class IdleWheel(Generic[T]):
     """Finds idle items with one slot per tick instead of one timer per item.
 
     An item lies in the slot of the tick at which it times out unless it is active. Activity does not touch the wheel:
-    when the slot is due, the owner of the wheel checks the clock of each item and puts the active ones back.
+    when the slot is due, the owner checks the clock of each item and puts the active ones back.
     """
 
     def __init__(self, slots: int) -> None:
@@ -156,7 +151,6 @@ class IdleWheel(Generic[T]):
             slot.discard(item)
 
     def tick(self) -> set[T]:
-        """The items that are due. They are no longer in the wheel."""
         due = self._slots.popleft()
         self._slots.append(set())
         for item in due:

@@ -1,4 +1,4 @@
-"""Plain counters of a server. The metrics read them."""
+"""Plain counters of a server, which the metrics read."""
 
 from collections import defaultdict
 
@@ -12,7 +12,7 @@ class ServerStats(msgspec.Struct):
     connections_accepted: int = 0
     connections_refused: int = 0
     connections_delayed: int = 0
-    """Accepted later, for max.connection.creation.rate."""
+    """Accepted later, because of max.connection.creation.rate."""
     connections_evicted: int = 0
     """Closed to make room for others."""
     connections_idle_closed: int = 0
@@ -23,9 +23,7 @@ class ServerStats(msgspec.Struct):
     connections_unread_closed: int = 0
     """Closed because they did not read their answers."""
     connections_malformed: int = 0
-    """Closed for malformed input."""
     connections_unauthenticated: int = 0
-    """Closed because authentication failed."""
     connections_failed_tls: int = 0
     """Closed because their TLS handshake failed or took too long."""
     connections_expired: int = 0
@@ -37,11 +35,11 @@ class ServerStats(msgspec.Struct):
     requests_in_work_now: int = 0
     requests_waiting_now: int = 0
     request_bytes_now: int = 0
-    """Of requests without an answer, and of answers that clients have not read."""
+    """Bytes of requests without an answer, and of answers that clients have not read."""
     answer_bytes_now: int = 0
-    """Of these, the bytes of answers."""
+    """The bytes of answers among them."""
     requests: defaultdict[int, int] = msgspec.field(default_factory=lambda: defaultdict(int))
     """Answered requests, by API key."""
     requests_throttled: int = 0
-    """After which their connection was muted for a quota."""
+    """Requests after which their connection was muted for a quota."""
     handler_failures: int = 0

@@ -1,8 +1,8 @@
 """TLS handshakes: how many begin, and which of them has to go.
 
-A handshake takes a few milliseconds of the event loop, and anybody can ask for one. So they begin at a limited rate, by
-turns of the addresses that they come from: whoever asks for many waits for himself. Of those that have begun and not
-ended the oldest makes room for the next one, of the address that has the most.
+A handshake takes a few milliseconds of the event loop, and anybody can ask for one. So they begin at a limited rate,
+and addresses take turns: whoever asks for many waits for himself. Of those under way, the oldest of the address with
+the most makes room for the next one.
 """
 
 import asyncio
@@ -10,15 +10,15 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 PER_TURN = 5
-"""Handshakes that begin at once ..."""
+"""So many handshakes begin at once ..."""
 TURN_S = 0.02
-"""... and seconds until the next ones: 250 in a second."""
+"""... and after so many seconds the next ones: 250 in a second."""
 MOST_UNDER_WAY = 500
-"""Handshakes that have begun and not ended: each has two seconds at the highest rate."""
+"""Handshakes under way: each has two seconds at the highest rate."""
 
 
 class Handshake:
-    """One handshake, as `OpenConnections` sees a connection: it has sent no request, and may have to make room."""
+    """One handshake, which `OpenConnections` treats as a connection without a request: it may have to make room."""
 
     def __init__(self, host: str, now: float, task: "asyncio.Task[None]") -> None:
         self.host = host
@@ -40,11 +40,9 @@ class Handshake:
         self.abort()
 
     def when_over(self, callback: Callable[[], object]) -> None:
-        """`callback` is called when the handshake has succeeded or failed."""
         self._task.add_done_callback(lambda _: callback())
 
     def abort(self) -> None:
-        """Ends the handshake; its connection closes."""
         self._task.cancel()
 
 
@@ -54,7 +52,7 @@ class HandshakeTurns:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._waiting: OrderedDict[str, dict[Handshake, asyncio.Future[None]]] = OrderedDict()
-        """By address, the one first that is next."""
+        """By address; the first is next."""
         self._under_way: dict[str, dict[Handshake, None]] = {}
         """By address, the oldest first."""
         self._count = 0
@@ -71,7 +69,6 @@ class HandshakeTurns:
             self._take(handshake)
 
     def end(self, handshake: Handshake) -> None:
-        """The handshake is over, or does not wait for its turn any more."""
         waiting = self._waiting.get(handshake.host, {})
         if waiting.pop(handshake, None) is not None and not waiting:
             del self._waiting[handshake.host]

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from kafka_reassign_rpc.core.events.log_clock import LogClock
-from kafka_reassign_rpc.status_page.documents import Events, SilentServer
+from kafka_reassign_rpc.core.status.documents import Events, SilentServer
 from kafka_reassign_rpc.status_page.requests import EventsRequest
 from kafka_reassign_rpc.support.error_text import error_text
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
-from kafka_reassign_rpc.support.slices import in_slices
+from kafka_reassign_rpc.support.turns import Pace
 
 log = logging.getLogger(__name__)
 
@@ -32,14 +31,13 @@ EVERY_S = 2.0
 SILENT_S = 15.0
 """A server that did not answer is asked again after this time."""
 ANSWER_S = 3.0
-SLICE = 200
 FROM_NOW_ON = -1
 
 Event = dict[str, Any]
 Recorded = tuple[int, Event]
 """An event, and when it was recorded as far as its log tells: ms since 1970."""
 _BROKER_LISTS = ("target", "original", "replicas")
-_WHO = ("principal", "who")
+_WHO = ("principal", "who", "requested_by")
 
 
 class LogPage(NamedTuple):
@@ -89,10 +87,9 @@ class EventFeed:
         newest_first = [list(one.events)[::-1] for one in self._logs.values()]
         merged = heapq.merge(*newest_first, key=_time, reverse=True)
         found: list[Event] = []
-        pace = SliceTimer()
-        for (recorded, event), pause in in_slices(merged, SLICE):
-            if pause:
-                await pace.rest()
+        pace = Pace()
+        for recorded, event in merged:
+            await pace.rest()
             if max(recorded, event["at"]) >= wanted.since and _is_wanted(event, wanted):
                 found.append(event)
                 if len(found) == wanted.limit:
@@ -125,7 +122,7 @@ class EventFeed:
             known.why = error_text(error) if isinstance(error, OSError) and str(error) else str(error) or "no answer"
             known.ask_at = now + SILENT_S
         except Exception:
-            log.exception("a defect while the events of server %d were read", server)
+            log.exception("a defect: the status page lacks the events of server %d for now", server)
             known.why, known.ask_at = "a defect: see the log of the server that you ask", now + SILENT_S
         else:
             known.why = None
@@ -134,23 +131,22 @@ class EventFeed:
 async def _take_new(known: _Log, reader: EventReader, most: int, at: int) -> None:
     """Read what is new in a log, the newest `most` events at the most. `at`: now, ms since 1970."""
     end = (await reader.page(FROM_NOW_ON, 0)).next_seq
-    if end < known.next_seq:  # another log: that of a server that was set up anew
+    if end < known.next_seq:  # another log: that of a server that was set up again
         known.events.clear()
         known.clock = LogClock()
         known.next_seq = -1
     first = max(known.next_seq, end - most, 0)
-    pace = SliceTimer()
+    pace = Pace()
     for _ in range(MOST_PAGES):
         if first >= end:
             break
         page = await reader.page(first, PAGE_BYTES)
-        for text, pause in in_slices(page.events, SLICE):
+        for text in page.events:
             event = _decoded(text)
             if event is not None:
                 recorded = known.clock.recorded_at(event["at"], at)
                 known.events.append((at if recorded is None else recorded, event))
-            if pause:
-                await pace.rest()
+            await pace.rest()
         if page.next_seq <= first:
             break
         first = page.next_seq

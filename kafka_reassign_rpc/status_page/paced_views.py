@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Generator, Hashable
 from typing import Generic, NamedTuple, TypeVar
 
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.turns import in_turns
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -68,7 +68,7 @@ class PacedViews(Generic[K, V]):
         self._kept.clear()
 
     def _fresh(self, key: K) -> Kept[V] | None:
-        """What is kept, while it is not time to make it anew. The costs of all keys together count."""
+        """What is kept, while it is not time to make it again. The costs of all keys together count."""
         kept = self._kept.get(key)
         if kept is None:
             return None

@@ -9,9 +9,9 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from kafka_reassign_rpc.core.status.moves import SORTS
+from kafka_reassign_rpc.core.status.views import ServerView
 from kafka_reassign_rpc.server.http_server import HttpPage
-from kafka_reassign_rpc.status_page.moves import SORTS
-from kafka_reassign_rpc.status_page.server_view import ServerView
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -48,7 +48,8 @@ def _template() -> "Template":
 
 def page(view: ServerView, version: str, *, full: bool) -> HttpPage:
     """The page. `full`: it has the tables whose API answers."""
-    html = _template().render(cluster=view.cluster_id, server=view.server, version=version, full=full, sorts=SORTS)
+    who = "watch" if view.server < 0 else f"server {view.server}"
+    html = _template().render(cluster=view.cluster_id, who=who, version=version, full=full, sorts=SORTS)
     return HttpPage(html.encode(), "text/html; charset=utf-8", headers=HEADERS)
 
 

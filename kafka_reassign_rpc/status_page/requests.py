@@ -4,12 +4,16 @@ from collections.abc import Mapping
 from typing import get_args
 from urllib.parse import parse_qsl
 
+from kafka_reassign_rpc.core import cordon
 from kafka_reassign_rpc.core.config_values import INT32
-from kafka_reassign_rpc.status_page.documents import Ms
-from kafka_reassign_rpc.status_page.moves import MoveFilter, Sort, State
+from kafka_reassign_rpc.core.status.documents import Ms
+from kafka_reassign_rpc.core.status.moves import MoveFilter, Sort, State
+from kafka_reassign_rpc.core.status.partitions import Health, PartitionFilter
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
 
 MOST_PARAMETERS = 10
+LONGEST_QUERY = 8_192
+"""Characters of all parameters together."""
 LONGEST_TEXT = 249
 """Characters: Kafka's limit of a topic's name."""
 MOST_MOVES, MOVES = 500, 50
@@ -28,6 +32,8 @@ class Parameters:
 
     def __init__(self, query: str, known: tuple[str, ...]) -> None:
         self._values: dict[str, str] = {}
+        if len(query) > LONGEST_QUERY:
+            raise BadParameter(f"the parameters have more than {LONGEST_QUERY} characters")
         try:
             pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
         except ValueError:
@@ -56,6 +62,14 @@ class Parameters:
             raise BadParameter(f"{name}: expected a whole number from {low} to {high}, got {shown(value)}")
         return found
 
+    def brokers(self, name: str) -> frozenset[int]:
+        """At least one; the bound of the whole query is theirs too."""
+        value = self._values.get(name, "")
+        found = cordon.parse_brokers(value)
+        if not found:
+            raise BadParameter(f"{name}: expected {cordon.EXPECTED}, got {shown(value)}")
+        return found
+
     def one_of(self, name: str, choices: tuple[str, ...]) -> str | None:
         value = self._values.get(name)
         if value is not None and value not in choices:
@@ -73,6 +87,14 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
         "sort": "`topic` (the default), `left`: most bytes first, `remaining`: longest first, `rate`: slowest first,"
         " `since`: oldest first, `stalled`: stalled ones first. What is not known comes last",
     },
+    "/api/v1/partitions": {
+        "offset": "how many partitions to leave out, from the first on (0)",
+        "limit": f"partitions of one page, {MOST_MOVES} at most ({MOVES})",
+        "name": "a part of the topic's name, or a partition: `payments-3`",
+        "broker": "only partitions with a replica on this broker",
+        "state": "`under_replicated` or `offline`",
+    },
+    "/api/v1/departure": {"brokers": "the ids of the brokers that would go, with commas between them (needed)"},
     "/api/v1/events": {
         "since": "only events from this time on, ms since 1970 (UTC)",
         "topic": "only events of topics whose name contains this text",
@@ -85,19 +107,47 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
 """The parameters of each path, with their meaning and default."""
 
 
-class MovesRequest:
+class _Page:
+    """What a client asks for of a path whose answer has pages."""
+
+    def __init__(self, given: Parameters) -> None:
+        self.offset = given.number("offset", 0, MOST_OFFSET) or 0
+        self.limit = given.number("limit", 1, MOST_MOVES) or MOVES
+
+
+class MovesRequest(_Page):
     """The parameters of `/api/v1/moves`."""
 
     def __init__(self, query: str) -> None:
         given = Parameters(query, tuple(PARAMETERS["/api/v1/moves"]))
-        self.offset = given.number("offset", 0, MOST_OFFSET) or 0
-        self.limit = given.number("limit", 1, MOST_MOVES) or MOVES
+        super().__init__(given)
         self.filter = MoveFilter(
             given.text("topic"),
             given.number("broker", 0, INT32),
             given.one_of("state", get_args(State)),  # type: ignore[arg-type]
             given.one_of("sort", get_args(Sort)) or "topic",  # type: ignore[arg-type]
         )
+
+
+class PartitionsRequest(_Page):
+    """The parameters of `/api/v1/partitions`."""
+
+    def __init__(self, query: str) -> None:
+        given = Parameters(query, tuple(PARAMETERS["/api/v1/partitions"]))
+        super().__init__(given)
+        self.filter = PartitionFilter(
+            given.text("name"),
+            given.number("broker", 0, INT32),
+            given.one_of("state", get_args(Health)),  # type: ignore[arg-type]
+        )
+
+
+class DepartureRequest:
+    """The parameters of `/api/v1/departure`."""
+
+    def __init__(self, query: str) -> None:
+        given = Parameters(query, tuple(PARAMETERS["/api/v1/departure"]))
+        self.brokers = given.brokers("brokers")
 
 
 class EventsRequest:

@@ -2,40 +2,57 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Hashable, Mapping
+from typing import Protocol, TypeVar
 
 import msgspec
 
-from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.events.move_requesters import MoveRequesters
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS
+from kafka_reassign_rpc.core.status import brokers, departures, moves, partitions
+from kafka_reassign_rpc.core.status.brokers import ReplicaCounts
+from kafka_reassign_rpc.core.status.documents import History, Problem, Status, known
+from kafka_reassign_rpc.core.status.last_status import with_last
+from kafka_reassign_rpc.core.status.moves import MoveFilter, Selection
+from kafka_reassign_rpc.core.status.partitions import Found, PartitionFilter
+from kafka_reassign_rpc.core.status.summary import status_of
+from kafka_reassign_rpc.core.status.views import ServerView, TermView
 from kafka_reassign_rpc.server.http_server import HttpPage, Page, QueryPage, StreamPage
-from kafka_reassign_rpc.status_page import brokers, moves
-from kafka_reassign_rpc.status_page.brokers import ReplicaCounts
-from kafka_reassign_rpc.status_page.documents import History, Problem, Status, known
 from kafka_reassign_rpc.status_page.events import EventFeed, Readers
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
-from kafka_reassign_rpc.status_page.moves import MoveFilter, Selection
 from kafka_reassign_rpc.status_page.paced_views import PacedViews
 from kafka_reassign_rpc.status_page.page import assets, page
 from kafka_reassign_rpc.status_page.requests import (
     PARAMETERS,
     BadParameter,
+    DepartureRequest,
     EventsRequest,
     MovesRequest,
     Parameters,
+    PartitionsRequest,
 )
-from kafka_reassign_rpc.status_page.server_view import ServerView, TermView
 from kafka_reassign_rpc.status_page.status_stream import StatusStream
-from kafka_reassign_rpc.status_page.summary import status_of
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.turns import in_turns
 
 API = "/api/v1/"
 HIDDEN = (
     "without authentication only counts are told: give metrics.listener users or client certificates, or set"
     " status.page=full"
 )
+
+
+F = TypeVar("F", bound=Hashable)
+F_co = TypeVar("F_co", covariant=True)
+V = TypeVar("V")
+
+
+class _Asked(Protocol[F_co]):
+    """A request for a page of what a filter selects."""
+
+    offset: int
+    limit: int
+
+    @property
+    def filter(self) -> F_co: ...
 
 
 class StatusApi:
@@ -45,19 +62,29 @@ class StatusApi:
     readers  of the event logs of all servers
     figures  of this server's moves, now and in the past
     full     whether names, reasons, principals and addresses are told
+    last     what this server last knew of the moves; None: nothing
     """
 
     def __init__(
-        self, look: Callable[[], ServerView], readers: Readers, figures: FigureKeeper, version: str, *, full: bool
+        self,
+        look: Callable[[], ServerView],
+        readers: Readers,
+        figures: FigureKeeper,
+        version: str,
+        *,
+        full: bool,
+        last: Callable[[], Status | None] = lambda: None,
     ) -> None:
+        self._last = last
         self._look = look
         self._version = version
         self._full = full
         self._figures = figures
-        self._requesters = MoveRequesters()
         self._feed = EventFeed(readers)
         self._selections: PacedViews[MoveFilter, Selection] = PacedViews(self._select, moves.free)
+        self._found: PacedViews[PartitionFilter, Found] = PacedViews(self._find)
         self._counts: PacedViews[None, ReplicaCounts] = PacedViews(self._count)
+        self._departures: PacedViews[frozenset[int] | None, departures.Asked] = PacedViews(self._ask_departure)
         self._stream = StatusStream(self.status)
         self._cluster: object = None
 
@@ -69,6 +96,8 @@ class StatusApi:
             "stream": StreamPage(self._watch),
             "moves": QueryPage(self._moves_page),
             "brokers": QueryPage(self._brokers_page),
+            "partitions": QueryPage(self._partitions_page),
+            "departure": QueryPage(self._departure_page),
             "events": QueryPage(self._events_page),
             "history": QueryPage(self._history_page),
         }
@@ -78,20 +107,36 @@ class StatusApi:
             **{API + name: answer for name, answer in api.items()},
         }
 
-    def event(self, event: Event) -> None:
-        """An event is being recorded."""
-        if event.event == catalogue.CONTROLLER_ELECTED:
-            self._requesters.clear()
-        if event.topic is not None and event.partition is not None:
-            self._requesters.note(event.event, event.topic, event.partition, event.who, event.principal)
+    async def document(self, name: str, query: str) -> tuple[int, bytes]:
+        """A document of the API in full, whatever the page tells: HTTP's status code, and JSON."""
+        answers = {
+            "status": self._status_document,
+            "moves": self._moves_document,
+            "brokers": self._brokers_document,
+            "partitions": self._partitions_document,
+            "departure": self._departure_document,
+            "history": self._history_page,
+        }
+        answer = answers.get(name)
+        if answer is None:
+            return 404, _problem(404, f"no such document: there are {', '.join(answers)}").body
+        page = await answer(query)
+        return page.status, page.body
 
     async def close(self) -> None:
         await self._stream.close()
 
+    def whole_status(self) -> Status:
+        """The status now in full, whatever the page tells."""
+        return self._status_now(full=True)
+
     def status(self) -> Status:
-        """The status now."""
-        view = self._look()
-        return status_of(view, at=_now_ms(), version=self._version, rate=self._figures.rate(view.term), full=self._full)
+        """The status now, as the page tells it."""
+        return self._status_now(full=self._full)
+
+    def _status_now(self, *, full: bool) -> Status:
+        now = status_of(self._look(), at=_now_ms(), version=self._version, full=full)
+        return with_last(now, self._last(), full=full)
 
     # ------------------------------------------------------------------------------------------------ answers
 
@@ -101,41 +146,85 @@ class StatusApi:
     async def _status_page(self, query: str) -> HttpPage:
         return _problem_of(query) or _document(self.status())
 
+    async def _status_document(self, query: str) -> HttpPage:
+        return _problem_of(query) or _document(self._status_now(full=True))
+
     async def _moves_page(self, query: str) -> HttpPage:
+        return await self._moves_document(query) if self._full else _problem(403, HIDDEN)
+
+    async def _moves_document(self, query: str) -> HttpPage:
+        return await self._page_of(MovesRequest, query, self._selections, moves.page_of)
+
+    async def _partitions_page(self, query: str) -> HttpPage:
+        return await self._partitions_document(query) if self._full else _problem(403, HIDDEN)
+
+    async def _partitions_document(self, query: str) -> HttpPage:
+        return await self._page_of(PartitionsRequest, query, self._found, partitions.partitions_of)
+
+    async def _page_of(
+        self,
+        parse: Callable[[str], _Asked[F]],
+        query: str,
+        views: PacedViews[F, V],
+        page: Callable[..., msgspec.Struct],
+    ) -> HttpPage:
+        """One page of what the filter selects, of a term that may have ended meanwhile."""
         try:
-            asked = MovesRequest(query)
+            asked = parse(query)
         except BadParameter as error:
             return _problem(400, str(error))
-        if (problem := self._refusal()) is not None:
-            return problem
-        kept = await self._selections.get(asked.filter)
+        if self._term() is None:
+            return self._elsewhere()
+        kept = await views.get(asked.filter)
         term = self._term()
         if term is None:
             return self._elsewhere()
         at = _now_ms()
-        return _document(
-            moves.page_of(
-                term,
-                kept.value,
-                self._requesters,
-                offset=asked.offset,
-                limit=asked.limit,
-                at=at,
-                listed_at=at - _age_ms(kept.at),
-            )
-        )
+        listed_at = at - _age_ms(kept.at)
+        return _document(page(term, kept.value, offset=asked.offset, limit=asked.limit, at=at, listed_at=listed_at))
 
     async def _brokers_page(self, query: str) -> HttpPage:
-        if (problem := _problem_of(query) or self._refusal()) is not None:
+        return await self._brokers_document(query) if self._full else _problem(403, HIDDEN)
+
+    async def _brokers_document(self, query: str) -> HttpPage:
+        if (problem := _problem_of(query)) is not None:
             return problem
+        if self._term() is None:
+            return self._elsewhere()
         kept = await self._counts.get(None)
+        may_go = await self._departures.get(None)
         term = self._term()
         if term is None:
             return self._elsewhere()
         at = _now_ms()
         counted_at = at - _age_ms(kept.at)
-        made = brokers.brokers_of(term.cluster, kept.value, self._figures.rates, at=at, counted_at=counted_at)
-        return _document(await in_turns(made))
+        term.look()
+        rates, disks, silent = term.progress.rates, term.disks, term.silent
+        made = brokers.brokers_of(term.cluster, kept.value, rates, disks, silent, at=at, counted_at=counted_at)
+        answers = departures.Answers(term, may_go.value) if term.knows_configs else None
+        return _document(await in_turns(brokers.with_departures(await in_turns(made), answers)))
+
+    async def _departure_page(self, query: str) -> HttpPage:
+        return await self._departure_document(query) if self._full else _problem(403, HIDDEN)
+
+    async def _departure_document(self, query: str) -> HttpPage:
+        try:
+            asked = DepartureRequest(query).brokers
+        except BadParameter as error:
+            return _problem(400, str(error))
+        term = self._term()
+        if term is None:
+            return self._elsewhere()
+        if not term.knows_configs:
+            return _problem(503, "`watch` reads no min.insync.replicas: ask `kafka-reassign-rpc check --without`")
+        term.look()
+        kept = await self._departures.get(asked)
+        term = self._term()
+        if term is None or not kept.value.losses:  # it was not the controller while it counted
+            return self._elsewhere()
+        at = _now_ms()
+        answers = departures.Answers(term, kept.value)
+        return _document(answers.document(at=at, counted_at=at - _age_ms(kept.at)))
 
     async def _events_page(self, query: str) -> HttpPage:
         try:
@@ -161,14 +250,10 @@ class StatusApi:
         if cluster is not self._cluster:
             self._cluster = cluster
             self._selections.clear()
+            self._found.clear()
             self._counts.clear()
+            self._departures.clear()
         return term
-
-    def _refusal(self) -> HttpPage | None:
-        """The answer where names are not told, or where another server knows them."""
-        if not self._full:
-            return _problem(403, HIDDEN)
-        return self._elsewhere() if self._term() is None else None
 
     def _elsewhere(self) -> HttpPage:
         view = self._look()
@@ -182,6 +267,16 @@ class StatusApi:
         if term is None:
             return Selection([], 0, moves.NO_SUMS)
         return (yield from moves.select_moves(term, wanted))
+
+    def _find(self, wanted: PartitionFilter) -> Generator[None, None, Found]:
+        term = self._look().term
+        return Found([], 0) if term is None else (yield from partitions.find_partitions(term, wanted))
+
+    def _ask_departure(self, away: frozenset[int] | None) -> Generator[None, None, departures.Asked]:
+        term = self._look().term
+        if term is None or not term.knows_configs:
+            return departures.Asked({}, {})
+        return (yield from departures.ask(term, away))
 
     def _count(self, _: None) -> Generator[None, None, ReplicaCounts]:
         counts = brokers.no_counts()

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 
 import msgspec
 
-from kafka_reassign_rpc.status_page.documents import Status
+from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.support.tasks import end
 
 log = logging.getLogger(__name__)
@@ -36,10 +36,6 @@ class StatusStream:
         self._shown: dict[str, object] = {}
         self._full = self._changes = b""
 
-    @property
-    def viewers(self) -> int:
-        return self._viewers
-
     def watch(self) -> AsyncIterator[bytes] | None:
         """The events of one more viewer; None where there are `MOST_VIEWERS`."""
         return None if self._viewers >= MOST_VIEWERS else self._watch()
@@ -51,8 +47,9 @@ class StatusStream:
     async def _watch(self) -> AsyncIterator[bytes]:
         self._viewers += 1
         try:
-            if self._ticker is None or self._ticker.done():
+            if self._viewers == 1:  # nobody has looked for a while
                 self._look()
+            if self._ticker is None or self._ticker.done():
                 self._ticker = asyncio.create_task(self._tick(), name="status-stream")
             until = asyncio.get_running_loop().time() + STREAM_S
             seen = self._number
@@ -73,7 +70,7 @@ class StatusStream:
             try:
                 self._look()
             except Exception:  # the next look may succeed
-                log.exception("the status cannot be shown")
+                log.exception("the status cannot be shown, and stays as it was until the next try")
                 continue
             async with self._news:
                 self._news.notify_all()

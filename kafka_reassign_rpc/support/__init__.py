@@ -1,7 +1,7 @@
 """Small helpers that every other part may use.
 
-slices         where long work in a generator yields
-slice_timer    lets the event loop run between slices
+turns          long work gives others their turn, when the clock says so
+slices         what long work handles piece by piece
 sliced_sort    sorts long lists in slices
 backoff        waits that double
 atomic_files   files and directories that appear as a whole
@@ -9,15 +9,15 @@ bounded_files  files read up to a length
 file_rights    who else may read a file
 file_stamps    whether a file has changed
 bounded_text   what anybody may have written, read and shown within limits
-bounded_log    lines of the log within limits
+bounded_log    log lines within limits
 error_text     errors for people
 counted        numbers with their nouns and verbs
 human_units    sizes and durations with units
-text_columns   the columns that text takes in a terminal, and lines of so many
+text_columns   columns that text takes in a terminal
 text_table     tables of plain text
 standard_output  the end of a command that cannot print
-slow_word      a word while something takes long
+slow_word      a message while something takes long
 tasks          background tasks and their end
-parts          the parts of something that runs: started in their order, stopped in the reverse one
+parts          parts that start in order and stop in reverse
 wall_clock     the time of day
 """

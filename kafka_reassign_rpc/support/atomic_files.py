@@ -1,7 +1,7 @@
 """Files and directories that appear as a whole: written under a hidden name beside their place, then renamed.
 
-A process that fails while it writes leaves nothing, one that is killed leaves the hidden name. It holds the process id,
-so that two processes do not write to the same one.
+A process that fails leaves nothing; a killed one leaves the hidden name, which holds its id, so that no two processes
+share one.
 """
 
 import os
@@ -12,12 +12,14 @@ from pathlib import Path
 
 
 def hidden_path(path: Path) -> Path:
-    """The name under which this process writes the new content of `path`."""
     return path.with_name(f".{path.name}.{os.getpid()}")
 
 
 def write_file(path: Path, parts: Iterable[bytes], *, sync: bool = False) -> None:
-    """Write or replace a file. `sync`: it survives a loss of power too. Raises OSError; `path` is as before then."""
+    """Write or replace a file.
+
+    With `sync` it survives a loss of power too. Raises OSError and leaves `path` as it was.
+    """
     hidden = hidden_path(path)
     try:
         with hidden.open("wb") as file:
@@ -32,11 +34,11 @@ def write_file(path: Path, parts: Iterable[bytes], *, sync: bool = False) -> Non
 
 
 _forgotten: "dict[Path, weakref.finalize[..., AtomicDirectory]]" = {}
-"""What removes each directory that is neither published nor discarded, by its hidden name."""
+"""Removes each directory that is neither published nor discarded, by hidden name."""
 
 
 def _remove(hidden: Path, process: int) -> None:
-    """Remove the directory. A forked process does not own it."""
+    """A forked process does not own the directory."""
     if os.getpid() == process:
         shutil.rmtree(hidden, ignore_errors=True)
 
@@ -58,13 +60,13 @@ class AtomicDirectory:
         self._forgotten = _forgotten[self.hidden] = weakref.finalize(self, _remove, self.hidden, os.getpid())
 
     def publish(self) -> None:
-        """Rename it to `path`, which must not exist yet."""
+        """`path` must not exist yet."""
         self.hidden.rename(self.path)
         self.is_published = True
         self._forgotten.detach()
 
     def replace(self) -> None:
-        """Rename it to `path`, and remove the former content. Between the two renames `path` does not exist."""
+        """Between the two renames `path` does not exist."""
         old = hidden_path(self.path.with_name(f"{self.path.name}.old"))
         if self.path.exists():
             self.path.rename(old)
@@ -72,6 +74,6 @@ class AtomicDirectory:
         shutil.rmtree(old, ignore_errors=True)
 
     def discard(self) -> None:
-        """Remove it, unless it was published."""
+        """Remove it unless it was published."""
         if not self.is_published:
             shutil.rmtree(self.hidden, ignore_errors=True)

@@ -1,11 +1,10 @@
-"""Exponential backoff: each wait is twice as long as the one before, up to a longest."""
+"""Exponential backoff: each wait is twice as long as the one before, up to a limit."""
 
 import asyncio
 from collections.abc import Callable
 
 
 def next_wait_s(waited_s: float, first_s: float, longest_s: float) -> float:
-    """The wait after one of `waited_s`; 0: it is the first."""
     return min(waited_s * 2, longest_s) or first_s
 
 
@@ -18,39 +17,32 @@ class Backoff:
         self._waited_s = 0.0
 
     def reset(self) -> None:
-        """An attempt has succeeded: the next wait is the first again."""
         self._waited_s = 0.0
 
     def next_s(self) -> float:
-        """How long to wait now."""
         self._waited_s = next_wait_s(self._waited_s, self._first_s, self._longest_s)
         return self._waited_s
 
     async def sleep(self, *, longest: bool = False) -> None:
-        """Wait for the next time; `longest`: as long as it ever gets."""
+        """`longest`: wait as long as it ever gets."""
         if longest:
             self._waited_s = self._longest_s
         await asyncio.sleep(self.next_s())
 
 
 class DelayedCall:
-    """Calls a function a while after `request`, once for all requests until then; each time after a longer wait."""
+    """Calls a function a while after `request`, once for all requests until then; each wait is longer."""
 
     def __init__(self, call: Callable[[], None], first_s: float, longest_s: float) -> None:
         self._call = call
         self._backoff = Backoff(first_s, longest_s)
         self._timer: asyncio.TimerHandle | None = None
 
-    @property
-    def is_requested(self) -> bool:
-        return self._timer is not None
-
     def request(self) -> None:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._backoff.next_s(), self._run)
 
     def reset(self) -> None:
-        """The next wait is the first again."""
         self._backoff.reset()
 
     def cancel(self) -> None:

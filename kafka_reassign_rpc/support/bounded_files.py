@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def read_bounded(path: Path, most: int) -> bytes:
-    """The bytes of a file. Raises OSError, also where there are more than `most`: its `strerror` says which."""
+    """Raises OSError, also if there are more than `most` bytes: its `strerror` says which."""
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:

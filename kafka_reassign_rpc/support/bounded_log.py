@@ -1,4 +1,4 @@
-"""Lines of the log within limits: their length, and how many of one kind."""
+"""Log lines within limits: their length, and how many of one kind."""
 
 import json
 import logging
@@ -9,7 +9,7 @@ from types import TracebackType
 from kafka_reassign_rpc.support.bounded_text import shortened
 
 LONGEST_FIELD = 4_000
-"""Characters of one value in a line. An event's line, whose fields have limits of their own, is one value."""
+"""Characters of one value. A whole event, whose fields have limits of their own, is one value."""
 LONGEST_LINE = 12_000
 """Characters of a line, and of the traceback below it."""
 
@@ -17,7 +17,7 @@ _Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple
 
 
 class BoundedFormatter(logging.Formatter):
-    """Formats records as its base class, and cuts what is too long: anybody may have written a value."""
+    """Cuts what is too long: anybody may have written a value."""
 
     def format(self, record: logging.LogRecord) -> str:
         return super().format(_with_bounded_values(record))
@@ -32,13 +32,13 @@ class BoundedFormatter(logging.Formatter):
 
 
 class JsonFormatter(BoundedFormatter):
-    """Formats each record as a JSON object on a line of its own, in ASCII, within the same limits.
+    """One JSON object per line, in ASCII, within the same limits.
 
     ts          the time in UTC, as 2026-11-22T21:30:00.123Z
     level       DEBUG, INFO, WARNING, ERROR or CRITICAL
     logger      the name of the part that logs
     message     as in a line of text
-    exception   the traceback, where there is one
+    exception   the traceback, if there is one
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -56,7 +56,7 @@ class JsonFormatter(BoundedFormatter):
 
 
 def _with_bounded_values(record: logging.LogRecord) -> logging.LogRecord:
-    """A copy of the record, since other handlers get the whole."""
+    """Copies the record, since other handlers get the whole."""
     if isinstance(record.args, tuple):
         record = copy(record)
         record.args = tuple(map(_bounded, record.args or ()))
@@ -65,7 +65,6 @@ def _with_bounded_values(record: logging.LogRecord) -> logging.LogRecord:
 
 
 def _bounded(value: object) -> object:
-    """The value as `%` takes it; where its text is long, the beginning of that."""
     if isinstance(value, int | float):
         return value
     text = str(value)
@@ -73,11 +72,7 @@ def _bounded(value: object) -> object:
 
 
 class LineLimit:
-    """Lets the first lines of each interval through, and counts the others. `now`: seconds of a monotonic clock.
-
-    lines     of an interval that are shown one by one
-    seconds   length of an interval
-    """
+    """Lets the first lines of each interval through, and counts the others. `now`: seconds of a monotonic clock."""
 
     def __init__(self, lines: int = 10, seconds: float = 60.0) -> None:
         self.seconds = seconds
@@ -86,14 +81,14 @@ class LineLimit:
         self._count = 0
 
     def admits(self, now: float) -> bool:
-        """Whether to show another line. After the end of an interval, `left_out` has to come first."""
+        """After the end of an interval, call `left_out` first."""
         if not self._count:
             self._until = now + self.seconds
         self._count += 1
         return self._count <= self._lines
 
     def left_out(self, now: float) -> int:
-        """At the end of an interval, how many lines it did not show; else 0. Then the next interval begins."""
+        """At the end of an interval, how many lines it hid; else 0. Then the next interval begins."""
         if now < self._until or not self._count:
             return 0
         count, self._count = max(0, self._count - self._lines), 0

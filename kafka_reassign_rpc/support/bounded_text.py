@@ -1,4 +1,4 @@
-"""Numbers and texts that anybody may have written, in ZooKeeper or in a request: read and shown within limits.
+"""Numbers and texts that anybody may have written, read and shown within limits.
 
 This module is pure: `core` may use it.
 """
@@ -6,17 +6,17 @@ This module is pure: `core` may use it.
 import json
 
 DIGITS = 20
-"""Of the longest number, with leading zeros; an INT64 has 19."""
+"""With leading zeros; an INT64 has 19."""
 SHOWN = 120
 """Characters of a value in a message."""
 START = 80
-"""Characters of a text within it."""
+"""Characters of a text within a value."""
 DEPTH, ITEMS = 3, 8
 """How deep lists and objects are shown, and how many items of each."""
 
 
 def whole_number(text: str, low: int, high: int) -> int | None:
-    """A whole number from `low` to `high` in ASCII digits, as Java's parseInt reads it, else None.
+    """A number from `low` to `high` in ASCII digits, as Java's parseInt reads it, or None.
 
     `str.isdigit` allows `²`, which `int` refuses, and `int` refuses 5,000 digits.
     """
@@ -28,12 +28,12 @@ def whole_number(text: str, low: int, high: int) -> int | None:
 
 
 def shortened(text: str, limit: int = SHOWN) -> str:
-    """The text itself, or its first `limit` characters and how many it has."""
+    """The text, or its first `limit` characters and its length."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
 def abridged(text: str, limit: int) -> str:
-    """The text itself, or its start and its end in `limit` characters: names often differ in their ends alone."""
+    """The text, or its start and end in `limit` characters: names often differ only at the end."""
     if len(text) <= limit:
         return text
     end = limit // 3
@@ -41,14 +41,14 @@ def abridged(text: str, limit: int) -> str:
 
 
 def printable(text: str) -> str:
-    """The text on one line: what a terminal would not print, or would obey, is written as escapes."""
+    """The text on one line, with escapes for what a terminal would not print, or would obey."""
     if text.isprintable():
         return text
     return "".join([one if one.isprintable() else ascii(one)[1:-1] for one in text])
 
 
 def word(text: str, limit: int) -> str:
-    """The text where it is one plain word; else in quotes, within the limit, with escapes as JSON has them.
+    """A plain word as it is; anything else in quotes, within the limit, with JSON's escapes.
 
     A plain word is printable ASCII without spaces, quotes and backslashes, so nothing in it looks like its end.
     """
@@ -67,7 +67,7 @@ def word(text: str, limit: int) -> str:
 
 
 def shown(value: object) -> str:
-    """Enough of a decoded JSON value, or of text or bytes, to find it again: one line, of bounded length."""
+    """Enough of a decoded JSON value, text or bytes to find it again: one line of bounded length."""
     text = _shown(value, DEPTH)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 

@@ -1,7 +1,9 @@
 """Numbers with their nouns and verbs, in texts for people."""
 
-ONE = {"are": "is", "were": "was", "go": "goes", "wait": "waits"}
-"""What of the verbs of many is said of one."""
+from collections.abc import Sequence
+
+ONE = {"": "", "do": "does", "are": "is", "were": "was", "go": "goes", "have": "has"}
+"""Verbs of many -> of one, where that is not the verb with an s."""
 
 
 def counted(count: int, noun: str, verb: str = "") -> str:
@@ -10,12 +12,22 @@ def counted(count: int, noun: str, verb: str = "") -> str:
 
 
 def plural(count: int, noun: str = "") -> str:
-    """What so many of them have at the end of their noun."""
+    """The ending of the noun."""
     if count == 1:
         return ""
     return "es" if noun.endswith("ch") else "s"
 
 
 def agreeing(count: int, verb: str) -> str:
-    """`is` for one where `are` stands for many, and so on."""
-    return ONE.get(verb, verb) if count == 1 else verb
+    """`is` for one if `are` stands for many."""
+    return ONE.get(verb, f"{verb}s") if count == 1 else verb
+
+
+def first_of(names: Sequence[object], most: int, *, of: int | None = None, between: str = ", ") -> str:
+    """The first names, at most so many, and how many more there are: `1, 2 and 3 more`.
+
+    of   how many there are, where `names` has no more than the first of them
+    """
+    first, count = names[:most], len(names) if of is None else of
+    more = f" and {count - len(first)} more" if count > len(first) else ""
+    return between.join(map(str, first)) + more

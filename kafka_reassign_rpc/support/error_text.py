@@ -1,4 +1,4 @@
-"""What an error says to people, without the names that Python gives to it."""
+"""What an error says to people, without Python's names."""
 
 import os
 import re
@@ -7,10 +7,10 @@ _NUMBERS = re.compile(r"\[Errno ([0-9]{1,4})\]")
 
 
 def error_text(error: BaseException) -> str:
-    """The error in words. Of an OSError the path and what is wrong; of one that says nothing, its kind.
+    """The error in words: path and fault of an OSError; the kind of one that has no text.
 
-    asyncio puts the address in the place of the words, and several errors into one text where a name has several
-    addresses: the words are those of the system's numbers.
+    asyncio replaces the words by the address, and joins the errors of all addresses of a name: the words then come from
+    the system's error numbers.
     """
     if isinstance(error, ConnectionError) and error.errno:
         return _begun_small(os.strerror(error.errno))

@@ -1,6 +1,6 @@
-"""Who else may read a file: whether its rights let its group or everybody in, and what closes it.
+"""Who else may read a file, and what closes it.
 
-Only the file's own rights count, as with ssh: the folder above may be closed today, a copy or a backup has them too.
+Only the file's own rights count, as with ssh: copies and backups keep them, whatever folder they are in.
 """
 
 import grp
@@ -17,13 +17,11 @@ GROUP, EVERYBODY = "its group", "everybody"
 _ACL = "system.posix_acl_access"
 _ACL_ENTRY = struct.Struct("<HHI")
 _ACL_OF_GROUP = 0x04
-"""Linux's ACL_GROUP_OBJ: what the group itself may do. The mode shows what named users may do in its place."""
+"""Linux's ACL_GROUP_OBJ: the group's own rights. With named users, the mode shows theirs instead."""
 _ACL_HEADER_BYTES = 4
 
 
 class Identity(NamedTuple):
-    """The user and the groups of a process."""
-
     user: int
     groups: Collection[int]
 
@@ -31,8 +29,8 @@ class Identity(NamedTuple):
 class Rights(NamedTuple):
     """The rights of a file.
 
-    mode      its permission bits, with those of the group itself where named users may read it as well
-    is_fixed  whether it stands where nobody can change them: on a file system that is mounted to be read only
+    mode      permission bits, with the group's own even if named users may read the file
+    is_fixed  nobody can change them: the file system is mounted read-only
     """
 
     mode: int
@@ -46,11 +44,11 @@ def this_process() -> Identity:
 
 
 def readers(rights: Rights, by: Identity) -> str | None:
-    """Who else may read such a file: EVERYBODY, GROUP, or None. Pure.
+    """EVERYBODY, GROUP, or None.
 
-    A group by which `by` itself reads somebody else's file is no leak, nor is one to which root gives a file of its
-    own: so a service gets a secret that it cannot change (`root:service`, mode 0640). Where rights are fixed, a group
-    of `by` is the one that the mount gives its files to (Kubernetes: fsGroup).
+    It is no leak if `by` itself reads somebody else's file through its group, or if root gives a file of its own to a
+    group: so a service gets a secret that it cannot change (`root:service`, mode 0640). If rights are fixed, a group of
+    `by` is the one that the mount gives its files to (Kubernetes: fsGroup).
     """
     if rights.mode & stat.S_IROTH:
         return EVERYBODY
@@ -62,7 +60,7 @@ def readers(rights: Rights, by: Identity) -> str | None:
 
 
 def cure(path: Path, rights: Rights, by: Identity) -> str:
-    """What to do so that nobody else reads such a file, and all that have to go on. Pure, but for names of groups."""
+    """What to do so that nobody else reads such a file, and all that must go on reading it."""
     if rights.is_fixed:
         return f"give {path} mode 0400 where it is mounted from (Kubernetes: defaultMode: 0400, and an fsGroup)"
     file = shlex.quote(str(path))
@@ -75,8 +73,7 @@ def cure(path: Path, rights: Rights, by: Identity) -> str:
 
 
 def readers_of(path: Path) -> tuple[str, str] | None:
-    """Who else may read the file, and what ends it; None where nobody may, or where that is unknown (there is no such
-    file, or it is out of sight). Follows links. Never raises OSError."""
+    """Who else may read the file, and what ends it; None: nobody, or unknown. Follows links. Never raises OSError."""
     try:
         found = path.stat()
         is_fixed = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
@@ -90,8 +87,10 @@ def readers_of(path: Path) -> tuple[str, str] | None:
 
 
 def restrict(path: Path, mode: int) -> None:
-    """Give a file or folder this mode, whatever the umask of its making was; bits such as setgid stay. Links are left
-    alone. Raises OSError."""
+    """Give a file or folder this mode, whatever the umask was; bits such as setgid stay, and links are left alone.
+
+    Raises OSError.
+    """
     found = path.lstat()
     wanted = stat.S_IMODE(found.st_mode) & ~0o777 | mode
     if not stat.S_ISLNK(found.st_mode) and stat.S_IMODE(found.st_mode) != wanted:

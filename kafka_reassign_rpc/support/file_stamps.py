@@ -7,7 +7,7 @@ Stamp = tuple[int, int, int]
 
 
 def stamp(path: Path) -> Stamp | None:
-    """What the system says of a file: time of the last change (ns), size and number. None: it cannot be looked at."""
+    """Time of the last change (ns), size and inode; None: it cannot be read."""
     try:
         found = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""Sizes, durations and times as people write them: 50MB, 1.5 GiB, 20s, 3 min 20 s. Formats and parses them."""
+"""Formats and parses sizes, durations and times as people write them: 50MB, 1.5 GiB, 20s, 3 min 20 s."""
 
 import re
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ def size(count: float) -> str:
 
 
 def utc_time(at: int) -> str:
-    """ms since 1970 as a time in UTC: 2026-11-24 15:42:08."""
+    """ms since 1970 in UTC: 2026-11-24 15:42:08."""
     return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
@@ -42,15 +42,15 @@ def duration(seconds: float) -> str:
 
 
 def parse_size(text: str) -> int | None:
-    """Bytes of `50MB`, `500 MiB`, `1.5GB` or a plain number; None where it is none. Case does not matter.
+    """Bytes of `50MB`, `500 MiB`, `1.5GB` or a plain number, or None.
 
-    A unit of decimal powers (kB, MB, GB, TB, PB) or binary ones (KiB, MiB, …); never a fraction of a byte.
+    Case does not matter; never a fraction of a byte.
     """
     return _parse(text, _BYTES)
 
 
 def parse_duration_ms(text: str) -> int | None:
-    """Milliseconds of `20s`, `1.5 min`, `500ms`, `2h`, `1d` or a plain number of them; None where it is none."""
+    """Milliseconds of `20s`, `1.5 min`, `500ms`, `2h`, `1d` or a plain number of them, or None."""
     return _parse(text, _MS)
 
 

@@ -1,4 +1,4 @@
-"""The parts of something that runs: they start in their order, and stop in the reverse one."""
+"""Parts that start in order, and stop in the reverse one."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,21 +13,21 @@ async def nothing() -> None:
 
 
 class Part(NamedTuple):
-    """`stop` also follows a `start` that has failed, or was cancelled."""
+    """`stop` also follows a `start` that has failed or was cancelled."""
 
     start: Callable[[], Awaitable[None]]
     stop: Callable[[], Awaitable[None]] = nothing
 
 
 class Parts:
-    """A part that cannot stop keeps no other from it."""
+    """A part that cannot stop does not keep others from stopping."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
         self._started = AsyncExitStack()
 
     async def start(self) -> None:
-        """Start all. Where one fails, it and those before it stop, and its error is raised."""
+        """If one fails, it and those before it stop, and its error is raised."""
         try:
             for part in self._parts:
                 self._started.push_async_callback(part.stop)
@@ -36,9 +36,11 @@ class Parts:
             try:
                 await self.stop()
             except Exception:
-                log.exception("what had started could not all be stopped")
+                log.exception(
+                    "a part that had started did not stop, so it may hold a socket or a file until the process ends"
+                )
             raise
 
     async def stop(self) -> None:
-        """Stop all that were started. Raises the error of one that could not stop, after all others have."""
+        """Raises the error of a part that could not stop, after all others have."""
         await self._started.aclose()

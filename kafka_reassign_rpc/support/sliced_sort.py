@@ -1,4 +1,4 @@
-"""Sorts long lists in slices: `list.sort` of a hundred thousand keys would hold the event loop for too long."""
+"""Sorts long lists in slices: `list.sort` of a hundred thousand keys would hold the event loop too long."""
 
 from bisect import bisect_right
 from collections.abc import Generator, Sequence
@@ -12,7 +12,7 @@ BUCKETS = 256
 
 
 def sorted_in_slices(keys: Sequence[T]) -> Generator[None, None, list[list[T]]]:
-    """The keys in their order, as lists that follow one another; no list is empty. Keys must differ from one another.
+    """The keys in order, as lists that follow one another; no list is empty. Keys must be distinct.
 
     Keys between two of a sample share a bucket; buckets are sorted one by one.
     """

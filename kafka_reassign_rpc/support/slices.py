@@ -1,51 +1,45 @@
-"""Long work in slices: where a generator that works through many items has to yield.
+"""What long work handles piece by piece. This module is pure: `core` may use it."""
 
-Nothing may hold the event loop for more than 20 ms. A generator therefore yields after every slice of its items; a
-`slice_timer.SliceTimer` that runs the generator decides at each yield whether other tasks run. This module is pure:
-`core` may use it.
-"""
-
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 FREED_AT_ONCE = 500
-"""Items with what hangs on them: well under a millisecond."""
-
-
-class SliceCounter:
-    """Counts steps: `step()` is true when a slice is full. For loops that are nested or skip items."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._steps = 0
-
-    def step(self, items: int = 1) -> bool:
-        self._steps += items
-        if self._steps < self._size:
-            return False
-        self._steps = 0
-        return True
-
-
-def in_slices(items: Iterable[T], size: int) -> Iterator[tuple[T, bool]]:
-    """Each item, and whether it is the last of a slice of `size`: yield after it."""
-    for count, item in enumerate(items, 1):
-        yield item, count % size == 0
+"""Items with what they hold: well under a millisecond."""
 
 
 def pieces(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """The items in their order, `size` at a time: what one request or transaction carries."""
+    """The items, `size` at a time."""
     for first in range(0, len(items), size):
         yield items[first : first + size]
 
 
 def emptied(*collections: list[Any] | dict[Any, Any] | set[Any]) -> Generator[None, None, None]:
-    """Empties collections that nobody needs any more. To free a large one at once takes as long as to fill it."""
+    """Empty collections step by step: freeing a large one at once takes as long as filling it."""
     for items in collections:
-        take: Callable[[], Any] = items.popitem if isinstance(items, dict) else items.pop
-        while items:
-            for _ in range(min(len(items), FREED_AT_ONCE)):
-                take()
-            yield
+        if isinstance(items, list):
+            while items:
+                del items[-FREED_AT_ONCE:]
+                yield
+        else:
+            take: Callable[[], Any] = items.popitem if isinstance(items, dict) else items.pop
+            while items:
+                for _ in range(min(len(items), FREED_AT_ONCE)):
+                    take()
+                yield
+
+
+def finished(steps: Generator[None, None, T]) -> T:
+    """Do all steps at once, where nothing else waits; returns what they end with."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+def run_through(steps: Iterator[None]) -> None:
+    """Do all steps at once."""
+    for _ in steps:
+        pass

@@ -1,4 +1,4 @@
-"""A word to the operator while something takes long."""
+"""A message to the operator while something takes long."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ class OutputFailed(Exception):
 
 
 def write_out(stream: TextIO, text: str) -> None:
-    """Write to standard output at once. Raises OutputFailed, and BrokenPipeError where the reader has gone."""
+    """Write to standard output at once. Raises OutputFailed, and BrokenPipeError if the reader has gone."""
     try:
         stream.write(text)
         stream.flush()
@@ -29,10 +29,10 @@ def write_out(stream: TextIO, text: str) -> None:
 
 
 def written_out(name: str, run: Callable[[], int]) -> int:
-    """Run a command, and write out what it has printed. Returns its exit code.
+    """Run a command, write out what it has printed, and return its exit code.
 
-    Where that cannot be written the code is 1, and one line on standard error says why, unless the command has failed
-    and said so. Of a reader that has gone, as `head` goes, nothing is said.
+    If that cannot be written the code is 1, and one line on standard error says why, unless the command has failed and
+    said so, or the reader has gone, as `head` does.
     """
     try:
         code = run()
@@ -62,7 +62,7 @@ def _is_written(name: str, *, quiet: bool) -> bool:
 
 
 def forget_output() -> None:
-    """Nothing more is written to standard output: the interpreter, too, would fail to, at its end."""
+    """Drop further output: the interpreter, too, would fail to write it at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -8,7 +8,7 @@ from typing import Any
 async def end(*tasks: asyncio.Task[Any]) -> None:
     """Cancel tasks and wait until they are over. Raises the exception with which one of them failed before.
 
-    (A caller that awaits a cancelled task and suppresses its CancelledError would suppress its own cancellation too.)
+    (A caller that suppresses the CancelledError of a task it awaits would suppress its own cancellation too.)
     """
     for task in tasks:
         task.cancel()
@@ -20,7 +20,7 @@ async def end(*tasks: asyncio.Task[Any]) -> None:
 
 
 class Background:
-    """Tasks that run beside others, from `start` to `close`. `works`: what makes each of them, with a name."""
+    """Tasks that run from `start` to `close`. `works`: a name for each, and what makes it."""
 
     def __init__(self, works: Sequence[tuple[str, Callable[[], Coroutine[Any, Any, None]]]]) -> None:
         self._works = works

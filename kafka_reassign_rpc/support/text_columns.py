@@ -1,4 +1,4 @@
-"""Text in the columns of a terminal: wide characters, such as those of Chinese, take two, combining ones none."""
+"""Text in the columns of a terminal: wide characters, such as Chinese ones, take two, combining ones none."""
 
 from unicodedata import category, east_asian_width
 
@@ -7,7 +7,6 @@ _WITHOUT_WIDTH = frozenset(("Mn", "Me", "Cf"))
 
 
 def width_of(text: str) -> int:
-    """How many columns a terminal gives to the text."""
     if text.isascii():
         return len(text)
     return sum(map(_columns_of, text))
@@ -20,14 +19,13 @@ def _columns_of(character: str) -> int:
 
 
 def padded(text: str, width: int) -> str:
-    """The text with blanks up to `width` columns."""
     return text + " " * (width - width_of(text))
 
 
 def wrapped(text: str, width: int, *, first: str = "", following: str = "", breaks: bool = False) -> list[str]:
-    """Lines of `width` columns, with these indents of the first and of the others, and a blank between two words.
+    """Lines of `width` columns, with these indents of the first and of the others.
 
-    A word that no line has room for makes a longer line, or with `breaks` goes on in the next line.
+    A word that no line has room for makes a longer line, or with `breaks` continues in the next.
     """
     lines: list[str] = []
     line, blank = first, ""

@@ -2,7 +2,7 @@
 
 rpc_client            one connection
 login                 the login on a connection
-broker_links          to which listener of a broker, over TLS or not, as whom
+broker_links          which listener of a broker, over TLS or not, as whom
 broker_link_settings  the same by the settings of brokers
-broker_configs        what a broker says of its configs
+broker_configs        a broker's answer about its configs
 """

@@ -1,4 +1,4 @@
-"""The configs that a broker has in force, as it tells them itself."""
+"""The configs that a broker has in force, by its own answer."""
 
 from collections.abc import Collection
 
@@ -11,10 +11,7 @@ _BROKER = 4
 
 
 class ConfigsRefused(ConnectionError):
-    """A broker does not tell its configs: it has answered with an error, or with nothing.
-
-    is_unauthorized   whether its authorizer keeps them from this process
-    """
+    """A broker has answered with an error, or with nothing. `is_unauthorized`: its authorizer refuses this process."""
 
     is_unauthorized = False
 
@@ -23,9 +20,9 @@ ConfigEntry = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResou
 
 
 async def broker_configs(client: RpcClient, broker: int, names: Collection[str]) -> list[ConfigEntry]:
-    """These configs of the broker, with their synonyms, as far as it has them.
+    """The configs with their synonyms, as far as the broker has them.
 
-    Raises ConfigsRefused where the broker does not tell them, and what `RpcClient.call` raises.
+    Raises ConfigsRefused and what `RpcClient.call` raises.
     """
     version = await client.version(DescribeConfigsRequest)
     asked = DescribeConfigsRequest.DescribeConfigsResource(

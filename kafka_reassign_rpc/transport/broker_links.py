@@ -1,8 +1,7 @@
 """How this server connects to brokers: to which listener, over TLS or not, and as whom.
 
-Every connection to a broker is opened here. `troubles` has what keeps this server from controlling brokers although
-they answer: a failed login, a certificate, a missing right, a newer controller that they know. Each is logged once,
-until it is over or becomes another.
+`troubles` counts brokers that answer but that this server cannot control: a failed login, a certificate, a missing
+right, a newer controller that they know. Each is logged once, until it is over or changes.
 """
 
 import logging
@@ -28,10 +27,7 @@ WANTS_CERTIFICATE = "it may want a certificate that it trusts (ssl.client.auth t
 
 
 class BrokerRefuses(ConnectionError):
-    """A broker cannot be used as it is, or does not take this server: the text says which one, where, and why.
-
-    reason   the same without broker and address
-    """
+    """A broker cannot be used, or refuses this server. The text says which one, where and why; `reason` only why."""
 
     def __init__(self, text: str, reason: str) -> None:
         super().__init__(text)
@@ -41,11 +37,11 @@ class BrokerRefuses(ConnectionError):
 class BrokerLinks:
     """Opens connections to brokers.
 
-    listener   the name of the brokers' listener to connect to; None: the one with the name of `protocol`, else the
-               first that speaks it
-    protocol   the security protocol that this listener has to speak; None: whichever it registers
-    tls        has the context for new connections; None: this server has no settings of TLS
-    login      who this server is; None: it cannot log in
+    listener   the name of the brokers' listener; None: the one with the name of `protocol`, else the first that speaks
+               it
+    protocol   the security protocol that this listener must speak; None: whichever it registers
+    tls        None: this server has no settings of TLS
+    login      None: this server cannot log in
     """
 
     def __init__(
@@ -63,7 +59,7 @@ class BrokerLinks:
 
     @property
     def troubles(self) -> int:
-        """The number of brokers that do not take this server."""
+        """The number of brokers that refuse this server."""
         return len({broker for broker, _ in self._troubles})
 
     async def keep(self) -> None:
@@ -72,9 +68,9 @@ class BrokerLinks:
             await self._tls.keep()
 
     def endpoint(self, broker: Broker) -> Endpoint:
-        """Where this server connects to: the listener of that name, else the first that speaks the protocol.
+        """The listener of that name, else the first that speaks the protocol.
 
-        Where the settings name a protocol alone, the listener has the name of the protocol
+        If the settings name only a protocol, that is also the listener's name
         (KafkaConfig.getInterBrokerListenerNameAndSecurityProtocol).
         """
         name = self.listener or self.protocol
@@ -87,9 +83,9 @@ class BrokerLinks:
         return broker.endpoints[0]
 
     async def open(self, broker: Broker, client_id: str, timeout_s: float) -> RpcClient:
-        """A connection that is encrypted and logged in as the listener wants it.
+        """A connection that is encrypted and logged in as the listener requires.
 
-        Raises BrokerRefuses (an OSError) where that cannot be, and OSError, TimeoutError, EOFError or ProtocolError.
+        Raises BrokerRefuses (an OSError), OSError, TimeoutError, EOFError or ProtocolError.
         """
         at = self.endpoint(broker)
         try:
@@ -98,13 +94,13 @@ class BrokerLinks:
             why = tls_failure(error) if isinstance(error, ssl.SSLError) else str(error)
             reason = f"listener {word(at.listener, SHOWN)}, {at.security_protocol}: {why}"
             text = f"broker {broker.id} at {at.host}:{at.port}: {reason}"
-            self.note(broker.id, LOGIN, text)
+            self.note(broker.id, LOGIN, f"{text}. This server sends it no request until that works")
             raise BrokerRefuses(text, reason) from error
         self.forget(broker.id, LOGIN)
         return client
 
     async def reach(self, node: Broker, client_id: str, timeout_s: float) -> RpcClient:
-        """A connection to a server of this product, as `open`; what keeps it away is no trouble of a broker.
+        """A connection to a server of this product; a failure is no trouble of a broker.
 
         Raises OSError, TimeoutError, EOFError or ProtocolError.
         """
@@ -136,13 +132,12 @@ class BrokerLinks:
             raise LoginFailed(f"it closed the connection: {WANTS_CERTIFICATE}") from error
 
     def note(self, broker: int, kind: str, text: str) -> None:
-        """A broker does not take this server."""
         if self._troubles.get((broker, kind)) != text:
             self._troubles[broker, kind] = text
             log.warning("%s", text)
 
     def forget(self, broker: int, *kinds: str) -> None:
-        """These troubles are over, or the broker is not registered any more (without `kinds`)."""
+        """These troubles are over, or, without `kinds`, the broker is no longer registered."""
         for kind in kinds or (LOGIN, RIGHTS, EPOCH, VERSIONS):
             if self._troubles.pop((broker, kind), None) is not None and kinds:
                 log.info("broker %d takes this server now (%s)", broker, kind)

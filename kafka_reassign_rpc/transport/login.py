@@ -16,10 +16,10 @@ from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
 VERSION = 1
-"""Of both requests, since Kafka 2.2: the answer tells when the login ends."""
+"""Both requests have it since Kafka 2.2: the answer says when the login ends."""
 MAX_ROUNDS = 10
 REPEAT_AFTER = 0.85
-"""The part of a login's life after which it is repeated: Kafka's clients wait for 85 to 95 %."""
+"""The part of a login's life after which it is repeated; Kafka's clients wait for 85 to 95 %."""
 UNSUPPORTED_MECHANISM, ILLEGAL_STATE = 33, 34
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ async def connect(
     login: SaslLogin | None = None,
     **limits: int,
 ) -> RpcClient:
-    """A connection: over TLS where there is a context, logged in where there is a login. `limits`: see RpcClient.
+    """A connection, over TLS and logged in as given. `limits`: see RpcClient.
 
     Raises LoginFailed, ssl.SSLError, and OSError, TimeoutError, EOFError or RemoteProtocolError as every request.
     """
@@ -51,7 +51,7 @@ async def connect(
 
 
 async def log_in(client: RpcClient, login: SaslLogin, host: str) -> None:
-    """Log in, and again before the login ends. Raises LoginFailed, and as every request."""
+    """Log in, and again before the login ends. Raises LoginFailed, and what every request raises."""
     request = SaslHandshakeRequest(mechanism=login.mechanism)
     handshake = await client.call_out_of_turn(SaslHandshakeRequest, request, VERSION)
     if handshake.error_code:
@@ -63,7 +63,7 @@ async def log_in(client: RpcClient, login: SaslLogin, host: str) -> None:
 
 
 async def _exchange_tokens(client: RpcClient, login: SaslLogin, host: str) -> int:
-    """Until the mechanism is done. Returns for how many ms the login holds, 0: without end.
+    """Returns for how many ms the login holds, 0: without end.
 
     A mechanism may fetch a token or derive a key for a second: it runs off the event loop.
     """

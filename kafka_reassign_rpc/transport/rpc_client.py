@@ -1,7 +1,7 @@
 """A client of one broker or server: one connection, on which answers come in the order of the requests.
 
 `protocol.client_connection.ClientConnection` keeps correlation ids and order, and checks answers. This file adds the
-socket, the clock, and those who wait.
+socket, the clock, and the waiting callers.
 """
 
 import asyncio
@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar, cast, overload
 
 from kafka_reassign_rpc.protocol.client_connection import MAX_ANSWER_BYTES, ClientConnection
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
-from kafka_reassign_rpc.protocol.messages import ApiMessage, ApiVersionsRequest, RequestFor, valid_versions
+from kafka_reassign_rpc.protocol.messages import ApiMessage, ApiVersionsRequest, RequestFor
+from kafka_reassign_rpc.protocol.versions import common_version
 from kafka_reassign_rpc.support.bounded_text import shown
 
 CONNECT_TIMEOUT_S = 10.0
@@ -33,10 +34,10 @@ class _Waiting(NamedTuple):
 
 
 class RpcClient(asyncio.Protocol):
-    """One connection. It closes itself after the first error, and then refuses every call.
+    """It closes itself after the first error, and then refuses every call.
 
-    timeout_s         how long an answer may take. Answers come in order, so what is asked behind a lost one waits too
-    max_in_flight     how many requests are sent ahead of their answers; further calls wait for their turn
+    timeout_s         how long an answer may take. Answers come in order, so requests behind a lost one wait too
+    max_in_flight     requests sent ahead of their answers; further calls wait for their turn
     max_answer_bytes  a larger answer is an error
     """
 
@@ -69,7 +70,7 @@ class RpcClient(asyncio.Protocol):
         max_in_flight: int = 1,
         max_answer_bytes: int = MAX_ANSWER_BYTES,
     ) -> Self:
-        """Connect, over TLS where there is a context. Raises OSError (ssl.SSLError is one) or TimeoutError."""
+        """Raises OSError (ssl.SSLError is one) or TimeoutError."""
 
         made = cls(client_id, timeout_s, max_in_flight, max_answer_bytes)
         name = None if tls is None else host.rstrip(".")
@@ -89,22 +90,21 @@ class RpcClient(asyncio.Protocol):
 
     @property
     def in_flight(self) -> int:
-        """The number of requests without an answer."""
+        """Requests without an answer."""
         return len(self._waiting)
 
     @property
     def certificate(self) -> bytes | None:
-        """The certificate that the broker has shown (DER); None without TLS."""
+        """The broker's certificate (DER); None without TLS."""
         secured = None if self._transport is None else self._transport.get_extra_info("ssl_object")
         return None if secured is None else secured.getpeercert(binary_form=True)
 
     @property
     def socket(self) -> Any:
-        """For its options."""
         return None if self._transport is None else self._transport.get_extra_info("socket")
 
     def close(self) -> None:
-        """Close at once. Calls that wait for their answers raise EOFError."""
+        """Close at once. Waiting calls raise EOFError."""
         self._end(EOFError("the connection was closed"))
 
     def repeat_login(self, due: float, login: Callable[[], Awaitable[None]]) -> None:
@@ -112,8 +112,7 @@ class RpcClient(asyncio.Protocol):
         self._login_due, self._login = due, login
 
     async def versions(self) -> Mapping[int, tuple[int, int]]:
-        """The versions that the broker serves, by API key; the client asks once. Raises ConnectionError where it does
-        not say them."""
+        """The versions that the broker serves, by API key; asked once. Raises ConnectionError if it does not say."""
         if self._versions is None:
             answer = await self.call(ApiVersionsRequest, ApiVersionsRequest(version=0), 0)
             if answer.error_code:
@@ -122,12 +121,12 @@ class RpcClient(asyncio.Protocol):
         return self._versions
 
     async def version(self, request_class: type[ApiMessage]) -> int:
-        """The highest version of an API that both sides know. Raises NoCommonVersion where there is none."""
-        lowest, highest = (await self.versions()).get(request_class.API_KEY, (0, -1))
-        oldest, newest = valid_versions(request_class)
-        version = min(highest, newest)
-        if version < max(lowest, oldest):
-            serves = f"versions {lowest} to {highest}" if highest >= 0 else "none"
+        """The highest version that both sides know. Raises NoCommonVersion."""
+        served = await self.versions()
+        version = common_version(request_class, served)
+        if version < 0:
+            found = served.get(request_class.API_KEY)
+            serves = "none" if found is None else f"versions {found[0]} to {found[1]}"
             raise NoCommonVersion(f"no common version of {request_class.__name__}: it serves {serves}")
         return version
 
@@ -146,10 +145,8 @@ class RpcClient(asyncio.Protocol):
     ) -> Any:
         """The answer to a request: `body` is a message of that class, or the bytes of one.
 
-        `raw`: returns the bytes of the answer's body, which the caller decodes.
-
-        Raises OSError, TimeoutError, EOFError or RemoteProtocolError. A call that is cancelled has sent its request or
-        not; the connection goes on, and drops the answer.
+        With `raw`, returns the bytes of the answer's body. Raises OSError, TimeoutError, EOFError or
+        RemoteProtocolError. A cancelled call may have sent its request; the connection goes on, and drops the answer.
         """
         async with self._turns:
             if self._login is not None:
@@ -181,7 +178,6 @@ class RpcClient(asyncio.Protocol):
         self._end(TimeoutError(f"no answer within {self._timeout_s:g} s"))
 
     def _end(self, error: Exception) -> None:
-        """Close the connection, and give the error to all who wait."""
         if self._error is None:
             self._error = error
         while self._waiting:

@@ -23,6 +23,7 @@ delegation_token_znodes.py       /delegation_token
 notification_znodes.py           znodes by which brokers and tools tell the controller something
 reassignments_znodes.py          /admin/reassignments: the records of moves
 reassign_partitions_znode.py     /admin/reassign_partitions and the queue
+requester_json.py                who asked for a move or has set a setting, as znodes store it
 reassignment_request_znodes.py   /admin/reassignment_requests
 reassignment_servers_znodes.py   /admin/reassignment_servers: the running servers
 entry_problems.py                what is wrong with a list of moves in a znode

@@ -1,4 +1,4 @@
-"""How a client comes to ZooKeeper: encrypted or not, as whom, and with which ACLs for the znodes that it creates."""
+"""How a client connects to ZooKeeper: encrypted or not, as whom, and with which ACLs for the znodes that it creates."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
@@ -13,12 +13,12 @@ Sasl = Callable[[str, Exchange], Awaitable[None]]
 
 
 class Access(NamedTuple):
-    """The same for every connection of a client.
+    """Holds for every connection of a client.
 
     tls     has the context for a `secureClientPort`, with the client's certificate if it has one; None: plain TCP
     sasl    authenticates a connection before anything else
     auth    (scheme, credentials), sent first on every connection
-    acl_of  the ACL of each created znode, by its path
+    acl_of  returns the ACL of each created znode, by its path
     """
 
     tls: ReloadedContext | None = None
@@ -27,7 +27,7 @@ class Access(NamedTuple):
     acl_of: AclOf = open_to_all
 
     async def keep(self) -> None:
-        """Take up new certificates when their files change, until it is cancelled."""
+        """Takes up new certificates when their files change. Runs until cancelled."""
         if self.tls is not None:
             await self.tls.keep()
 

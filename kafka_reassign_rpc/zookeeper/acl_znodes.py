@@ -39,18 +39,18 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists
 log = logging.getLogger(__name__)
 
 RACES = 10
-"""How often a change is tried again after another process was faster (AclAuthorizer.maxUpdateRetries)."""
+"""So often a change is retried after another process was faster (AclAuthorizer.maxUpdateRetries)."""
 READ_TOGETHER = 500
 DECODED_AT_ONCE = 50_000
 """Bytes. A thread decodes a larger znode."""
 MOST_BYTES = 1_000_000
-"""Of the znode of one pattern that this server writes: ZooKeeper takes 1 MiB by default."""
+"""The largest znode of one pattern that this server writes: ZooKeeper takes 1 MiB by default."""
 CHANGE_EXPIRATION_MS = 15 * 60 * 1000
 """How long an announcement stays (ZkNodeChangeNotificationListener)."""
 PURGED_TOGETHER = 1000
 
 Change = Callable[[Entries], Entries]
-"""(the ACLs of a pattern) -> the wanted ones. Pure: after a lost race it is called again."""
+"""Returns the wanted ACLs of a pattern from the present ones. Pure: after a lost race it is called again."""
 
 
 class TooManyAcls(ValueError):
@@ -83,10 +83,9 @@ _PERMISSIONS = {one.in_znodes.upper(): one for one in AclPermissionType}
 
 
 def decode_acls(data: bytes, path: str) -> Entries:
-    """The ACLs of a pattern. A znode without content has none. As in Kafka, an operation or permission that Kafka does
-    not know is UNKNOWN: such an ACL neither denies nor allows. Raises BadZnode, also where Kafka takes what is no JSON
-    for no ACLs.
-    """
+    """Returns the ACLs of a pattern; none for a znode without content. As in Kafka, an operation or permission that
+    Kafka does not know is UNKNOWN: such an ACL neither denies nor allows. Raises BadZnode, even if Kafka takes the bad
+    JSON for no ACLs."""
     if not data:
         return NO_ENTRIES
     found = []
@@ -115,7 +114,6 @@ def encode_acls(entries: Entries) -> bytes:
 
 
 def decode_extended_change(data: bytes, path: str) -> ResourcePattern:
-    """The pattern whose ACLs have changed. Raises BadZnode."""
     found = decode_json(_change, data, path)
     if found.version > 1:
         raise BadZnode(path, f"version {found.version} of an announcement is not known")
@@ -123,7 +121,7 @@ def decode_extended_change(data: bytes, path: str) -> ResourcePattern:
 
 
 def literal_change(data: bytes, path: str) -> ResourcePattern:
-    """The same of the older feed, which has literal patterns alone. Raises BadZnode."""
+    """Like `decode_extended_change`, for the older feed, which has only literal patterns. Raises BadZnode."""
     kind, colon, name = str(data, errors="replace").partition(":")
     if not colon:
         raise BadZnode(path, f"{shown(data)} is no type and name such as TOPIC:t")
@@ -150,7 +148,7 @@ def _folder(pattern_type: PatternType, resource_type: ResourceType) -> str:
 
 
 def announcement(pattern: ResourcePattern) -> Create:
-    """The operation that makes every authorizer read the ACLs of a pattern again."""
+    """Returns the operation that makes every authorizer read the ACLs of a pattern again."""
     if pattern.pattern_type is PatternType.LITERAL:
         path, data = znode_paths.ACL_CHANGES, f"{pattern.resource_type.name}:{pattern.name}".encode()
     else:
@@ -189,23 +187,19 @@ class Changed(NamedTuple):
 
 
 def paths() -> Sequence[str]:
-    """The znodes under which ACLs and their announcements stand."""
     return [*(_folder(*folder) for folder in FOLDERS), *_DECODERS]
 
 
 class AclStore:
-    """Reads and changes ACLs."""
-
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
 
     async def create_paths(self) -> None:
-        """Create the znodes that hold ACLs and announcements (KafkaZkClient.createAclPaths)."""
         for path in paths():
             await self._zk.ensure_path(path)
 
     async def read_all(self) -> AsyncIterator[Read]:
-        """Every pattern. A type of resources that Kafka does not know is left out, as in Kafka."""
+        """Yields every pattern. As in Kafka, a resource type that Kafka does not know is left out."""
         for pattern_type, resource_type in FOLDERS:
             try:
                 names = await self._zk.children(_folder(pattern_type, resource_type), many=True)
@@ -216,7 +210,6 @@ class AclStore:
                     yield read
 
     async def read(self, patterns: Sequence[ResourcePattern]) -> list[Read]:
-        """These patterns; no ACLs for one that has no znode."""
         paths = [acl_path(one) for one in patterns]
         found: list[Read] = []
         for pattern, path, read in zip(patterns, paths, await self._zk.multi_get(paths), strict=True):
@@ -229,8 +222,8 @@ class AclStore:
     async def change(self, pattern: ResourcePattern, change: Change) -> tuple[Entries, Entries]:
         """Reads, changes, writes (compare-and-set) and announces; returns the ACLs before and after.
 
-        Writes nothing where nothing changes. Raises BadZnode, TooManyAcls, BadVersion after too many lost races, and
-        a lost session as `ZooKeeper.transact`.
+        Writes nothing if nothing changes. Raises BadZnode, TooManyAcls, BadVersion after too many lost races, and for a
+        lost session as `ZooKeeper.transact`.
         """
         path = acl_path(pattern)
         for attempt in range(RACES + 1):
@@ -255,7 +248,7 @@ class AclStore:
         raise BadVersion(path)
 
     async def changed_since(self, last: Mapping[str, int]) -> Changed:
-        """The changes announced after these numbers, by feed. Places a watch on each feed."""
+        """Returns the changes announced after these numbers, by feed. Places a watch on each feed."""
         numbers = dict(last)
         patterns: dict[ResourcePattern, None] = {}
         bad: list[BadZnode] = []
@@ -275,7 +268,7 @@ class AclStore:
         return Changed(numbers, list(patterns), bad)
 
     async def last_changes(self) -> dict[str, int]:
-        """The number of the last announcement of each feed. Places a watch on each feed."""
+        """Returns the number of the last announcement of each feed. Places a watch on each feed."""
         return {feed: max(await self._numbered(feed), default=-1) for feed in _DECODERS}
 
     async def _numbered(self, feed: str) -> dict[int, str]:

@@ -13,7 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.core.state.config_entities import BROKERS
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.transactions import split_ops
@@ -23,19 +25,17 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists
 
 log = logging.getLogger(__name__)
 
-BROKERS = "brokers"
-DEFAULT = "<default>"
 CHANGE_EXPIRATION_MS = 15 * 60 * 1000
 """How long an announcement stays (ZkNodeChangeNotificationListener)."""
 RACES = 20
-"""How often `alter` tries again after another process was faster, before it raises BadVersion."""
+"""So often `alter` retries after another process was faster, before it raises BadVersion."""
 
 Change = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""(current configs) -> (wanted configs). Pure: after a lost race it is called again."""
+"""Returns the wanted configs from the current ones. Pure: after a lost race it is called again."""
 
 
 Removal = Callable[[Stat | None], Awaitable[Sequence[Op] | None]]
-"""The operations that remove an entity's znode as it was read (None: there is none); None where it has to stay."""
+"""Returns the operations that remove an entity's znode as it was read (None: there is none); None if it has to stay."""
 
 
 class Changes(NamedTuple):
@@ -47,23 +47,20 @@ class Changes(NamedTuple):
 
 
 def entity_path(entity_type: str, name: str) -> str:
-    """`topics/x`, `brokers/<default>`: the path in an announcement."""
     return f"{entity_type}/{name}"
 
 
 class ConfigStore:
-    """Reads and changes dynamic configs. The methods raise BadZnode where a znode is malformed."""
+    """The methods raise BadZnode for a malformed znode."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
 
     async def read(self, entity_type: str, name: str) -> Mapping[str, str]:
-        """The configs that the entity sets; empty where it sets none."""
         return (await self._read(znode_paths.config(entity_path(entity_type, name))))[0]
 
     async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
-        """The configs of the entity that hold. A broker's znode that is malformed counts as empty: brokers leave it out
-        too."""
+        """Returns the configs in force. A broker's malformed znode counts as empty: brokers leave it out too."""
         try:
             return (await self._read(znode_paths.config(entity_path(entity_type, name))))[0]
         except BadZnode as error:
@@ -73,7 +70,6 @@ class ConfigStore:
             return {}
 
     async def get_all(self, entity_type: str) -> tuple[dict[str, dict[str, str]], list[BadZnode]]:
-        """The configs of every entity of a type, by its name; the malformed znodes apart."""
         try:
             names = await self._zk.children(znode_paths.config_type(entity_type))
         except NoNode:
@@ -84,13 +80,20 @@ class ConfigStore:
         )
         return {path.rpartition("/")[2]: config for path, config in found.items()}, bad
 
-    async def alter(self, entity_type: str, name: str, change: Change, removal: Removal | None = None) -> None:
+    async def alter(
+        self,
+        entity_type: str,
+        name: str,
+        change: Change,
+        removal: Removal | None = None,
+        by: Requester = CONTROLLER,  # noqa: ARG002 - Kafka's znodes do not say who has changed them
+    ) -> None:
         """Reads, changes, writes (compare-and-set) and announces. Passes on what `change` raises. An entity that is
         left without configs keeps its znode unless `removal` says how it goes, in the same transaction.
 
-        A lost connection is waited for, as long as the session lives: raises as `ZooKeeper.transact`.
+        It waits for a lost connection while the session lives: raises as `ZooKeeper.transact`.
 
-        Announces also where nothing changes, as Kafka does (AdminZkClient.changeEntityConfig): brokers keep the configs
+        It announces even if nothing changes, as Kafka does (AdminZkClient.changeEntityConfig): brokers keep the configs
         of a deleted topic, and the announcement makes them read again.
         """
         entity = entity_path(entity_type, name)
@@ -116,12 +119,12 @@ class ConfigStore:
         raise BadVersion(path)
 
     async def changes_since(self, last: int, *, watch: bool = False) -> Changes:
-        """The changes announced after number `last` (-1: all that are still there)."""
+        """Returns the changes announced after number `last` (-1: all that are still there)."""
         try:
             names = await self._zk.children(znode_paths.CONFIG_CHANGES, watch=watch, many=True)
         except NoNode:
             return Changes(last, [], [])
-        pace = SliceTimer()
+        pace = Pace()
         newest: int | None = None
         numbered: dict[int, str] = {}
         for name in names:
@@ -175,5 +178,4 @@ def _write(path: str, configs: Mapping[str, str], stat: Stat | None) -> list[Op]
 
 
 def announcement(entity: str) -> Create:
-    """The operation that makes every broker read an entity's configs again."""
     return Create(znode_paths.CONFIG_CHANGE_PREFIX, znode_contents.encode_config_change(entity), sequence=True)

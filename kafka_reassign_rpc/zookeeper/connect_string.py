@@ -6,14 +6,14 @@ DEFAULT_PORT = 2181
 
 
 class ConnectString(NamedTuple):
-    """The servers in their order, and the chroot ("" where there is none, else "/a/b" without a trailing slash)."""
+    """The servers in their order, and the chroot ("" or "/a/b" without a trailing slash)."""
 
     hosts: tuple[tuple[str, int], ...]
     chroot: str
 
 
 def parse_connect_string(text: str) -> ConnectString:
-    """Parses the string. Raises ValueError with a message of one line."""
+    """Raises ValueError with a message of one line."""
     servers, slash, rest = text.strip().partition("/")
     names = [name for name in rest.split("/") if name]
     if slash and ("," in rest or any(name in (".", "..") for name in names)):

@@ -26,16 +26,14 @@ _token = msgspec.json.Decoder(_Token)
 
 
 def decode_token_end(data: bytes, path: str) -> int:
-    """When the token ends, in ms since the epoch: at its expiry, but no later than at its longest life.
-
-    Raises BadZnode.
-    """
+    """Returns when the token ends, in ms since 1970: at its expiry, but no later than at its longest life. Raises
+    BadZnode."""
     found = decode_json(_token, data, path)
     return min(found.expiry_timestamp, found.max_timestamp)
 
 
 def removal(token_id: str, version: int) -> tuple[Op, ...]:
-    """The operations that remove a token in this version of its znode, and make every broker forget it."""
+    """Removes a token in this version of its znode, and makes every broker forget it."""
     return (
         Delete(znode_paths.delegation_token(token_id), version),
         Create(znode_paths.DELEGATION_TOKEN_CHANGE_PREFIX, token_id.encode(), sequence=True),

@@ -1,10 +1,9 @@
-"""Jute encoded by hand, for the requests that are sent by the thousand: multi, multiRead, SetWatches; and Stat.
+"""Jute encoded by hand, for requests that go out by the thousand: multi, multiRead, SetWatches; and Stat.
 
-aiozk's own classes compile a struct format for each value, some 18 us an operation; this takes about one. The tests
-compare these bytes with those of aiozk's classes. Source of the layouts: ZooKeeper's zookeeper.jute and
-MultiOperationRecord.
+aiozk's own classes compile a struct format for each value, some 18 us an operation; this takes about one. Tests compare
+the bytes with those of aiozk's classes. Source of the layouts: ZooKeeper's zookeeper.jute and MultiOperationRecord.
 
-Requests here are packets without their length: xid, opcode, body. Answers are whole packets: xid, zxid, error (16
+A request here is a packet without its length: xid, opcode, body. An answer is a whole packet: xid, zxid, error (16
 bytes), then the body, where the decoders begin.
 """
 
@@ -36,7 +35,8 @@ MULTI_OVERHEAD = _REQUEST.size + len(_END)
 
 
 def real_path(chroot: str, path: str) -> str:
-    """The path on the server. `path` is relative to the chroot ("" or "/a/b"). Raises ValueError without a slash."""
+    """Returns the path on the server. `path` is relative to the chroot ("" or "/a/b"). Raises ValueError without a
+    slash."""
     if path == "/":
         return chroot or "/"
     if path[:1] != "/":
@@ -50,14 +50,13 @@ def ustring(text: str) -> bytes:
 
 
 def encode_acl(entries: Sequence[tuple[int, str, str]]) -> bytes:
-    """A list of (permission bits, scheme, id), as a create has it."""
     return _INT.pack(len(entries)) + b"".join(
         _INT.pack(permissions) + ustring(scheme) + ustring(name) for permissions, scheme, name in entries
     )
 
 
 def decode_acl(answer: bytes, at: int) -> list[AclEntry]:
-    """The list of ACL entries at `at`. Raises ValueError or struct.error on garbage."""
+    """Raises ValueError or struct.error on garbage."""
     count = max(_INT.unpack_from(answer, at)[0], 0)
     at += 4
     found = []
@@ -72,13 +71,13 @@ def decode_acl(answer: bytes, at: int) -> list[AclEntry]:
 OPEN_ACL = encode_acl([(31, "world", "anyone")])
 """All permissions for everybody: Kafka creates znodes with it while `zookeeper.set.acl` is false."""
 ACL_ROOM = 48
-"""Bytes that the ACL of a create counts: as many as the longest that this package sends, and more than most."""
+"""The bytes that the ACL of a create counts: as many as the longest that this package sends, and more than most."""
 
 
 def encode_multi(
     xid: int, ops: Sequence[Op], chroot: str = "", acl_of: Callable[[str], bytes] = lambda _: OPEN_ACL
 ) -> bytes:
-    """A transaction. Creates are `create2`, whose answer has the Stat; each has the ACL of its path."""
+    """Encodes a transaction. Creates are `create2`, whose answer has the Stat; each has the ACL of its path."""
     parts = [_REQUEST.pack(xid, MULTI)]
     add = parts.append
     head, integer = _OP_PATH.pack, _INT.pack
@@ -109,7 +108,8 @@ def encode_multi(
 
 
 def decode_multi(answer: bytes, ops: Sequence[Op], chroot: str = "") -> list[Result]:
-    """One result per operation. Raises TransactionFailed; struct.error or ValueError where the answer is malformed."""
+    """Returns one result per operation. Raises TransactionFailed; struct.error or ValueError if the answer is
+    malformed."""
     results: list[Result] = []
     add = results.append
     at, cut = HEADER, len(chroot)
@@ -144,7 +144,8 @@ def _failure(answer: bytes, ops: Sequence[Op]) -> TransactionFailed:
 
 
 def encode_multi_read(xid: int, opcode: int, paths: Sequence[str], chroot: str = "") -> bytes:
-    """Many reads in one packet: GET_DATA or GET_CHILDREN of each path, without watches (ZooKeeper 3.6 and later)."""
+    """Encodes many reads in one packet: GET_DATA or GET_CHILDREN of each path, without watches (ZooKeeper 3.6 and
+    later)."""
     parts = [_REQUEST.pack(xid, MULTI_READ)]
     head = _OP_PATH.pack
     for path in paths:
@@ -155,7 +156,7 @@ def encode_multi_read(xid: int, opcode: int, paths: Sequence[str], chroot: str =
 
 
 def decode_data_reads(answer: bytes, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-    """Data and Stat per path, None where the znode does not exist. Raises any other error of a path."""
+    """Returns data and Stat per path, None if the znode does not exist. Raises any other error of a path."""
     found: list[tuple[bytes, Stat] | None] = []
     add = found.append
     at = HEADER
@@ -177,7 +178,7 @@ def decode_data_reads(answer: bytes, paths: Sequence[str]) -> list[tuple[bytes, 
 
 
 def decode_children_reads(answer: bytes, paths: Sequence[str]) -> list[list[str] | None]:
-    """Children per path, None where the znode does not exist. Raises any other error of a path."""
+    """As `decode_data_reads`, for the names of the children."""
     found: list[list[str] | None] = []
     at = HEADER
     for path in paths:
@@ -200,7 +201,6 @@ def _read_error(kind: int, code: int, path: str) -> ZkError | ValueError:
 
 
 def decode_strings(answer: bytes, at: int) -> tuple[list[str], int]:
-    """The vector of strings at `at`, and the offset of its end."""
     integer = _INT.unpack_from
     count = integer(answer, at)[0]
     at += 4
@@ -213,7 +213,6 @@ def decode_strings(answer: bytes, at: int) -> tuple[list[str], int]:
 
 
 def decode_pairs(answer: bytes, at: int) -> list[tuple[str, str]]:
-    """The list of pairs of strings at `at`. Raises ValueError or struct.error on garbage."""
     count = max(_INT.unpack_from(answer, at)[0], 0)
     at += 4
     found = []
@@ -225,7 +224,7 @@ def decode_pairs(answer: bytes, at: int) -> list[tuple[str, str]]:
 
 
 def decode_buffer(answer: bytes, at: int) -> tuple[bytes, int]:
-    """The byte buffer at `at` (null reads as empty), and the offset of its end."""
+    """Returns the byte buffer at `at` (null reads as empty), and the offset of its end."""
     size = max(_INT.unpack_from(answer, at)[0], 0)
     end = at + 4 + size
     if end > len(answer):
@@ -247,7 +246,7 @@ def encode_set_watches(xid: int, since_zxid: int, paths: Sequence[Sequence[str]]
 
 
 def size_of(op: Op, chroot: str = "") -> int:
-    """The bytes that the operation takes in a transaction, with the longest ACL."""
+    """Returns the bytes that the operation takes in a transaction, with the longest ACL."""
     path = chroot + op.path
     size = OP_OVERHEAD + (len(path) if path.isascii() else len(path.encode())) + 4
     if isinstance(op, SetData):
@@ -258,7 +257,7 @@ def size_of(op: Op, chroot: str = "") -> int:
 
 
 def split_paths(paths: Sequence[str], limit: int, overhead: int) -> Iterator[Sequence[str]]:
-    """The paths in groups of at most `limit` bytes, each path counted with `overhead`; no group is empty."""
+    """Yields the paths in groups of at most `limit` bytes, each path counted with `overhead`; no group is empty."""
     start, size = 0, 0
     for index, path in enumerate(paths):
         # UTF-8 takes at most four bytes a character: no need to encode just to measure.

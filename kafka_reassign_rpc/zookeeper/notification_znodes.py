@@ -30,11 +30,11 @@ _partitions = msgspec.json.Decoder(_Partitions)
 
 
 def decode_log_dir_event(data: bytes, path: str) -> int:
-    """The id of the broker. As in Kafka, no other field counts. Raises BadZnode."""
+    """Returns the id of the broker. As in Kafka, no other field counts. Raises BadZnode."""
     return decode_json(_log_dir_event, data, path).broker
 
 
 def decode_partitions(data: bytes, path: str) -> dict[TopicPartition, None]:
-    """The partitions, each once, in their order. As in Kafka, no other field counts. Raises BadZnode."""
+    """Returns the partitions, each once, in their order. As in Kafka, no other field counts. Raises BadZnode."""
     found = decode_json(_partitions, data, path).partitions
     return dict.fromkeys(TopicPartition(one.topic, one.partition) for one in found)

@@ -9,7 +9,8 @@ ANY_VERSION = -1
 
 
 class Stat(NamedTuple):
-    """A znode's statistics. Times in ms since the epoch; `czxid` identifies the creation of the znode for ever."""
+    """A znode's statistics. Times are in ms since 1970; `czxid` identifies the creation of the znode, and never comes
+    again."""
 
     czxid: int
     mzxid: int
@@ -19,7 +20,7 @@ class Stat(NamedTuple):
     cversion: int
     aversion: int
     ephemeral_owner: int
-    """The session id of the owner, 0 where the znode is not ephemeral."""
+    """The session id of the owner; 0 if the znode is not ephemeral."""
     data_length: int
     num_children: int
     pzxid: int
@@ -34,8 +35,6 @@ class AclEntry(NamedTuple):
 
 
 class WatchKind(IntEnum):
-    """The change that a one-shot watch reports."""
-
     CREATED = 1
     DELETED = 2
     CHANGED = 3
@@ -43,15 +42,11 @@ class WatchKind(IntEnum):
 
 
 class Check(msgspec.Struct, frozen=True, gc=False):
-    """The transaction fails unless the znode has this version."""
-
     path: str
     version: int
 
 
 class Create(msgspec.Struct, frozen=True, gc=False):
-    """Create a znode. `sequence` appends ten digits to the path."""
-
     path: str
     data: bytes = b""
     ephemeral: bool = False
@@ -59,7 +54,7 @@ class Create(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetData(msgspec.Struct, frozen=True, gc=False):
-    """Write a znode's data if it has this version (-1: any version)."""
+    """Writes a znode's data if it has this version (-1: any version)."""
 
     path: str
     data: bytes
@@ -67,8 +62,6 @@ class SetData(msgspec.Struct, frozen=True, gc=False):
 
 
 class Delete(msgspec.Struct, frozen=True, gc=False):
-    """Delete a znode without children if it has this version (-1: any version)."""
-
     path: str
     version: int = ANY_VERSION
 

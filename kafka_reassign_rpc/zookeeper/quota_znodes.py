@@ -6,14 +6,15 @@ Names are quoted for URLs (Kafka's Sanitizer); the znode `<default>` holds what 
 announcements: `config_znodes`.
 """
 
-import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from urllib.parse import quote, unquote
 
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, SHAPES, USER, QuotaEntity
-from kafka_reassign_rpc.support.slices import in_slices, pieces
+from kafka_reassign_rpc.core.state.config_entities import DEFAULT
+from kafka_reassign_rpc.support.slices import pieces
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import Change, ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import Delete, Op, Stat
@@ -22,17 +23,15 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 log = logging.getLogger(__name__)
 
-DEFAULT = "<default>"
 READ_TOGETHER = 100
-"""Znodes, or the clients of so many users, that are read at a time."""
-NAMES_PER_SLICE = 1000
+"""So many znodes, or the clients of so many users, are read at a time."""
 
 _ENTITY_TYPES: Mapping[str, str] = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
 _KINDS: Mapping[str, str] = {name: kind for kind, name in _ENTITY_TYPES.items()}
 
 
 def quote_name(name: str | None) -> str:
-    """A name as a znode's name: URL quoting, with `%20`, `%2A`, `%7E`. None: the default of all others."""
+    """Returns a name as a znode's name: URL quoting, with `%20`, `%2A`, `%7E`. None is the default of all others."""
     return DEFAULT if name is None else quote(name, safe="").replace("~", "%7E")
 
 
@@ -41,7 +40,7 @@ def unquote_name(name: str) -> str | None:
 
 
 def quota_path(entity: QuotaEntity) -> str:
-    """`users/alice%40x`, `users/alice%40x/clients/c`, `ips/<default>`: the path in an announcement."""
+    """Returns the path in an announcement: `users/alice%40x`, `users/alice%40x/clients/c`, `ips/<default>`."""
     return "/".join(_path(entity))
 
 
@@ -50,7 +49,8 @@ def _path(entity: QuotaEntity) -> list[str]:
 
 
 def quota_entity_of(path: str) -> QuotaEntity | None:
-    """The entity that a path in an announcement names; None where it is that of a topic, of a broker, or nonsense."""
+    """Returns the entity that a path in an announcement names; None if it is that of a topic, of a broker, or
+    nonsense."""
     parts = path.split("/")
     kinds = tuple(_KINDS.get(part, "") for part in parts[::2])
     if len(parts) % 2 or kinds not in SHAPES:
@@ -59,14 +59,12 @@ def quota_entity_of(path: str) -> QuotaEntity | None:
 
 
 class QuotaStore:
-    """Reads and changes configs of users, clients and IPs."""
-
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
         self._configs = ConfigStore(zk)
 
     async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
-        """The configs that the entity sets; empty where it sets none. Raises BadZnode."""
+        """Raises BadZnode."""
         return await self._configs.get(*_split(entity))
 
     async def alter(self, entity: QuotaEntity, change: Change) -> None:
@@ -74,11 +72,11 @@ class QuotaStore:
         await self._configs.alter(*_split(entity), change, partial(self._removal, entity))
 
     async def _removal(self, entity: QuotaEntity, stat: Stat | None) -> list[Op] | None:
-        """How the znode of an entity without configs goes; None: it stays, since a user has clients with quotas.
+        """Returns how the znode of an entity without configs goes; None keeps it, for a user whose clients have quotas.
 
         With the last client of a user the parent of the clients goes, and with that a user without configs. Each
-        deletion needs the version that was read, and ZooKeeper deletes nothing that has got children since.
-        Source: AdminZkClient.tryCleanQuotaNodes.
+        deletion needs the version that was read, and ZooKeeper deletes nothing that has got children since. Source:
+        AdminZkClient.tryCleanQuotaNodes.
         """
         if stat is None:
             return []
@@ -99,14 +97,15 @@ class QuotaStore:
     async def get_all(
         self, shape: tuple[str, ...], exact: Mapping[str, str | None]
     ) -> dict[QuotaEntity, Mapping[str, str]]:
-        """The configs of the entities with these types, and with the names that `exact` gives for some of the types.
+        """Returns the configs of the entities with these types, and with the names that `exact` gives for some of the
+        types.
 
         A malformed znode is logged and left out.
         """
         return await self.get_many(await self.entities(shape, exact))
 
     async def entities(self, shape: tuple[str, ...], exact: Mapping[str, str | None]) -> list[QuotaEntity]:
-        """The entities with these types that may have configs; those with a name of `exact` may not exist."""
+        """Returns the entities with these types that may have configs; those with a name of `exact` may not exist."""
         entities: list[QuotaEntity] = [()]
         for kind in shape:
             if kind in exact:
@@ -116,7 +115,6 @@ class QuotaStore:
         return entities
 
     async def get_many(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, Mapping[str, str]]:
-        """The configs of those of the entities that exist. A malformed znode is logged and left out."""
         found: dict[QuotaEntity, Mapping[str, str]] = {}
         for some in pieces(entities, READ_TOGETHER):
             paths = [znode_paths.config(quota_path(entity)) for entity in some]
@@ -129,21 +127,19 @@ class QuotaStore:
         return found
 
     async def _children(self, parents: list[QuotaEntity], kind: str) -> list[QuotaEntity]:
-        """The entities that have one more name than these."""
         found: list[QuotaEntity] = []
+        pace = Pace()
         for some in pieces(parents, READ_TOGETHER):
             paths = [znode_paths.config("/".join((*_path(parent), _ENTITY_TYPES[kind]))) for parent in some]
             answers = await self._zk.reading(partial(self._zk.multi_children, paths))
             for parent, names in zip(some, answers, strict=True):
-                for name, pause in in_slices(names or (), NAMES_PER_SLICE):
+                for name in names or ():
                     found.append((*parent, (kind, unquote_name(name))))
-                    if pause:
-                        await asyncio.sleep(0)
+                    await pace.rest()
         return found
 
 
 def _has_configs(data: bytes, path: str) -> bool:
-    """Whether a znode holds configs, or what cannot be read and may be some."""
     try:
         return bool(znode_contents.decode_config(data, path))
     except BadZnode:
@@ -151,6 +147,5 @@ def _has_configs(data: bytes, path: str) -> bool:
 
 
 def _split(entity: QuotaEntity) -> tuple[str, str]:
-    """The entity type and the rest of the path."""
     entity_type, _, name = quota_path(entity).partition("/")
     return entity_type, name

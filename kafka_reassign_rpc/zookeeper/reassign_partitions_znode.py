@@ -4,7 +4,8 @@
 
 The queue has the same format. To the moves that the controller itself has queued it adds the `route` where it is not
 the queue, the `reason`, the `throttle`, `moves_per_broker`, its own cap, and `client`: a place in the list `clients`
-beside the partitions, which has who queued them.
+beside the partitions, which has who queued them. A move that somebody holds has `held` (`since`, `who`, `reason`); it
+and a released one have `expected_replicas`. What cannot be read there holds the move, or leaves it out.
 
 People write this znode by hand as often as tools do. So an error is reported for its entry alone; BadZnode is raised
 only where nothing can be understood, or where too many entries are malformed. A large znode is decoded in a thread.
@@ -16,22 +17,23 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
+from kafka_reassign_rpc.core.state.queue_entries import Held, StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
-from kafka_reassign_rpc.core.state.requesters import LONGEST_PART, LONGEST_PRINCIPAL, Requester, client
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
+from kafka_reassign_rpc.zookeeper.requester_json import StoredClient, stored_client
 from kafka_reassign_rpc.zookeeper.transactions import MAX_STEP_BYTES
-from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, MAX_INT64, Id
+from kafka_reassign_rpc.zookeeper.znode_contents import LAST_MS, MAX_INT32, MAX_INT64, Id
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, Undecodable, decode_json, parse
 
 VERSION = 1
 MAX_BYTES = MAX_STEP_BYTES - 4096
-"""Bytes that the batch may take. The rest is for the path and for the notes of a cancel."""
+"""The batch may take so many bytes. The rest is for the path and for the notes of a cancel."""
 
 
 _Broker = Annotated[int, msgspec.Meta(ge=-(2**31), le=MAX_INT32)]
-"""May be a number that is no broker's id: the decision about the target reports that."""
+"""It may be a number that is no broker's id: the decision about the target reports that."""
 
 
 EMPTY = b'{"version":1,"partitions":[]}'
@@ -41,8 +43,6 @@ _ROUTES = frozenset((RPC, BATCH, QUEUE, REQUEST, HEAL))
 
 
 class Reassignments(NamedTuple):
-    """The entries in their order, and the errors of malformed ones."""
-
     entries: dict[TopicPartition, BatchEntry]
     problems: list[str]
 
@@ -51,6 +51,8 @@ class _Wanted(msgspec.Struct):
     topic: str
     partition: Id
     replicas: tuple[_Broker, ...]
+    held: Any = None  # whatever it is, it holds the move
+    expected_replicas: tuple[_Broker, ...] | None = None
 
 
 class _Entry(_Wanted):
@@ -60,6 +62,7 @@ class _Entry(_Wanted):
     reason: str = ""
     throttle: Annotated[int, msgspec.Meta(le=MAX_INT64)] = -1
     moves_per_broker: Annotated[int, msgspec.Meta(le=MAX_INT32)] = -1
+    lifts: bool = False
     client: Any = None  # whatever it is, it costs the entry nothing else
 
 
@@ -80,18 +83,9 @@ class _WrittenMove(msgspec.Struct, omit_defaults=True, gc=False):
     throttle: int = -1
     moves_per_broker: int = -1
     client: int | None = None
-
-
-_Principal = Annotated[str, msgspec.Meta(max_length=LONGEST_PRINCIPAL)]
-_Part = Annotated[str, msgspec.Meta(max_length=LONGEST_PART)]
-
-
-class _Client(msgspec.Struct, omit_defaults=True, gc=False):
-    principal: _Principal
-    address: _Part
-    client_id: _Part | None = None
-    listener: _Principal | None = None
-    mechanism: _Part | None = None
+    held: Held | None = None
+    expected_replicas: tuple[int, ...] | None = None
+    lifts: bool = False
 
 
 class _Typed(msgspec.Struct):
@@ -114,7 +108,7 @@ _json = msgspec.json.Encoder()
 
 
 def decode_reassignments(data: bytes, path: str) -> Reassignments:
-    """The entries by partition. Of two entries for the same partition the later one counts, as in Kafka."""
+    """Returns the entries by partition. Of two entries for the same partition the later one counts, as in Kafka."""
     problems = EntryProblems(path)
     entries: dict[TopicPartition, BatchEntry] = {}
     for found in _read(data, path, problems).entries:
@@ -153,7 +147,7 @@ def _one_by_one(partitions: Iterable[msgspec.Raw], problems: EntryProblems) -> I
             wanted = parse(_wanted, one)
         except Undecodable:
             continue
-        yield _Entry(wanted.topic, wanted.partition, wanted.replicas)
+        yield _Entry(wanted.topic, wanted.partition, wanted.replicas, wanted.held, wanted.expected_replicas)
 
 
 def _check(version: int, path: str) -> None:
@@ -162,8 +156,8 @@ def _check(version: int, path: str) -> None:
 
 
 def encode_reassignments(entries: Mapping[TopicPartition, BatchEntry]) -> bytes:
-    """Encodes the entries. `cancel_skipped` says why a cancel has left an entry alone, for the operator who
-    reads it."""
+    """Encodes the entries. `cancel_skipped` says why a cancel has not touched an entry, for the operator who reads
+    it."""
     partitions = [
         _Written(name[0], name[1], entry.target, entry.original, entry.not_cancelled) for name, entry in entries.items()
     ]
@@ -171,7 +165,6 @@ def encode_reassignments(entries: Mapping[TopicPartition, BatchEntry]) -> bytes:
 
 
 def room_beside(data: bytes) -> int:
-    """Bytes that may still be added to a batch with this content."""
     return MAX_BYTES - len(data)
 
 
@@ -179,14 +172,12 @@ def room_beside(data: bytes) -> int:
 
 
 class QueueEntries(NamedTuple):
-    """The moves of one part in their order, and the errors of malformed entries."""
-
     entries: dict[StoredName, WaitingMove]
     problems: list[str]
 
 
 def decode_queue(data: bytes, path: str) -> QueueEntries:
-    """Decodes a part of the queue. Raises BadZnode where nothing can be understood."""
+    """Decodes a part of the queue. Raises BadZnode if nothing can be decoded."""
     problems = EntryProblems(path)
     entries: dict[StoredName, WaitingMove] = {}
     contents = _read(data, path, problems)
@@ -202,27 +193,39 @@ def decode_queue(data: bytes, path: str) -> QueueEntries:
             by = clients.get(found.client) if isinstance(found.client, int) else None
             if by is None:
                 problems.add(f"{shortened(found.topic)}-{found.partition}: there is no client {shown(found.client)}")
-        entries[name] = WaitingMove(found.replicas, route, found.reason, max(found.throttle, -1), cap, by)
+        held = None if found.held is None else _held(found.held, name, problems)
+        expected = found.expected_replicas
+        throttle = max(found.throttle, -1)
+        entries[name] = WaitingMove(found.replicas, route, found.reason, throttle, cap, by, held, expected, found.lifts)
     return QueueEntries(entries, problems.texts())
 
 
+def _held(found: object, name: StoredName, problems: EntryProblems) -> Held:
+    try:
+        held = msgspec.convert(found, Held)
+        wrong = "" if 0 <= held.since <= LAST_MS else f"the time {shown(held.since)}"
+    except msgspec.ValidationError as error:
+        wrong = str(error)
+    if not wrong:
+        return held
+    problems.add(f"{shortened(name[0])}-{name[1]} is held, and not known since when and by whom: {wrong}")
+    return Held()
+
+
 def _clients(found: object, problems: EntryProblems) -> dict[int, Requester]:
-    """Who has queued moves, by the place in the list."""
     clients: dict[int, Requester] = {}
     if found is not None and not isinstance(found, list):
         problems.add("its clients are no list")
     for place, one in enumerate(found if isinstance(found, list) else ()):
         try:
-            named = msgspec.convert(one, _Client)
+            clients[place] = msgspec.convert(one, StoredClient).requester()
         except msgspec.ValidationError as error:
             problems.add_wrong(f"client {place}: {error}")
-        else:
-            clients[place] = client(named.principal, named.client_id, named.address, named.listener, named.mechanism)
     return clients
 
 
 class QueuePartContent:
-    """The content of a part, to which moves are added one by one. `size`: its bytes, nearly."""
+    """The content of a part, to which moves are added one by one. `size` is its approximate bytes."""
 
     def __init__(self) -> None:
         self._moves: list[bytes] = []
@@ -232,22 +235,31 @@ class QueuePartContent:
     def add(self, name: StoredName, move: WaitingMove) -> None:
         by = None if move.by is None else self._place(move.by)
         cap = move.moves_per_broker
-        one = _json.encode(_WrittenMove(name[0], name[1], move.target, move.route, move.reason, move.throttle, cap, by))
+        written = _WrittenMove(
+            name[0],
+            name[1],
+            move.target,
+            move.route,
+            move.reason,
+            move.throttle,
+            cap,
+            by,
+            move.held,
+            move.expected,
+            move.lifts,
+        )
+        one = _json.encode(written)
         self._moves.append(one)
         self.size += len(one)
 
     def _place(self, by: Requester) -> int:
         if by not in self._clients:
             self._clients[by] = len(self._clients)
-            self.size += len(_json.encode(_written_client(by)))
+            self.size += len(_json.encode(stored_client(by)))
         return self._clients[by]
 
     def encode(self) -> bytes:
         clients = b""
         if self._clients:
-            clients = b'"clients":%b,' % _json.encode([_written_client(by) for by in self._clients])
+            clients = b'"clients":%b,' % _json.encode([stored_client(by) for by in self._clients])
         return b'{"version":%d,%b"partitions":[%b]}' % (VERSION, clients, b",".join(self._moves))
-
-
-def _written_client(by: Requester) -> _Client:
-    return _Client(by.principal or "", by.address or "", by.client_id, by.listener, by.mechanism)

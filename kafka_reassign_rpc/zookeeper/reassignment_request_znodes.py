@@ -29,12 +29,10 @@ from kafka_reassign_rpc.zookeeper.znode_decoder import (
 VERSION = 1
 
 _Broker = Annotated[int, msgspec.Meta(ge=-(2**31), le=MAX_INT32)]
-"""May be a number that is no broker's id: the decision about the target reports that."""
+"""It may be a number that is no broker's id: the decision about the target reports that."""
 
 
 class ReadRequest(NamedTuple):
-    """A request, and the errors of its malformed targets."""
-
     request: ReassignmentRequest
     problems: list[str]
 
@@ -50,7 +48,7 @@ _replicas = msgspec.json.Decoder(tuple[_Broker, ...])
 
 
 def decode_request(data: bytes, path: str) -> ReadRequest:
-    """The targets in their order. Of two targets for the same partition the later one counts."""
+    """Returns the targets in their order. Of two targets for the same partition the later one counts."""
     try:
         typed = parse(_typed, data)
     except Undecodable:

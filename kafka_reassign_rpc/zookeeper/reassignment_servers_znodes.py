@@ -28,7 +28,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, TransactionFai
 VERSION = 1
 
 PROBE_S = 2.0
-"""How long a connection to a registered process may take."""
+"""The longest wait for a connection to a registered process."""
 
 _PAGE = re.compile(r"https?://(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}/")
 """Others follow this address: it is one of a server, and nothing else."""
@@ -52,7 +52,7 @@ _registration = msgspec.json.Decoder(_Registration)
 
 
 def decode_registered_server(data: bytes, path: str) -> RegisteredServer:
-    """The server; texts that are no endpoint or no address of a page are left out. Raises BadZnode."""
+    """Texts that are no endpoint or no address of a page are left out. Raises BadZnode."""
     found = decode_json(_registration, data, path)
     if found.version != VERSION:
         raise BadZnode(path, f"unknown version {shown(found.version)}")
@@ -82,7 +82,7 @@ def endpoints_of(texts: Sequence[str]) -> tuple[Endpoint, ...]:
 
 
 async def accepts_connections(endpoint: Endpoint) -> bool:
-    """Whether somebody listens there: the znode of a process that was killed stays until its session ends."""
+    """Whether somebody listens there: the znode of a killed process stays until its session ends."""
     try:
         async with asyncio.timeout(PROBE_S):
             _, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
@@ -93,7 +93,7 @@ async def accepts_connections(endpoint: Endpoint) -> bool:
 
 
 async def give_to_brokers(zk: ZooKeeper, ids: Iterable[int]) -> None:
-    """These ids are no servers' any more, as far as brokers are registered with them. Raises ZkError."""
+    """These ids do not belong to servers any more if brokers are registered with them. Raises ZkError."""
     for number in ids:
         mark = znode_paths.reassignment_server_id(number)
         try:

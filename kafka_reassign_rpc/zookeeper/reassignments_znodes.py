@@ -6,9 +6,12 @@
     route       it is not "rpc"                        how the move came
     reason      one was given                          why it came
     throttle    the move has a throttle lease          bytes/s of the lease
+    lifts       its lease takes the place of a         true
+                stricter rate that stands
     kept        the target was changed in flight       adding replicas of a former target that stay until completion
     legacy      a request znode with it gave the       true: the move counts as an entry of `/admin/reassign_partitions`
                 target
+    by          somebody asked for the target          who: {"principal":…,"address":…} of a client, {"who":…} of others
 
 The record exists as long as the move. The znode's czxid is the move's id, its ctime the start of the move. Adding and
 removing replicas are in the topic znode, where stock Kafka looks for them.
@@ -22,10 +25,14 @@ from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.zookeeper.operations import Stat
+from kafka_reassign_rpc.zookeeper.requester_json import decode_requester, encode_requester
 from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT64, Id
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 
 VERSION = 1
+
+
+NOBODY = msgspec.Raw()
 
 
 class _MoveRecord(msgspec.Struct, omit_defaults=True, gc=False):
@@ -37,6 +44,8 @@ class _MoveRecord(msgspec.Struct, omit_defaults=True, gc=False):
     throttle: Annotated[int, msgspec.Meta(ge=NO_RATE, le=MAX_INT64)] = NO_RATE
     kept: tuple[Id, ...] = ()
     legacy: bool = False
+    by: msgspec.Raw = NOBODY
+    lifts: bool = False
 
 
 _json = msgspec.json.Encoder()
@@ -62,13 +71,24 @@ def decode_move_record(data: bytes, path: str, stat: Stat | None = None) -> Move
         record.throttle,
         record.kept,
         record.legacy,
+        None if record.by is NOBODY else decode_requester(bytes(record.by)),
+        record.lifts,
     )
 
 
 def encode_move_record(move: MoveRecord) -> bytes:
-    """Target and original replicas; other fields only where they do not have their default."""
+    """Writes target and original replicas; other fields only if they differ from their default."""
     return _json.encode(
         _MoveRecord(
-            VERSION, move.target, move.original, move.route, move.reason, move.throttle, move.retained, move.legacy
+            VERSION,
+            move.target,
+            move.original,
+            move.route,
+            move.reason,
+            move.throttle,
+            move.retained,
+            move.legacy,
+            NOBODY if move.by is None else encode_requester(move.by),
+            move.lifts,
         )
     )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 AGAIN_S = 0.005
-"""Pause before what a connection has failed at is tried again."""
+"""The pause before what a connection has failed at is tried again."""
 
 
 class AnswerLost(Answered):
@@ -48,7 +48,7 @@ class AnswerLost(Answered):
 
 
 class _Receipt:
-    """One znode, which transactions use one after the other. `version`: None while it does not exist."""
+    """One znode, which transactions use one after the other. `version` is None while it does not exist."""
 
     def __init__(self, session: int, path: str) -> None:
         self.session = session
@@ -68,8 +68,6 @@ class _Receipt:
 
 
 class _Sent(NamedTuple):
-    """A transaction that was sent: its receipt, and the data that it writes there."""
-
     receipt: _Receipt
     data: bytes
 
@@ -87,7 +85,6 @@ class Receipts:
     async def transact_many(
         self, batches: Iterable[Sequence[Op]], session: int | None, fence: Check | None
     ) -> list[list[Result]]:
-        """See `ZooKeeper.transact_many`."""
         todo = dict(enumerate(batches))
         done: dict[int, list[Result]] = {}
         if todo:
@@ -106,19 +103,19 @@ class Receipts:
     async def _send(
         self, todo: dict[int, Sequence[Op]], done: dict[int, list[Result]], session: int, fence: Check | None
     ) -> None:
-        """Send these once. Moves what is carried out from `todo` to `done`; raises where ZooKeeper has refused one."""
+        """Sends these once. Moves what is carried out from `todo` to `done`; raises if ZooKeeper has refused one."""
         indexes = list(todo)
-        lanes: list[_Receipt] = []
+        receipts: list[_Receipt] = []
         sent: list[_Sent] = []
 
         def submit(ops: Sequence[Op], session: int | None) -> asyncio.Future[list[Result]]:
             """The transaction of `IN_FLIGHT` places before, which has used the same receipt, has been carried out."""
             place = len(sent)
             if place < IN_FLIGHT:
-                lanes.append(self._take(session))
+                receipts.append(self._take(session))
             else:
-                lanes[place % IN_FLIGHT].written()
-            one = _Sent(lanes[place % IN_FLIGHT], b"%d" % next(self._numbers))
+                receipts[place % IN_FLIGHT].written()
+            one = _Sent(receipts[place % IN_FLIGHT], b"%d" % next(self._numbers))
             sent.append(one)
             head = () if fence is None else ops[:1]
             answer = self._zk.submit_multi([*head, one.receipt.write(one.data), *ops[len(head) :]], session)
@@ -130,12 +127,12 @@ class Receipts:
         except BatchesFailed as failure:
             await self._take_account(failure, indexes, sent, todo, done)
         else:
-            for receipt in lanes:
+            for receipt in receipts:
                 receipt.written()
             done.update((index, found[1:]) for index, found in zip(indexes, results, strict=True))
             todo.clear()
         finally:
-            self._free += [receipt for receipt in lanes if receipt.is_known]
+            self._free += [receipt for receipt in receipts if receipt.is_known]
 
     def _take(self, session: int | None) -> _Receipt:
         while self._free:
@@ -153,7 +150,7 @@ class Receipts:
         todo: dict[int, Sequence[Op]],
         done: dict[int, list[Result]],
     ) -> None:
-        """Find out what is carried out. Raises unless the rest may be sent again."""
+        """Finds out what is carried out. Raises unless the rest may be sent again."""
         for place, found in failure.done.items():
             done[indexes[place]] = found[1:]
             del todo[indexes[place]]
@@ -187,10 +184,10 @@ class Receipts:
         return True
 
     async def _outcome(self, sent: _Sent) -> Stat | None:
-        """The Stat that a transaction without an answer gave its receipt; None: it was not carried out, and never will
-        be.
+        """Returns the Stat that a transaction without an answer gave its receipt; None: it was not carried out, and
+        never will be.
 
-        Raises SessionOver, and Unknown where somebody else has written the receipt.
+        Raises SessionOver, and Unknown if somebody else has written the receipt.
         """
         receipt, session, void = sent.receipt, sent.receipt.session, b"void " + sent.data
         while True:
@@ -217,10 +214,11 @@ class Receipts:
             return stat if data == sent.data else None
 
     async def _results(self, ops: Sequence[Op], receipt: Stat, session: int) -> list[Result]:
-        """What ZooKeeper has answered to a transaction: all its operations have the zxid and the time of its receipt.
+        """Returns what ZooKeeper has answered to a transaction: all its operations have the zxid and the time of its
+        receipt.
 
-        The creation of a znode that existed before is read, unless somebody has deleted the znode since. Not known are
-        the digits of sequential znodes, and the version where any was written over: it is the one of now.
+        The creation of a znode that existed before is read, unless somebody has deleted the znode since. Unknown are
+        the digits of sequential znodes, and the version after a write over any version: the present one stands for it.
         """
         paths = [op.path for op in ops if isinstance(op, SetData)]
         try:
@@ -249,13 +247,11 @@ class Receipts:
 
 
 def _new(receipt: Stat, data: bytes) -> Stat:
-    """The Stat of a znode that the transaction of this receipt has created."""
     zxid, at = receipt.mzxid, receipt.mtime
     return Stat(zxid, zxid, at, at, 0, 0, 0, 0, len(data), 0, zxid)
 
 
 def _without_receipt(error: ZkError) -> ZkError:
-    """The error with the index of the caller's operation."""
     if isinstance(error, TransactionFailed) and error.index > 0:
         return TransactionFailed(error.index - 1, error.error)
     return error

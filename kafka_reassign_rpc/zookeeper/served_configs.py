@@ -1,30 +1,45 @@
-"""Dynamic configs and quotas as clients read and change them here. A lost connection to ZooKeeper is waited for while
-its session lives; without a session clients are told so."""
+"""Dynamic configs and quotas as clients read and change them here, with the events of changes. A lost connection to
+ZooKeeper is waited for while its session lives; without a session clients are told so."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
+from kafka_reassign_rpc.core.events.config_news import config_changed
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, InvalidConfig
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.server_settings import MovedSettings
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
+from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.support.bounded_text import word
 from kafka_reassign_rpc.zookeeper.config_znodes import Change, ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, Unknown
 
+Record = Callable[[Iterable[Event]], None]
+
+LONGEST_NAME = 250
+"""Characters of a user, a client or a topic in an event."""
+
+
+def unrecorded(_events: Iterable[Event]) -> None:
+    """Of simulated brokers, which keep no event log."""
+
 
 class ServedConfigs:
     """The `ConfigPort` of the server process and of simulated brokers.
 
-    The methods raise BrokerNotAvailable where there is no session with ZooKeeper, and InvalidConfig where what it has
-    cannot be read.
+    The methods raise BrokerNotAvailable if there is no session with ZooKeeper, and InvalidConfig if its content cannot
+    be read.
 
     After an `alter` in which the session ends, the change may have been made or not: repeating it does no harm.
     """
 
-    def __init__(self, store: ConfigStore) -> None:
+    def __init__(self, store: ConfigStore, record: Record = unrecorded) -> None:
         self._store = store
+        self._record = record
 
     async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
         with _answering():
@@ -34,27 +49,44 @@ class ServedConfigs:
         with _answering():
             return await self._store.read(entity_type, name)
 
-    async def alter(self, entity_type: str, name: str, change: Change) -> None:
+    async def alter(self, entity_type: str, name: str, change: Change, by: Requester) -> None:
+        noted = _NotedChange(change)
         with _answering():
-            await self._store.alter(entity_type, name, change)
+            await self._store.alter(entity_type, name, noted, by=by)
+        topic = broker = None
+        if entity_type != BROKERS:
+            topic, of = name, f"topic {word(name, LONGEST_NAME)}"
+        elif name == DEFAULT:
+            of = "all brokers"
+        else:
+            broker, of = int(name), f"node {name}"
+        _record(self._record, by, config_changed(of, *noted.seen, topic=topic, broker=broker))
 
 
 class ServedSettings:
     """The `SettingsPort` of the server process, in the same way."""
 
-    def __init__(self, store: ServerConfigStore) -> None:
+    def __init__(self, store: ServerConfigStore, record: Record = unrecorded) -> None:
         self._store = store
+        self._record = record
 
-    async def move(self) -> MovedSettings:
+    async def move(self, by: Requester) -> MovedSettings:
         with _answering():
-            return await self._store.move()
+            found = await self._store.move(by)
+        for of, before, after in (
+            ("settings of all servers", {}, found.moved),
+            ("all brokers", {**found.moved, **found.dropped}, {}),
+        ):
+            _record(self._record, by, config_changed(of, before, after))
+        return found
 
 
 class ServedQuotas:
     """The `QuotaPort` of the server process, in the same way."""
 
-    def __init__(self, store: QuotaStore) -> None:
+    def __init__(self, store: QuotaStore, record: Record = unrecorded) -> None:
         self._store = store
+        self._record = record
 
     async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
         with _answering():
@@ -66,9 +98,30 @@ class ServedQuotas:
         with _answering():
             return await self._store.get_all(shape, exact)
 
-    async def alter(self, entity: QuotaEntity, change: Change) -> None:
+    async def alter(self, entity: QuotaEntity, change: Change, by: Requester) -> None:
+        noted = _NotedChange(change)
         with _answering():
-            await self._store.alter(entity, change)
+            await self._store.alter(entity, noted)
+        of = ", ".join(f"{kind} {'(default)' if name is None else word(name, LONGEST_NAME)}" for kind, name in entity)
+        _record(self._record, by, config_changed(of, *noted.seen))
+
+
+def _record(record: Record, by: Requester, event: Event | None) -> None:
+    if event is not None:
+        record([event.asked_by(by)])
+
+
+class _NotedChange:
+    """A change that remembers what it has made of what. After a lost race it is called again: the last call counts."""
+
+    def __init__(self, change: Change) -> None:
+        self._change = change
+        self.seen: tuple[Mapping[str, str], Mapping[str, str]] = {}, {}
+
+    def __call__(self, current: Mapping[str, str]) -> Mapping[str, str]:
+        wanted = self._change(current)
+        self.seen = current, wanted
+        return wanted
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """One TCP connection to one ZooKeeper server: aiozk's Connection, with its open ends closed.
 
 aiozk opens a second connection for `srvr`, takes a closed connection for a silent one, and can spin or block on a frame
-that is cut short. This class has one connection, the caller's timeout bounds every step, and every loss ends up in one
-place (`drop`): each call that waits for an answer gets Unknown, each call that waits to be sent gets NotSent.
+that is cut short. This class has one connection, the caller's timeout bounds every step, and every loss ends up in
+`drop`: each call that waits for an answer gets Unknown, each call that waits to be sent gets NotSent.
 """
 
 import asyncio
@@ -29,7 +29,8 @@ MAX_ANSWER = 256 << 20
 MAX_BYTES_IN_FLIGHT = 4 << 20
 """Bytes sent or about to be sent, and not answered. Beyond it calls wait, in their order."""
 REQUEST_COST = 512
-"""The least that a request counts, for its answer and its bookkeeping: at most some 8,000 small ones are in flight."""
+"""A request counts at least so much, for its answer and its bookkeeping: at most some 8,000 small ones are in
+flight."""
 
 READ_CHUNK = 1 << 18
 WATCH_XID, PING_XID = -1, -2
@@ -61,7 +62,7 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
         self._unwritten: list[bytes] = []
 
     async def connect(self) -> None:
-        """Opens the connection (over TLS where there is a context). Raises OSError."""
+        """Opens the connection (over TLS if there is a context). Raises OSError."""
         self.reader, self.writer = await asyncio.open_connection(self.host, self.port, ssl=self.tls, limit=READ_CHUNK)
 
     async def handshake(self, request: Any) -> Any:
@@ -156,7 +157,6 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
         return self.lost
 
     def _packets(self, buffer: bytearray) -> int:
-        """Handles all complete packets in the buffer; returns how many bytes they took."""
         at, end = 0, len(buffer)
         while end - at >= 4 and self.lost is None:
             size = _LENGTH.unpack_from(buffer, at)[0]
@@ -220,6 +220,6 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
 
 
 def _seen(future: asyncio.Future[Any]) -> None:
-    """Takes the error of a ping or a farewell: the connection's loss is reported elsewhere."""
+    """Takes the error of a ping or of a closing session: the connection's loss is reported elsewhere."""
     if not future.cancelled():
         future.exception()

@@ -33,7 +33,7 @@ def encode_memory(memory: TopicMemory | BrokerMemory) -> bytes:
 
 
 def decode_memory(data: bytes, path: str, kind: type[Memory]) -> Memory:
-    """Decodes the znode. Raises BadZnode."""
+    """Raises BadZnode."""
     version = decode_json(_version, data, path).version
     if version != VERSION:
         raise BadZnode(path, f"unknown version {shown(version)}")

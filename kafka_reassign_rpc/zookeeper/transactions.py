@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper.jute import MULTI_OVERHEAD, size_of
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, Result, SetData
 from kafka_reassign_rpc.zookeeper.tcp_connection import MAX_FRAME
@@ -34,8 +35,7 @@ __all__ = [
 ]
 
 MAX_MULTI_BYTES = 512 << 10
-"""The size that a transaction should stay below: ZooKeeper 3.8 counts more against its packet limit between its
-servers."""
+"""A transaction should stay below this size: ZooKeeper 3.8 counts more against its packet limit between its servers."""
 MAX_STEP_BYTES = 1_048_575 - 1024
 """Bytes of one write. ZooKeeper closes the connection on a packet of 1 MiB; fence, receipt and headers need some
 room."""
@@ -49,7 +49,7 @@ Submit = Callable[[Sequence[Op], int | None], asyncio.Future[list[Result]]]
 
 
 def split_ops(ops: Iterable[Op], max_bytes: int = MAX_MULTI_BYTES, max_ops: int = MAX_OPERATIONS) -> Iterator[list[Op]]:
-    """The operations, in order, in batches within both limits. An operation above `max_bytes` gets a batch of
+    """Yields the operations, in order, in batches within both limits. An operation above `max_bytes` gets a batch of
     its own."""
     batch: list[Op] = []
     size = MULTI_OVERHEAD
@@ -103,13 +103,14 @@ async def pipeline(
         else:
             done[index] = results if fence is None else results[1:]
 
+    pace = Pace()
     try:
         for index, batch in source:
             try:
                 flying.append((index, submit(batch if fence is None else [fence, *batch], session)))
             except (NotSent, SessionOver, TooBig) as error:
                 failed(index, error)
-            await asyncio.sleep(0)  # encoding a batch takes milliseconds: let other tasks run in between
+            await pace.rest()  # encoding a batch takes milliseconds
             while flying and (len(flying) >= in_flight or flying[0][1].done()):
                 await land()
             if first is not None:

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
+from kafka_reassign_rpc.core.state.config_entities import BROKERS
 from kafka_reassign_rpc.zookeeper import jute, znode_paths
 
 AclOf = Callable[[str], bytes]
-"""The encoded ACL of a new znode by its path, without the chroot."""
+"""Returns the encoded ACL of a new znode by its path, without the chroot."""
 
 READ, ALL = 1, 31
 _CREATOR_ALL = (ALL, "auth", "")
-"""ZooKeeper puts the identities of the connection in its place."""
+"""ZooKeeper replaces it with the identities of the connection."""
 _WORLD_READ = (READ, "world", "anyone")
 
 _PRIVATE = jute.encode_acl([_CREATOR_ALL])
@@ -17,7 +18,7 @@ _SECURED = jute.encode_acl([_CREATOR_ALL, _WORLD_READ])
 
 PRIVATE_ROOTS = (
     znode_paths.config_type("users"),
-    znode_paths.config_type("brokers"),
+    znode_paths.config_type(BROKERS),
     znode_paths.DELEGATION_TOKENS,
 )
 """Paths that begin so have secrets: only their creators read them (ZkData.SensitiveRootPaths)."""
@@ -39,7 +40,7 @@ def secured(path: str) -> bytes:
 
 
 def always(entries: Sequence[tuple[int, str, str]]) -> AclOf:
-    """The same ACL for every znode: (permission bits, scheme, id)."""
+    """Gives every znode the same ACL: (permission bits, scheme, id)."""
     encoded = jute.encode_acl(entries)
     return lambda _: encoded
 

@@ -1,9 +1,8 @@
 """The contents of znodes: a pair of functions for each kind, from bytes to values and back.
 
 A `decode_*` function raises BadZnode with the path, and no other error, for any content that Kafka would not have
-written (no JSON, wrong types, unknown versions, impossible numbers). The caller reports it and goes on without that
-znode. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers: KIP-46. The other modules `*_znode(s)` of this package have
-the formats of KIP-236's znodes, of configs and of throttle leases.
+written. The caller reports it and goes on without that znode. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers:
+KIP-46. The other `*_znode(s)` modules have the formats of KIP-236's znodes, of configs and of throttle leases.
 """
 
 from base64 import urlsafe_b64decode
@@ -33,19 +32,19 @@ MAX_MISSING = 2**15 - 1
 """Kafka's replication factor is an INT16."""
 ACCEPTED_DELETION: Final = b'{"version":1,"accepted":true}'
 """The content of a mark in `/admin/delete_topics` that a controller has written for a DeleteTopics that it accepted.
-The marks of Kafka and of its tools are empty, and nobody but this product reads their content."""
+The marks of Kafka and of its tools are empty, and only this product reads their content."""
 
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
 MAX_PORT = 65535
 MAX_ENDPOINTS = 100
-"""Of a broker or controller."""
+"""The most endpoints of a broker or controller."""
 
 Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
 """A broker id or a partition's number; checked during parsing."""
 
 MAX_EPOCH = 2**30
-"""Of a leader or a controller. The next ones have to fit into an INT32 too: with one that does not, no request can be
+"""The largest epoch of a leader or a controller. The next ones have to fit into an INT32 too, or no request can be
 written. So many elections never come: a larger number is a mistake."""
 Epoch = Annotated[int, msgspec.Meta(ge=0, le=MAX_EPOCH)]
 
@@ -56,8 +55,7 @@ _json = msgspec.json.Encoder()
 
 
 class Assignment(NamedTuple):
-    """A partition's assignment as the topic znode has it. `adding` and `removing` are empty unless the
-    partition moves."""
+    """A partition's assignment in the topic znode. `adding` and `removing` are empty unless the partition moves."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = NO_REPLICAS
@@ -86,8 +84,8 @@ _text_or_null = msgspec.json.Decoder(str | None)
 
 
 def decode_topic(data: bytes, path: str) -> TopicZnode:
-    """Versions 1 to 3, with Kafka's names of adding and removing replicas or KIP-455's. Its name has to be a topic's:
-    many versions of the protocol have no room for a longer one."""
+    """Takes versions 1 to 3, with Kafka's names of adding and removing replicas or KIP-455's. The path must end in a
+    valid topic name: many versions of the protocol have no room for a longer one."""
     if not is_valid_name(path.rpartition("/")[2]):
         raise BadZnode(path, "no topic can have this name")
     fields = decode_json(_topic_fields, data, path)
@@ -114,7 +112,7 @@ def decode_topic(data: bytes, path: str) -> TopicZnode:
 
 
 def _missing(fields: Raw) -> dict[int, int]:
-    """Without effect, and kept as an unknown field, where it is not ours."""
+    """A field of this name that is not ours has no effect, and stays as an unknown field."""
     try:
         found = parse(_missing_replicas, fields.get(MISSING_REPLICAS, b"{}"))
     except Undecodable:
@@ -146,9 +144,9 @@ def encode_topic(
     extra: Mapping[str, msgspec.Raw] | None = None,
     missing: Mapping[int, int] | None = None,
 ) -> bytes:
-    """As Kafka 3.9 writes it: version 3, adding and removing replicas only of the partitions that have some.
+    """Writes as Kafka 3.9: version 3, adding and removing replicas only of the partitions that have some.
 
-    `missing_replicas` only where a partition has some.
+    `missing_replicas` is there only if a partition has some.
     """
     fields: dict[str, Any] = dict(extra or {})
     fields["partitions"] = {index: replicas for index, (replicas, _, _) in partitions.items()}
@@ -219,7 +217,7 @@ class _WrittenState(msgspec.Struct, omit_defaults=True, gc=False):
 def encode_state(
     leader: int, leader_epoch: int, isr: Sequence[int], controller_epoch: int, leader_recovery_state: int = 0
 ) -> bytes:
-    """Kafka's text. `leader_recovery_state` (1 after an unclean election) only where it is not 0."""
+    """Writes Kafka's text. `leader_recovery_state` (1 after an unclean election) is there only if it is not 0."""
     return _json.encode(_WrittenState(controller_epoch, leader, 1, leader_epoch, isr, leader_recovery_state))
 
 
@@ -238,12 +236,11 @@ _failure = msgspec.json.Decoder(_Failure, strict=False)
 
 
 def encode_failure(since_ms: int) -> bytes:
-    """`/admin/failed_brokers/$id`: when the controller first missed the broker, ms since the epoch (KIP-46)."""
+    """`/admin/failed_brokers/$id`: when the controller first missed the broker, ms since 1970 (KIP-46)."""
     return f'{{"version":1,"timestamp":{since_ms}}}'.encode()
 
 
 def decode_failure(data: bytes, path: str) -> int:
-    """The time of the failure. Raises BadZnode."""
     return decode_json(_failure, data, path).timestamp
 
 
@@ -296,7 +293,7 @@ def _endpoint(text: str, protocols: Mapping[str, str], path: str) -> Endpoint:
 
 
 def encode_broker(endpoints: Sequence[Endpoint], now_ms: int, rack: str | None = None) -> bytes:
-    """A registration of version 5, as a Kafka 3.9 broker writes its own."""
+    """Returns a registration of version 5, as a Kafka 3.9 broker writes its own."""
     plain = next((one for one in endpoints if one.security_protocol == "PLAINTEXT"), None)
     fields: dict[str, Any] = {
         "version": 5,
@@ -323,12 +320,12 @@ def encode_broker(endpoints: Sequence[Endpoint], now_ms: int, rack: str | None =
 
 MIGRATION_VERSION = 0
 NO_DATA = "it has no data"
-"""An empty znode: zookeeper-security-migration.sh makes some where they do not exist."""
+"""An empty znode: zookeeper-security-migration.sh makes some if they do not exist."""
 
 
 class Controller(msgspec.Struct, frozen=True):
-    """`/controller`. `listeners`: the addresses for clients, where it is a server of this product (Kafka ignores that
-    field). `kraft_epoch`: of the KRaft controller that controls the brokers during a migration, or -1."""
+    """`/controller`. `listeners` are the addresses for clients if it is a server of this product (Kafka ignores that
+    field). `kraft_epoch` is that of the KRaft controller that controls the brokers during a migration, or -1."""
 
     version: int
     brokerid: Id
@@ -364,7 +361,6 @@ def encode_controller(broker_id: int, now_ms: int, listeners: Sequence[str] = ()
 
 
 def decode_controller_epoch(data: bytes, path: str = znode_paths.CONTROLLER_EPOCH) -> int:
-    """The epoch of the controller that was elected last."""
     if not data:
         raise BadZnode(path, NO_DATA)
     return decode_number(data, 0, MAX_EPOCH, path)
@@ -381,11 +377,15 @@ class _Migration(msgspec.Struct):
 _migration = msgspec.json.Decoder(_Migration)
 
 
-def check_migration(data: bytes, path: str = znode_paths.MIGRATION) -> None:
-    """Raises BadZnode where this is no state of a migration to KRaft."""
-    version = decode_json(_migration, data, path).version
-    if version != MIGRATION_VERSION:
-        raise BadZnode(path, f"unknown version {shown(version)}")
+def has_migrated(data: bytes, path: str = znode_paths.MIGRATION) -> bool:
+    """Whether a KRaft controller has copied the metadata (ZkMigrationLeadershipState.initialZkMigrationComplete).
+
+    A quorum that only waits for brokers writes an offset of -1. Raises BadZnode if this is no state of a migration.
+    """
+    found = decode_json(_migration, data, path)
+    if found.version != MIGRATION_VERSION:
+        raise BadZnode(path, f"unknown version {shown(found.version)}")
+    return found.kraft_metadata_offset >= 0
 
 
 def encode_controller_epoch(epoch: int) -> bytes:
@@ -412,7 +412,7 @@ _config_change = msgspec.json.Decoder(_ConfigChange)
 
 
 def decode_config(data: bytes, path: str) -> dict[str, str]:
-    """`/config/$type/$name`; empty where the znode has no data."""
+    """`/config/$type/$name`; empty if the znode has no data."""
     if not data:
         return {}
     found = decode_json(_config, data, path)
@@ -426,7 +426,7 @@ def encode_config(config: Mapping[str, str]) -> bytes:
 
 
 def decode_config_change(data: bytes, path: str) -> str:
-    """The entity path (`topics/x`) of `/config/changes/config_change_…`, versions 1 and 2."""
+    """Returns the entity path (`topics/x`) of `/config/changes/config_change_…`, versions 1 and 2."""
     found = decode_json(_config_change, data, path)
     if found.version == 1 and found.entity_type in ("topics", "clients") and found.entity_name:
         return f"{found.entity_type}/{found.entity_name}"
@@ -459,7 +459,7 @@ _cluster_id = msgspec.json.Decoder(_ClusterId)
 
 
 def decode_producer_id_block(data: bytes, path: str = znode_paths.PRODUCER_ID_BLOCK) -> int | None:
-    """The last allocated producer id, None before the first."""
+    """Returns the last allocated producer id, None before the first."""
     if not data:
         return None
     found = decode_json(_block, data, path)
@@ -484,7 +484,7 @@ def encode_cluster_id(cluster_id: str) -> bytes:
 def decode_many(
     decode: Callable[[bytes, str], T], found: Iterable[tuple[str, tuple[bytes, Stat] | None]]
 ) -> tuple[dict[str, T], list[BadZnode]]:
-    """`decode(data, path)` of every znode that exists, by path; the malformed ones apart."""
+    """Returns `decode(data, path)` of every znode that exists, by path, and the malformed ones."""
     good: dict[str, T] = {}
     bad: list[BadZnode] = []
     for path, read in found:

@@ -26,10 +26,9 @@ LONGEST_PATH, LONGEST_REASON = 300, 400
 
 
 class BadZnode(ValueError):
-    """A znode whose content cannot be understood. The message has a bounded length, whatever the znode contains.
+    """A znode whose content cannot be decoded. The message has a bounded length, whatever the znode contains.
 
-    path     of the znode
-    reason   for the log and for the operator, shortened
+    `reason` is for the log and for the operator, shortened.
     """
 
     def __init__(self, path: str, reason: str) -> None:
@@ -39,7 +38,7 @@ class BadZnode(ValueError):
 
 
 class Undecodable(ValueError):
-    """A part of a znode that cannot be understood. The message is short and shows the beginning of the part."""
+    """A part of a znode that cannot be decoded. The message is short and shows the beginning of the part."""
 
 
 class JsonObject(NamedTuple):
@@ -49,7 +48,6 @@ class JsonObject(NamedTuple):
 
 
 def decode_json(decoder: "msgspec.json.Decoder[T]", data: bytes, path: str) -> T:
-    """What `decoder` makes of the content of a znode. Raises BadZnode."""
     if len(data) > LARGEST:
         raise BadZnode(path, f"{len(data)} bytes: more than any znode needs")
     try:
@@ -59,7 +57,6 @@ def decode_json(decoder: "msgspec.json.Decoder[T]", data: bytes, path: str) -> T
 
 
 def parse(decoder: "msgspec.json.Decoder[T]", data: bytes | msgspec.Raw) -> T:
-    """What `decoder` makes of a part of a znode. Raises Undecodable."""
     try:
         return decoder.decode(data)
     except Exception as error:
@@ -67,7 +64,8 @@ def parse(decoder: "msgspec.json.Decoder[T]", data: bytes | msgspec.Raw) -> T:
 
 
 def parse_every_field(data: bytes) -> object:
-    """Any JSON, its objects as JsonObject. For people's own writing: slower, and tells names that occur twice.
+    """Returns any JSON, its objects as JsonObject. It is for people's own writing: slower, but shows names that occur
+    twice.
 
     A text may have halves of characters: no topic, broker or config has such a name. Raises Undecodable.
     """
@@ -78,7 +76,7 @@ def parse_every_field(data: bytes) -> object:
 
 
 def parse_value(decoder: "msgspec.json.Decoder[T]", value: object) -> T:
-    """What `decoder` makes of a value that `parse_every_field` has found. Raises Undecodable."""
+    """Returns what `decoder` makes of a value that `parse_every_field` has found. Raises Undecodable."""
     try:
         return decoder.decode(json.dumps(value))
     except Exception as error:
@@ -86,7 +84,7 @@ def parse_value(decoder: "msgspec.json.Decoder[T]", value: object) -> T:
 
 
 def decode_number(data: bytes, low: int, high: int, path: str) -> int:
-    """The number that is all of a znode's content. Raises BadZnode."""
+    """Takes the whole content of a znode. Raises BadZnode."""
     number = whole_number(data[: LONGEST_REASON + 1].decode(errors="replace"), low, high)
     if number is None:
         raise BadZnode(path, f"{shown(data)} is not a number from {low} to {high}")

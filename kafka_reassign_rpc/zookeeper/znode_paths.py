@@ -2,6 +2,7 @@
 
 import re
 
+from kafka_reassign_rpc.core.state import config_entities
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 BROKERS = "/brokers"
@@ -13,15 +14,15 @@ CONTROLLER_EPOCH = "/controller_epoch"
 CLUSTER_ID = "/cluster/id"
 FEATURE = "/feature"
 MIGRATION = "/migration"
-"""Exists from the time that a KRaft controller prepares to take the cluster over: it then writes these znodes too."""
+"""It exists from the time that a KRaft controller prepares to take the cluster over: that one then writes these znodes
+too."""
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 ADMIN = "/admin"
 DELETE_TOPICS = "/admin/delete_topics"
 REASSIGNMENTS = "/admin/reassignments"
-"""Has a record of the move for each moving partition (KIP-236)."""
+"""It has a record of the move for each moving partition (KIP-236)."""
 REASSIGNMENT_REQUESTS = "/admin/reassignment_requests"
-"""Parent of persistent sequential znodes that ask for moves (KIP-236)."""
-REASSIGNMENT_REQUEST_PREFIX = "/admin/reassignment_requests/request_"
+"""The parent of persistent sequential znodes that ask for moves (KIP-236)."""
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 REASSIGN_QUEUE = "/admin/reassign_partitions_queue"
 """Moves that wait (KIP-236)."""
@@ -29,43 +30,44 @@ REASSIGN_EXTRA = "/admin/reassign_partitions_extra"
 """The queue's name in an earlier version of the proposal."""
 QUEUES = (REASSIGN_QUEUE, REASSIGN_EXTRA)
 CANCEL_IN_PROGRESS = "/admin/cancel_reassignment_in_progress"
-"""Cancels all moves that are pending in REASSIGN_PARTITIONS (KIP-236)."""
+"""It cancels all moves that are pending in REASSIGN_PARTITIONS (KIP-236)."""
 REASSIGN_CANCEL = "/admin/reassign_cancel"
 """While it exists, reassignments are disabled: no new move starts (KIP-236)."""
 THROTTLES = "/admin/reassignment_throttles"
-"""For each config that throttle leases have changed, its value before."""
+"""It has the former value of each config that throttle leases have changed."""
 SETTINGS = "/admin/reassignment_settings"
-"""Has the settings that all servers of this product share."""
+"""It has the settings that all servers of this product share."""
 FAILED_BROKERS = "/admin/failed_brokers"
-"""For each broker that is gone while it holds replicas, when that was first noticed (KIP-46)."""
+"""It says, for each broker that is gone while it holds replicas, when that was first noticed (KIP-46)."""
 REASSIGNMENT_SERVERS = "/admin/reassignment_servers"
-"""Has an ephemeral znode for each running server of this product."""
+"""It has an ephemeral znode for each running server of this product."""
 REASSIGNMENT_SERVER_IDS = "/admin/reassignment_server_ids"
-"""Has a persistent znode for each broker id that a server of this product has taken: no broker had replicas there."""
+"""It has a persistent znode for each broker id that a server of this product has taken: no broker had replicas
+there."""
 SERVERS = (REASSIGNMENT_SERVER_IDS, REASSIGNMENT_SERVERS)
 RECEIPTS = "/admin/reassignment_receipts"
-"""Has ephemeral znodes by which a server finds out what became of a transaction whose answer was lost."""
+"""It has ephemeral znodes by which a server finds out what became of a transaction whose answer was lost."""
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"
-CONFIG_TYPES = ("topics", "brokers", "users", "clients", "ips")
+CONFIG_TYPES = (config_entities.TOPICS, config_entities.BROKERS, "users", "clients", "ips")
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
-"""Has the partitions whose preferred replicas shall lead: by Kafka 2.x's election tool."""
+"""It has the partitions whose preferred replicas shall lead; Kafka 2.x's election tool writes it."""
 ISR_CHANGES = "/isr_change_notification"
-"""Has a sequential znode for each notification of a broker that has written states of partitions by itself."""
+"""It has a sequential znode for each notification of a broker that has written states of partitions by itself."""
 LOG_DIR_EVENTS = "/log_dir_event_notification"
-"""Has a sequential znode for each notification of a broker that has lost a log dir."""
+"""It has a sequential znode for each notification of a broker that has lost a log dir."""
 DELEGATION_TOKENS = "/delegation_token/tokens"
 DELEGATION_TOKEN_CHANGES = "/delegation_token/token_changes"  # noqa: S105
 DELEGATION_TOKEN_CHANGE_PREFIX = "/delegation_token/token_changes/token_change_"  # noqa: S105
 CONSUMERS = "/consumers"
 ACLS = "/kafka-acl"
-"""Has a znode with ACLs for each resource type and name."""
+"""It has a znode with ACLs for each resource type and name."""
 PREFIXED_ACLS = "/kafka-acl-extended/prefixed"
 """The same for prefixes of names."""
 ACL_CHANGES = "/kafka-acl-changes"
 EXTENDED_ACL_CHANGES = "/kafka-acl-extended-changes"
-"""Have a sequential znode for each change of ACLs."""
+"""They have a sequential znode for each change of ACLs."""
 
 PERSISTENT = (
     CONSUMERS,
@@ -85,7 +87,7 @@ OWN = (REASSIGNMENTS, REASSIGNMENT_REQUESTS, FAILED_BROKERS, REASSIGNMENT_SERVER
 """The znodes that a server of this product creates at its start besides those."""
 
 LAST_SEQUENCE = 10**10 - 1
-"""The last number that has the ten digits of a sequential znode's name."""
+"""The last number with the ten digits of a sequential znode's name."""
 _QUEUE_PART = re.compile(r".*/part_([0-9]{10})", re.DOTALL)
 _SEQUENCE = re.compile(r".*?([0-9]{10})", re.DOTALL)
 
@@ -139,7 +141,7 @@ def reassignment(name: str, index: int) -> str:
 
 
 def throttle_memories(kind: str) -> str:
-    """`kind`: topics or brokers, as in CONFIG."""
+    """`kind` is topics or brokers, as in CONFIG."""
     return f"{THROTTLES}/{kind}"
 
 
@@ -152,12 +154,11 @@ def reassignment_request(name: str) -> str:
 
 
 def queue_part(root: str, number: int) -> str:
-    """A znode under a queue that holds a part of its moves."""
     return f"{root}/part_{number:010d}"
 
 
 def queue_part_number(path: str) -> int:
-    """The number of a queue's part, -1 where the path is none."""
+    """Returns the number of a queue's part, -1 if the path is none."""
     match = _QUEUE_PART.fullmatch(path)
     number = None if match is None else whole_number(match.group(1), 0, LAST_SEQUENCE)
     return -1 if number is None else number
@@ -172,26 +173,25 @@ def config_type(kind: str) -> str:
 
 
 def config(entity_path: str) -> str:
-    """The znode of an entity path as an announcement has it: `topics/x`, `users/<default>`."""
     return f"{CONFIG}/{entity_path}"
 
 
 def config_topic(name: str) -> str:
-    return f"{CONFIG}/topics/{name}"
+    return f"{CONFIG}/{config_entities.TOPICS}/{name}"
 
 
 def config_broker(name: str) -> str:
-    """`name`: the broker id as text, or `<default>`."""
-    return f"{CONFIG}/brokers/{name}"
+    """`name` is the broker id as text, or `<default>`."""
+    return f"{CONFIG}/{config_entities.BROKERS}/{name}"
 
 
 def parse_index(name: str) -> int | None:
-    """The broker id or partition number in a znode's name, None where it is none (`07`, `x`, `-1`, `2147483648`)."""
+    """Returns the broker id or partition number in a znode's name, or None (`07`, `x`, `-1`, `2147483648`)."""
     number = whole_number(name, 0, 2**31 - 1)
     return number if str(number) == name else None
 
 
 def sequence_number(name: str) -> int | None:
-    """The number at the end of a sequential znode's name, None where it has none."""
+    """Returns the number at the end of a sequential znode's name, or None."""
     match = _SEQUENCE.fullmatch(name)
     return None if match is None else whole_number(match.group(1), 0, LAST_SEQUENCE)

@@ -1,9 +1,8 @@
 """The ZooKeeper client: one session, exactly one attempt per call, a typed outcome for each.
 
-Paths have no chroot. Calls are sent in the order in which they are made, and ZooKeeper carries them out in that order.
-A call returns the answer, or raises a ZkError at the latest when the watchdog gives the connection up. Watches fire
-once. They are *not* restored after a reconnect: the client calls the `on_connected` hooks, and their owners read anew
-and set new watches. `reading` and `transact` alone wait for a lost connection.
+Paths have no chroot. ZooKeeper carries out calls in their order. A call returns the answer, or raises a ZkError at the
+latest when the watchdog gives the connection up. Watches fire once, and are *not* restored after a reconnect: owners
+read again in their `on_connected` hooks. Only `reading` and `transact` wait for a lost connection.
 """
 
 import asyncio
@@ -14,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import jute
 from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
@@ -31,15 +31,13 @@ from kafka_reassign_rpc.zookeeper.operations import (
 )
 from kafka_reassign_rpc.zookeeper.receipts import AGAIN_S, Receipts
 from kafka_reassign_rpc.zookeeper.tcp_connection import MAX_FRAME, Parse
-from kafka_reassign_rpc.zookeeper.transactions import IN_FLIGHT, MAX_MULTI_BYTES, pipeline, split_ops
+from kafka_reassign_rpc.zookeeper.transactions import IN_FLIGHT, MAX_MULTI_BYTES, pipeline
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     Answered,
     BatchesFailed,
     NodeExists,
     NoNode,
-    NotEmpty,
     NotSent,
-    TransactionFailed,
     Unknown,
 )
 from kafka_reassign_rpc.zookeeper.zookeeper_session import ZooKeeperSession
@@ -62,7 +60,6 @@ READS_PER_PACKET = 500
 READ_BYTES_PER_PACKET = 256 << 10
 READS_IN_FLIGHT = 4
 WATCH_BYTES_PER_PACKET = 128 << 10
-DELETE_TREE_PASSES = 5
 DECODED_AT_ONCE_BYTES = 100_000
 
 _GET_DATA, _EXISTS, _GET_ACL, _CHILDREN, _SYNC, _SET_DATA, _DELETE, _CREATE2 = 4, 3, 6, 8, 9, 5, 2, 15
@@ -93,11 +90,13 @@ class ZooKeeper:
         self._watchers: list[Callable[[WatchKind, str], None]] = []
         self._receipts = Receipts(self)
         self._session = ZooKeeperSession(hosts, session_timeout_ms / 1000, access=access, watch=self._watch_fired)
+        self.lease_left = self._session.lease_left
+        """Seconds for which the session cannot expire. At 0 or less another process may act already."""
 
     # The session
 
     async def start(self, timeout: float = 30.0) -> None:  # noqa: ASYNC109 (part of the interface)
-        """Connects. Raises NotSent, and closes, where it reaches no server within `timeout` seconds."""
+        """Connects. Raises NotSent, and closes, if it reaches no server within `timeout` seconds."""
         try:
             async with asyncio.timeout(timeout):
                 await self._session.start()
@@ -125,7 +124,8 @@ class ZooKeeper:
 
     @property
     def session_id(self) -> int | None:
-        """The current session. None before the first one, and from the end of one to the beginning of the next."""
+        """The current session. It is None before the first one, and from the end of one to the beginning of the
+        next."""
         return self._session.session_id
 
     @property
@@ -134,7 +134,6 @@ class ZooKeeper:
 
     @property
     def last_zxid(self) -> int:
-        """The newest transaction that this session has seen."""
         return self._session.last_zxid
 
     @property
@@ -142,19 +141,16 @@ class ZooKeeper:
         """Seconds from the last answered request to its answer."""
         return self._session.round_trip
 
-    def lease_left(self) -> float:
-        """Seconds for which the session cannot expire. At 0 or less another process may act already."""
-        return self._session.lease_left()
-
     async def connected_again(self, session: int) -> None:
         """Waits until connected, with this session. Raises SessionOver as soon as it is over or its lease has run
         out."""
         await self._session.connected_again(session)
 
     async def reading(self, read: Callable[[], Awaitable[T]], session: int | None = None) -> T:
-        """The result of `read`, which is called again after each lost connection for as long as the session lives.
+        """Returns the result of `read`, which is called again after each lost connection for as long as the session
+        lives.
 
-        `session`: that of now. Raises NotSent where there is none, and SessionOver.
+        `session` None takes the present one. Raises NotSent if there is none, and SessionOver.
         """
         session = self.session_id if session is None else session
         if session is None:
@@ -177,7 +173,6 @@ class ZooKeeper:
         self._session.connected_hooks.append(hook)
 
     def on_disconnected(self, hook: Callable[[], None]) -> None:
-        """Calls `hook` when the connection is lost."""
         self._session.disconnected_hooks.append(hook)
 
     def on_watch(self, hook: Callable[[WatchKind, str], None]) -> None:
@@ -192,12 +187,16 @@ class ZooKeeper:
             try:
                 hook(WatchKind(kind), local)
             except Exception:
-                log.exception("a watch hook failed on %s of %s", WatchKind(kind).name, local)
+                log.exception(
+                    "a watch hook failed on %s of %s: the change may go unnoticed until the next connection",
+                    WatchKind(kind).name,
+                    local,
+                )
 
     # One znode
 
     async def get(self, path: str, watch: bool = False) -> tuple[bytes, Stat]:
-        """Data and Stat. Raises NoNode. Sets the watch only where the znode exists."""
+        """Raises NoNode. Sets the watch only if the znode exists."""
 
         def parse(answer: bytes) -> tuple[bytes, Stat]:
             data, end = jute.decode_buffer(answer, jute.HEADER)
@@ -206,14 +205,14 @@ class ZooKeeper:
         return await self._call(_GET_DATA, path, _flag(watch), parse)
 
     async def exists(self, path: str, watch: bool = False) -> Stat | None:
-        """The znode's Stat, or None. Sets the watch either way (CREATED, or CHANGED and DELETED)."""
+        """Returns the znode's Stat, or None. Sets the watch either way (CREATED, or CHANGED and DELETED)."""
         try:
             return await self._call(_EXISTS, path, _flag(watch), _stat)
         except NoNode:
             return None
 
     async def children(self, path: str, watch: bool = False, *, many: bool = False) -> list[str]:
-        """The names of the children, in no order. Raises NoNode.
+        """Returns the names of the children, in no order. Raises NoNode.
 
         `many`: there may be more names than a turn of the event loop can decode. Then a thread decodes them, and the
         answers to later calls may overtake this one.
@@ -228,11 +227,12 @@ class ZooKeeper:
         )
 
     async def acl(self, path: str) -> list[AclEntry]:
-        """Who may do what with the znode. Raises NoNode, and NoAuth where not even that may be read."""
+        """Raises NoNode, and NoAuth if not even that may be read."""
         return await self._call(_GET_ACL, path, b"", lambda answer: jute.decode_acl(answer, jute.HEADER))
 
     async def who_am_i(self) -> frozenset[tuple[str, str]]:
-        """(scheme, id) of this connection's identities, such as ("sasl", "kafka"). Empty before ZooKeeper 3.7."""
+        """Returns (scheme, id) of this connection's identities, such as ("sasl", "kafka"); nothing before ZooKeeper
+        3.7."""
         xid = self._session.next_xid()
         packet = struct.pack(">ii", xid, _WHO_AM_I)
         try:
@@ -252,8 +252,8 @@ class ZooKeeper:
         sequence: bool = False,
         session: int | None = None,
     ) -> tuple[str, Stat]:
-        """Creates a znode: its path (with its digits where `sequence`) and its Stat. Raises NodeExists, NoNode (of the
-        parent)."""
+        """Creates a znode, and returns its path (with its digits if `sequence`) and its Stat. Raises NodeExists, NoNode
+        (of the parent)."""
 
         def parse(answer: bytes) -> tuple[str, Stat]:
             made, end = jute.decode_buffer(answer, jute.HEADER)
@@ -264,11 +264,11 @@ class ZooKeeper:
         return await self._call(_CREATE2, path, body, parse, session)
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION, *, session: int | None = None) -> Stat:
-        """Writes the data. Raises NoNode, BadVersion."""
+        """Raises NoNode, BadVersion."""
         return await self._call(_SET_DATA, path, _INT.pack(len(data)) + data + _INT.pack(version), _stat, session)
 
     async def delete(self, path: str, version: int = ANY_VERSION, *, session: int | None = None) -> None:
-        """Deletes the znode. Raises NoNode, BadVersion, NotEmpty."""
+        """Raises NoNode, BadVersion, NotEmpty."""
         await self._call(_DELETE, path, _INT.pack(version), _nothing, session)
 
     async def sync(self, path: str = "/") -> None:
@@ -295,7 +295,7 @@ class ZooKeeper:
         return await self.submit_multi(ops, session)
 
     def submit_multi(self, ops: Sequence[Op], session: int | None = None) -> asyncio.Future[list[Result]]:
-        """As `multi`, but sent before it returns: transactions are sent in the order of these calls."""
+        """Like `multi`, but sends before it returns: transactions go out in the order of these calls."""
         connection = self._session.connection(session)
         xid = self._session.next_xid()
         packet = jute.encode_multi(xid, ops, self.chroot, self._acl_of)
@@ -311,19 +311,19 @@ class ZooKeeper:
         """Sends transactions one after the other, several in flight; returns the results of each.
 
         Stops sending at the first failure and raises BatchesFailed, which has the outcome of each batch. Batches in
-        flight behind a refused one may have been applied: a batch that must not be needs a check of its own. `fence` is
-        put before every batch, and is not among its results; where it fails, the error is Fenced.
+        flight behind a refused one may have been applied: a batch that must not be needs a check of its own. `fence`
+        goes before every batch, and is not among its results; if it fails, the error is Fenced.
         """
         return await pipeline(self.submit_multi, batches, session, in_flight, fence)
 
     async def transact_many(
         self, batches: Iterable[Sequence[Op]], session: int | None = None, fence: Check | None = None
     ) -> list[list[Result]]:
-        """As `multi_many`, and a lost connection is no failure: waits for it for as long as the session (that of now)
-        lives, finds out what was carried out, and sends the rest.
+        """Like `multi_many`, but waits for a lost connection for as long as the session (None: the present one) lives,
+        finds out what was carried out, and sends the rest.
 
-        Raises BatchesFailed where a transaction is refused (the outcome of all others is known then) and SessionOver.
-        Raises Unknown where somebody else has changed the receipts.
+        Raises BatchesFailed if a transaction is refused (the outcome of all others is known then), SessionOver, and
+        Unknown if somebody else has changed the receipts.
         """
         return await self._receipts.transact_many(batches, session, fence)
 
@@ -338,12 +338,12 @@ class ZooKeeper:
     # Many znodes
 
     async def multi_get(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-        """Data and Stat of each znode, None where it does not exist. Fast (ZooKeeper 3.6 and later), but not a
+        """Returns data and Stat of each znode, None if it does not exist. It is fast (ZooKeeper 3.6 and later), but no
         snapshot."""
         return await self._multi_read(jute.GET_DATA, paths, jute.decode_data_reads)
 
     async def multi_children(self, paths: Sequence[str]) -> list[list[str] | None]:
-        """The names of the children of each znode, None where it does not exist. As `multi_get`."""
+        """As `multi_get`, for the names of the children."""
         return await self._multi_read(jute.GET_CHILDREN, paths, jute.decode_children_reads)
 
     async def _multi_read(
@@ -380,12 +380,13 @@ class ZooKeeper:
         *,
         since_zxid: int,
     ) -> None:
-        """Sets one-shot watches on many znodes. A watch fires at once where its znode has changed after `since_zxid`.
+        """Sets one-shot watches on many znodes. A watch fires at once if its znode has changed after `since_zxid`.
 
         With the `last_zxid` from before the znodes were read as `since_zxid`, no change between reading and watching is
         lost.
         """
         flying: list[asyncio.Future[None]] = []
+        pace = Pace()
         try:
             for kind, paths in enumerate((data, exists, children)):
                 for part in jute.split_paths(paths, WATCH_BYTES_PER_PACKET, 4 + len(self.chroot)):
@@ -394,7 +395,7 @@ class ZooKeeper:
                     xid = self._session.next_xid()
                     packet = jute.encode_set_watches(xid, since_zxid, wanted, self.chroot)
                     flying.append(self._session.connection().submit(xid, packet, _nothing))
-                    await asyncio.sleep(0)
+                    await pace.rest()
             for future in flying:
                 await future
         finally:
@@ -428,7 +429,7 @@ class ZooKeeper:
         await self._session.connection().submit(xid, packet, _nothing, real)
 
     async def tree(self, path: str) -> list[str]:
-        """The znode and all znodes below it, children before their parents; empty where it does not exist."""
+        """Returns the znode and all znodes below it, children before their parents; nothing if it does not exist."""
         levels: list[list[str]] = []
         level = [path]
         while level:
@@ -440,25 +441,6 @@ class ZooKeeper:
                 for name in names or ()
             ]
         return [one for level in reversed(levels) for one in level]
-
-    async def delete_tree(self, path: str) -> None:
-        """Deletes the znode and all znodes below it, not in one transaction. Deletes znodes that are added meanwhile,
-        too.
-
-        Raises NotEmpty where another process keeps adding znodes.
-        """
-        for _ in range(DELETE_TREE_PASSES):
-            doomed = [Delete(one) for one in await self.tree(path)]
-            if not doomed:
-                return
-            try:
-                for batch in split_ops(doomed):
-                    await self.multi(batch)
-            except TransactionFailed as failure:
-                if not isinstance(failure.error, NoNode | NotEmpty):
-                    raise failure.error from failure
-        if await self.exists(path) is not None:
-            raise NotEmpty(path)
 
 
 def _flag(watch: bool) -> bytes:

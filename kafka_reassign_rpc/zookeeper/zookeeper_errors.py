@@ -17,7 +17,7 @@ from kafka_reassign_rpc.zookeeper.operations import Result
 
 
 class ZkError(Exception):
-    """Base of all errors that a call to ZooKeeper raises."""
+    """The base of all errors that a call to ZooKeeper raises."""
 
 
 class NotSent(ZkError):
@@ -119,7 +119,7 @@ SESSION_MOVED = -118
 
 
 def from_code(code: int, path: str = "") -> ZkError:
-    """The error for a code in an answer. Each of them means that nothing was changed."""
+    """Returns the error for a code in an answer. Each of them means that nothing was changed."""
     if code == SESSION_EXPIRED:
         return SessionOver("ZooKeeper has ended the session")
     if code == SESSION_MOVED:

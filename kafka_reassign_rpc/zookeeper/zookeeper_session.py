@@ -91,7 +91,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         self._timer: asyncio.TimerHandle | None = None
         self._connected = asyncio.Event()
         self._changed = asyncio.Event()
-        """Set, and replaced, when the session gets a connection or ends."""
+        """It is set, and replaced, when the session gets a connection or ends."""
 
     # What callers see
 
@@ -100,13 +100,11 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return bool(self.state.current_state == States.CONNECTED)
 
     def lease_left(self) -> float:
-        """Seconds that the session lives at least, as far as this process can know. At 0 or less: act as if it were
-        over."""
+        """Returns for how many seconds the session lives at least, as far as this process can know. At 0 or less: act
+        as if it were over."""
         return 0.0 if self.session_id is None else self.alive_at + self.timeout - monotonic()
 
     def connection(self, session: int | None = None) -> ZooKeeperConnection:
-        """The connection to send on. Raises SessionOver where `session` is not the current one, NotSent while not
-        connected."""
         if session is not None and session != self.session_id:
             raise SessionOver(f"session {session:#x} is over")
         if self.conn is None or self.state.current_state != States.CONNECTED:
@@ -124,7 +122,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
                 pass
             await changed.wait()
 
-    def _tell_changed(self) -> None:
+    def _signal_change(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
@@ -141,7 +139,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         await self._connected.wait()
 
     async def close(self) -> None:
-        """Ends the session; when connected its ephemeral znodes go at once. Calls no hook."""
+        """Ends the session; if connected, its ephemeral znodes go at once. Calls no hook."""
         if not self.started:
             return
         self.started = False
@@ -162,7 +160,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
             conn.drop("closed")
         self._connected.clear()
         self.session_id, self.password, self._stale = None, NO_PASSWORD, None
-        self._tell_changed()
+        self._signal_change()
         self.closing = False
 
     async def _farewell(self, conn: ZooKeeperConnection) -> None:
@@ -204,14 +202,13 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return self.hosts[self._host % len(self.hosts)]
 
     def _step_seconds(self) -> float:
-        """The time for connecting and shaking hands with one host: all hosts must fit in before the lease ends."""
+        """Returns the time for connecting and shaking hands with one host: all hosts must fit in before the lease
+        ends."""
         if self.session_id is None:
             return min(FIRST_STEP_SECONDS, max(self.wanted_timeout, MIN_STEP_SECONDS))
         return max(self.timeout / 3 / max(1, len(self.hosts) - 1), MIN_STEP_SECONDS)
 
     async def _connect(self) -> asyncio.Task[str]:
-        """Opens a session over the next host, or resumes the current one. Returns the task that reads the
-        connection."""
         self._host += 1
         async with asyncio.timeout(self._step_seconds()):
             asked_for = self.session_id
@@ -246,7 +243,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         self.alive_at = max(sent, self.alive_at) if asked_for else sent
         self.state.transition_to(States.CONNECTED)
         self._connected.set()
-        self._tell_changed()
+        self._signal_change()
         self._tick()
         if self.session_id is None:  # this process stood still during the handshake: the lease has run out already
             return pump
@@ -290,7 +287,8 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return answer[20 : 20 + max(size, 0)]
 
     async def _close_stale(self, session: int, password: bytes) -> None:
-        """Closes the session that was given up, should the server (which has just answered) still keep it. One attempt.
+        """Closes the session that was given up, should the server (which has just answered) still keep it. It tries
+        once.
 
         A server that was away itself keeps the session for a whole timeout after its return.
         """
@@ -320,7 +318,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
     def _suspend(self, why: str) -> None:
         self.state.transition_to(States.SUSPENDED)
         self._connected.clear()
-        log.warning("ZooKeeper connection lost: %s", why)
+        log.warning("ZooKeeper connection lost, connecting again: %s", why)
         _call(self.disconnected_hooks)
 
     def _over(self, why: str, *, known_to_server: bool) -> None:
@@ -334,8 +332,8 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
             self._stale = (old, self.password)
         self.session_id, self.password, self.last_zxid = None, NO_PASSWORD, 0
         self.state.transition_to(States.LOST)
-        log.warning("ZooKeeper session %#x is over: %s", old, why)
-        self._tell_changed()
+        log.warning("ZooKeeper session %#x is over, and a new one is asked for: %s", old, why)
+        self._signal_change()
         _call(self.over_hooks, old)
 
     def _tick(self) -> None:
@@ -371,7 +369,6 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
     # aiozk's machinery that must never run
 
     async def send(self, request: Any) -> Any:
-        """Sends an aiozk request once; returns its response object. Raises ZkError."""
         return await self.connection().send(request, self.next_xid())
 
     def set_heartbeat(self) -> None:
@@ -391,4 +388,4 @@ def _call(hooks: Sequence[Callable[..., None]], *arguments: Any) -> None:
         try:
             hook(*arguments)
         except Exception:
-            log.exception("a ZooKeeper session hook failed")
+            log.exception("a ZooKeeper session hook failed: the session goes on")

@@ -7,6 +7,7 @@ THROTTLED_TEXT = (
     "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
 )
 OURS = (
+    "cordoned.brokers",
     "failure.alert.interval.ms",
     "failure.interval.ms",
     "partition.reassignments.enabled",

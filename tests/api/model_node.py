@@ -11,8 +11,6 @@ import msgspec
 
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
 from kafka_reassign_rpc.api.ports import (
-    BROKERS,
-    CLUSTER_DEFAULT,
     AlterPartition,
     AlterReassignments,
     ConfigChange,
@@ -48,9 +46,14 @@ from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
+from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
+from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
+from kafka_reassign_rpc.support.turns import Steps
 
 NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
 
@@ -86,7 +89,7 @@ class DictConfigs:
 
     read = get
 
-    async def alter(self, entity_type: str, name: str, change: ConfigChange) -> None:
+    async def alter(self, entity_type: str, name: str, change: ConfigChange, _by: Requester) -> None:
         current = self.entities.get((entity_type, name), {})
         wanted = dict(change(current))
         await asyncio.sleep(0)
@@ -101,7 +104,7 @@ class DictSettings:
     def __init__(self, configs: DictConfigs) -> None:
         self._entities = configs.entities
 
-    async def move(self) -> MovedSettings:
+    async def move(self, _by: Requester) -> MovedSettings:
         own = self._entities.setdefault(("brokers", "1000"), {})
         defaults = self._entities.get(("brokers", "<default>"), {})
         found = server_settings.moved(own, defaults)
@@ -130,7 +133,7 @@ class DictQuotas:
             and all(name == exact.get(kind, name) for kind, name in entity)
         }
 
-    async def alter(self, entity: QuotaEntity, change: ConfigChange) -> None:
+    async def alter(self, entity: QuotaEntity, change: ConfigChange, _by: Requester) -> None:
         self.entities[entity] = dict(change(self.entities.get(entity, {})))
 
 
@@ -216,6 +219,12 @@ class ModelController:
         waiting = self.waiting.get(topic, {})
         return {index: waiting[index] for index in moving if index in waiting}
 
+    async def change_rates(
+        self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext
+    ) -> ThrottledMoves:
+        await self._enter("change_rates", wanted, rate)
+        return ThrottledMoves(2, 3, 1)
+
     async def healing(self) -> HealingStatus:
         await self._enter("healing")
         return self.health
@@ -223,6 +232,12 @@ class ModelController:
     async def heal(self, broker: int, ctx: RequestContext, *, dry_run: bool) -> Repair:
         await self._enter("heal", broker, dry_run)
         return self.repair
+
+    async def hold_moves(
+        self, selection: Selection, ctx: RequestContext, *, hold: bool, reason: str = ""
+    ) -> HoldOutcome:
+        await self._enter("hold_moves", selection, hold, reason)
+        return HoldOutcome(3, 2, 1)
 
     def throttles(self, topic: str) -> TopicThrottles:
         return TopicThrottles(
@@ -311,7 +326,8 @@ class ModelLogDirs:
         self.dirs = dirs
         self.moves: list[tuple[str, str, int]] = []
 
-    def describe(self, wanted: Mapping[str, Collection[int]] | None) -> Sequence[LogDir]:
+    def describe(self, wanted: Mapping[str, Collection[int]] | None) -> Steps[Sequence[LogDir]]:
+        yield
         if wanted is None:
             return self.dirs
         return [
@@ -343,6 +359,19 @@ class EmptyAcls:
         return [[] for _ in filters]
 
 
+class ModelStatus:
+    """Documents that tell what was asked for; only `status` is there on a standby."""
+
+    is_controller = True
+
+    async def document(self, name: str, query: str) -> tuple[int, bytes]:
+        if name != "status" and not self.is_controller:
+            return 503, b'{"error": "this server is not the controller: broker 7 is the controller"}'
+        if name == "nothing":
+            return 404, b'{"error": "no such document"}'
+        return 200, f'{{"{name}": "{query}"}}'.encode()
+
+
 class ModelNode:
     """Broker 1000 beside brokers 1, 2, 3 and 4, all alive."""
 
@@ -358,6 +387,7 @@ class ModelNode:
         self.endpoints.append(NodeEndpoint(1000, "server", 9093))
         self.configs = DictConfigs()
         self.settings: DictSettings | None = DictSettings(self.configs)
+        self.status: ModelStatus | None = ModelStatus()
         self.quotas = DictQuotas()
         self.quota_table = QuotaTable()
         self.mutation_quotas = MutationQuotas(self.quota_table, QuotaWindows(), time.monotonic)
@@ -388,18 +418,21 @@ class ModelNode:
         if self.brokers_refuse is not None:
             raise self.brokers_refuse
 
-    async def live_brokers(self) -> LiveBrokers:
+    async def live_brokers(self, *, answered: bool = False) -> LiveBrokers:
         return self.brokers
 
     async def topic_layers(self) -> ConfigLayers:
         own = await self.configs.get(BROKERS, str(self.node_id))
-        return ConfigLayers(own, await self.configs.get(BROKERS, CLUSTER_DEFAULT), self.static_configs)
+        return ConfigLayers(own, await self.configs.get(BROKERS, DEFAULT), self.static_configs)
 
     def announced_versions(self) -> Versions:
         return advertised(self.apis)
 
     def controller_id(self) -> int:
         return 1000
+
+    def is_privileged(self, listener: str) -> bool:
+        return listener != "CLIENTS"
 
     def nodes(self, listener: str) -> Sequence[NodeEndpoint]:
         return self.endpoints

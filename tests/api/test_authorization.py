@@ -127,6 +127,11 @@ SENSIBLE: dict[str, dict[str, Any]] = {
     "DescribeUserScramCredentials": {"users": None},
     "AlterUserScramCredentials": {"deletions": [{"name": "u", "mechanism": 1}], "upsertions": []},
     "AlterPartition": {"broker_id": 1, "broker_epoch": 1, "topics": []},
+    "Envelope": {
+        "request_data": bytes.fromhex("002e0000 00000001 ffff 00 000003e8 00 00"),  # ListPartitionReassignments
+        "request_principal": b"\0\0\x05User\x02a\0\0",
+        "client_host_address": bytes(4),
+    },
     "UpdateFeatures": {"feature_updates": [], "timeout_ms": 1},
     "AllocateProducerIds": {"broker_id": 1, "broker_epoch": 1},
     "Produce": {"acks": 1, "topic_data": [{"name": "a", "partition_data": [{"index": 0, "records": b""}]}]},
@@ -158,8 +163,11 @@ SENSIBLE: dict[str, dict[str, Any]] = {
     "DescribeReassignments": {"topic_reassignments": []},
     "DescribeReassignmentEvents": {"from_seq": 0, "max_bytes": 1000},
     "DescribeSelfHealing": {},
+    "DescribeStatus": {"document": "status"},
     "HealBroker": {"broker_id": 1, "dry_run": True},
+    "HoldMoves": {"hold": True, "all": True},
     "MoveServerSettings": {},
+    "AlterReassignmentThrottles": {"throttle": 5},
 }
 SHOWS_NOTHING_ELSE = {16, 60, 66}
 """ListGroups, ListTransactions: empty in any case. DescribeCluster: for the operations alone."""
@@ -239,10 +247,10 @@ async def test_sv_5_what_every_request_needs_on_the_cluster_is_enough_and_less_i
 def test_sv_5_the_operations_of_cluster_wide_apis_are_those_of_kafka() -> None:
     alter, describe, action = "ALTER", "DESCRIBE", "CLUSTER_ACTION"
     assert {api.key: operation for api, operation, _ in CLUSTER_WIDE} == {
-        **dict.fromkeys((30, 31, 34, 43, 45, 57, 32244), alter),
-        **dict.fromkeys((29, 35, 46, 50, 32240, 32241, 32242, 32243), describe),
+        **dict.fromkeys((30, 31, 34, 43, 45, 57, 32244, 32248), alter),
+        **dict.fromkeys((29, 35, 46, 50, 32240, 32241, 32242, 32243, 32246), describe),
         **dict.fromkeys((7, 56, 67), action),
-        **{48: "DESCRIBE_CONFIGS", 49: "ALTER_CONFIGS", 32245: "ALTER_CONFIGS"},
+        **{48: "DESCRIBE_CONFIGS", 49: "ALTER_CONFIGS", **dict.fromkeys((32245, 32247), "ALTER_CONFIGS")},
     }
 
 

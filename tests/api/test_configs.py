@@ -296,9 +296,9 @@ async def test_sv_2_a_resource_that_cannot_be_read_or_written_fails_alone(caplog
             raise OSError("garbage in /config/topics/bad")
         return await get(entity_type, name)
 
-    async def failing_alter(entity_type: str, name: str, wanted: Any) -> None:
+    async def failing_alter(entity_type: str, name: str, wanted: Any, by: Any) -> None:
         await failing_get(entity_type, name)
-        await alter(entity_type, name, wanted)
+        await alter(entity_type, name, wanted, by)
 
     node.configs.get = failing_get  # type: ignore[method-assign]
     node.configs.alter = failing_alter  # type: ignore[method-assign, assignment]

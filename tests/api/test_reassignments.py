@@ -1,33 +1,29 @@
-"""AlterPartitionReassignments, ListPartitionReassignments and the inter-broker APIs: translation to and from
-the port.
-"""
+"""AlterPartitionReassignments and ListPartitionReassignments: translation to and from the port."""
 
 import asyncio
+import sys
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_reassign_rpc.api.a45_alter_partition_reassignments import API
 from kafka_reassign_rpc.api.a46_list_partition_reassignments import ListFragments, encode_partition
-from kafka_reassign_rpc.api.large_requests import ITEMS_PER_SLICE, MOST_REPLICAS, at_once
+from kafka_reassign_rpc.api.api_definition import RequestContext
+from kafka_reassign_rpc.api.large_requests import MOST_REPLICAS, NUMBERS
 from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
-from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, KafkaError, NotController
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
-    AllocateProducerIdsRequest,
     AlterPartitionReassignmentsRequest,
-    AlterPartitionRequest,
-    ControlledShutdownRequest,
-    ElectLeadersRequest,
-    InitProducerIdRequest,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from kafka_reassign_rpc.support import slice_timer
+from kafka_reassign_rpc.support.slices import finished
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, moving, topic
 
@@ -86,8 +82,9 @@ async def test_455_1_every_partition_is_answered_exactly_once_with_its_own_error
 async def test_455_1_an_alter_takes_turns_with_others_however_many_topics_it_names(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(slice_timer, "YIELD_AFTER_S", 0)
-    topics = 2 * ITEMS_PER_SLICE
+    monkeypatch.setattr("kafka_reassign_rpc.support.turns.TURN_S", 0)
+    monkeypatch.setattr("kafka_reassign_rpc.support.turns.SHORT_S", 0)
+    topics = 1000
     request = alter(0, *[(f"t-{n}", [{"partition_index": 0, "replicas": [1]}]) for n in range(topics)])
     turns = 0
 
@@ -102,6 +99,33 @@ async def test_455_1_an_alter_takes_turns_with_others_however_many_topics_it_nam
     waiting.cancel()
     assert len(results(answer)) == topics
     assert turns >= 4, "two on the way in, two on the way out"
+
+
+async def test_455_1_no_step_of_an_alter_works_on_all_its_topics() -> None:
+    """Measured in calls, which no busy machine changes."""
+    names = [f"t-{n}" for n in range(10_000)]
+    request = alter(0, *[(name, [{"partition_index": 0, "replicas": [1]}]) for name in names])
+    work: Any = API.handle(ModelNode(*[topic(name) for name in names]), request, RequestContext(45, 0, 1, "test"))
+    calls = longest = 0
+
+    def count(_frame: Any, _event: str, _function: Any) -> None:
+        nonlocal calls
+        calls += 1
+
+    waits, result = None, None
+    answer: Any = None
+    while answer is None:
+        sys.setprofile(count)
+        try:
+            waits = work.send(result)
+        except StopIteration as end:
+            answer = end.value
+        finally:
+            sys.setprofile(None)
+        longest, calls = max(longest, calls), 0
+        result = None if waits is None else await waits
+    assert len(b"".join(answer.body)) > 10 * len(names)
+    assert 0 < longest < 5 * NUMBERS
 
 
 async def test_a05_an_alter_of_nothing_is_answered_with_nothing() -> None:
@@ -284,7 +308,7 @@ def test_455_1_hand_written_fragments_equal_what_the_codec_writes(size: int) -> 
         ],
     )
     expected = encode_body(body, version=0)
-    assert at_once(ListFragments().encode("t" * (size + 1), [(7, partition, None)])) in expected
+    assert finished(ListFragments().encode("t" * (size + 1), [(7, partition, None)])) in expected
     assert encode_partition(7, partition) in expected
 
 
@@ -319,22 +343,22 @@ def test_240_4_the_tags_of_a_move_have_the_bytes_that_the_codec_writes(
     move = MoveRecord((2,), (1,), id_, route=route, reason=reason)
     moves = Partition((2, 1), adding=(2,), removing=(1,), move=move)
     listed = (7, Partition((1,)), WaitingMove((2,), route, reason)) if waits else (7, moves, None)
-    assert at_once(ListFragments().encode("t", [listed])) in encode_body(body, version=0)
+    assert finished(ListFragments().encode("t", [listed])) in encode_body(body, version=0)
 
 
 def test_455_1_fragments_follow_the_values_and_forget_what_has_gone() -> None:
     fragments = ListFragments()
     first, second = moving(1), moving(2)
-    before = at_once(fragments.encode("t", [(0, first, None), (1, first, None)], complete=True))
-    assert at_once(fragments.encode("t", [(0, first, None), (1, first, None)], complete=True)) == before
-    after = at_once(fragments.encode("t", [(0, second, None)], 5, complete=True))
-    assert after == at_once(ListFragments().encode("t", [(0, second, None)]))
+    before = finished(fragments.encode("t", [(0, first, None), (1, first, None)], complete=True))
+    assert finished(fragments.encode("t", [(0, first, None), (1, first, None)], complete=True)) == before
+    after = finished(fragments.encode("t", [(0, second, None)], 5, complete=True))
+    assert after == finished(ListFragments().encode("t", [(0, second, None)]))
     assert (fragments.of_topic("t", 5), fragments.of_topic("t", 6), fragments.of_topic("u", 5)) == (after, None, None)
     fragments.keep({"t"})
     assert fragments.of_topic("t", 5) == after
     fragments.keep(())
     assert fragments.of_topic("t", 5) is None
-    assert at_once(fragments.encode("t", [(0, second, None)])) == after
+    assert finished(fragments.encode("t", [(0, second, None)])) == after
 
 
 async def test_236_13_a_waiting_move_is_listed_with_current_adding_and_removing_replicas() -> None:
@@ -356,119 +380,6 @@ async def test_455_1_a_list_of_many_is_complete() -> None:
     node = ModelNode(topic("t", {i: moving(i) for i in range(12_000)}))
     answer = await ask(node, ListPartitionReassignmentsRequest(version=0, topics=None), 0)
     assert [p.reassignment_id for p in answer.topics[0].partitions] == list(range(1000, 13_000))
-
-
-# ------------------------------------------------------------------------------------------------ elections
-
-
-def elect(version: int, kind: int, **topics: list[int]) -> ElectLeadersRequest:
-    wanted = [ElectLeadersRequest.TopicPartitions(version=version, topic=t, partitions=p) for t, p in topics.items()]
-    return ElectLeadersRequest(
-        version=version, election_type=kind, topic_partitions=wanted if topics else None, timeout_ms=1
-    )
-
-
-def elected(answer: Any) -> dict[tuple[str, int], int]:
-    return {
-        (t.topic, p.partition_id): p.error_code for t in answer.replica_election_results for p in t.partition_result
-    }
-
-
-@pytest.mark.parametrize("version", [0, 1, 2])
-async def test_g08_an_election_that_is_not_needed_is_an_error_of_what_was_named(version: int) -> None:
-    node = ModelNode(topic("t", 2))
-    node.controller.elections = {("t", 1): None}
-    assert elected(await ask(node, elect(version, 0, t=[0, 1]), version)) == {("t", 0): 84, ("t", 1): 0}
-    assert node.controller.calls == [("elect", [("t", 0), ("t", 1)], False)]
-
-
-async def test_g08_and_is_left_out_where_all_partitions_were_asked_for() -> None:
-    node = ModelNode(topic("t", 2))
-    node.controller.elections = {("t", 1): None}
-    assert elected(await ask(node, elect(2, 1), 2)) == {("t", 1): 0}
-    assert node.controller.calls == [("elect", None, True)]
-
-
-async def test_elections_elsewhere_are_not_controller_per_partition_and_at_the_top_for_all() -> None:
-    node = ModelNode(topic("t"))
-    node.controller = None
-    answer = await ask(node, elect(2, 0, t=[0]), 2)
-    assert (answer.error_code, elected(answer)) == (0, {("t", 0): 41})
-    assert (await ask(node, elect(2, 0), 2)).error_code == 41
-
-
-async def test_an_unknown_election_type_is_an_invalid_request() -> None:
-    assert (await ask(ModelNode(topic("t")), elect(2, 5, t=[0]), 2)).error_code == 42
-
-
-# ------------------------------------------------------------------------------------------------ from brokers
-
-
-@pytest.mark.parametrize("version", range(4))
-async def test_sv_4_alter_partition_reaches_the_controller_in_every_version(version: int) -> None:
-    node = ModelNode(topic("t"))
-    kind = AlterPartitionRequest
-    name = {"topic_id": node.known["t"].id} if version >= 2 else {"topic_name": "t"}
-    partitions = []
-    for index in (0, 1):
-        state = kind.TopicData.PartitionData.BrokerState
-        isr = (
-            {"new_isr_with_epochs": [state(version=version, broker_id=b, broker_epoch=b * 10) for b in (1, 2)]}
-            if version >= 3
-            else {"new_isr": [1, 2]}
-        )
-        partitions.append(
-            kind.TopicData.PartitionData(
-                version=version, partition_index=index, leader_epoch=5, partition_epoch=6, **isr
-            )
-        )
-    topics = [kind.TopicData(version=version, partitions=partitions, **name)]
-    request = kind(version=version, broker_id=1, broker_epoch=77, topics=topics)
-    answer = await ask(node, request, version)
-    [(_, asked)] = node.controller.calls
-    assert (asked.broker_id, asked.broker_epoch, asked.api_version) == (1, 77, version)
-    assert [(c.partition, c.isr, c.leader_epoch, c.partition_epoch) for c in asked.changes] == [
-        (0, (1, 2), 5, 6),
-        (1, (1, 2), 5, 6),
-    ]
-    assert asked.changes[0].isr_broker_epochs == ((10, 20) if version >= 3 else None)
-    good, bad = answer.topics[0].partitions
-    assert (good.error_code, good.leader_id, list(good.isr), good.partition_epoch) == (0, 1, [1, 2, 3], -1)
-    assert bad.error_code == 3
-    node.controller = None
-    assert (await ask(node, request, version)).error_code == 41
-
-
-@pytest.mark.parametrize("version", range(4))
-async def test_sv_4_controlled_shutdown_names_what_is_left(version: int) -> None:
-    node = ModelNode()
-    request = ControlledShutdownRequest(version=version, broker_id=3, broker_epoch=9)
-    answer = await ask(node, request, version)
-    assert [(p.topic_name, p.partition_index) for p in answer.remaining_partitions] == [("t", 0)]
-    assert node.controller.calls == [("controlled_shutdown", 3, 9 if version >= 2 else -1)]
-    node.controller.active = False
-    assert (await ask(node, request, version)).error_code == 41
-
-
-@pytest.mark.parametrize("version", range(6))
-async def test_sv_4_an_idempotent_producer_gets_its_id_from_the_controller_itself(version: int) -> None:
-    node = ModelNode()
-    request = InitProducerIdRequest(version=version, transactional_id=None, transaction_timeout_ms=1)
-    answer = await ask(node, request, version)
-    assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (0, 5000, 0)
-    node.controller.raises = NotController()
-    answer = await ask(node, request, version)
-    assert (answer.error_code, answer.producer_id) == (14, -1), "to be tried again"
-    node.controller.active = False
-    assert (await ask(node, request, version)).error_code == 14
-
-
-async def test_sv_4_producer_ids_are_given_in_blocks() -> None:
-    node = ModelNode()
-    answer = await ask(node, AllocateProducerIdsRequest(version=0, broker_id=1, broker_epoch=2), 0)
-    assert (answer.producer_id_start, answer.producer_id_len) == (5000, 1000)
-    node.controller.raises = KafkaError("x")
-    assert (await ask(node, AllocateProducerIdsRequest(version=0, broker_id=1, broker_epoch=2), 0)).error_code == -1
 
 
 @pytest.mark.parametrize(("count", "code"), [(MOST_REPLICAS, 0), (MOST_REPLICAS + 1, 42)])

@@ -32,5 +32,5 @@ def test_sv_2_every_api_served_can_be_read_in_each_of_its_versions() -> None:
 def test_240_1_the_vendor_group_is_exactly_the_keys_that_kafka_never_allocated() -> None:
     vendor = {key for key, api in SERVER_APIS.items() if api.group is ApiGroup.VENDOR}
     assert vendor == {key for key in SERVER_APIS if key >= FIRST_VENDOR_KEY}
-    assert INTER_BROKER_APIS.keys() == {7, 56, 67}
+    assert INTER_BROKER_APIS.keys() == {7, 56, 58, 67}
     assert SERVER_APIS.keys() == CLIENT_APIS.keys() | INTER_BROKER_APIS.keys() | vendor

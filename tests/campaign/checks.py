@@ -87,7 +87,7 @@ def in_sync(facts: Facts) -> list[str]:
 
 
 def coordinators(facts: Facts) -> list[str]:
-    """No broker coordinates the transactions of a partition that it never loads: its producers would wait for ever."""
+    """No broker coordinates the transactions of a partition that it never loads: its producers would wait forever."""
     return [
         f"broker {broker} leads {name}-{index}, and never loads it"
         for (name, index), broker in sorted(stuck_coordinators(facts).items())

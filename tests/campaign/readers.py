@@ -13,7 +13,7 @@ from .producers import Configs
 GROUP = "readers"
 COMMIT_EVERY_S = 1.0
 CLOSE_S = 30.0
-"""For a consumer to leave the group. librdkafka can wait for ever there; the group then drops the member by itself."""
+"""For a consumer to leave the group. librdkafka can wait forever there; the group then drops the member by itself."""
 
 
 class Reader:

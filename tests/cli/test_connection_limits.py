@@ -5,22 +5,27 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.cli.listener_settings import settle_listeners
+from kafka_reassign_rpc.cli.listener_settings import complete_listeners
 from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.server import file_descriptors
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 
 DESCRIPTORS = 10_000
 
 
-def limits(*arguments: str) -> ServerLimits:
+def config(*arguments: str) -> ServerConfig:
     parser = argparse.ArgumentParser()
     add_flags(parser, SETTINGS)
     given = parser.parse_args(["--zookeeper-connect", "127.0.0.1:1", *arguments])
-    return server_config(settle_listeners(read_settings(given, SETTINGS))).limits
+    return server_config(complete_listeners(read_settings(given, SETTINGS)))
+
+
+def limits(*arguments: str) -> ServerLimits:
+    return config(*arguments).limits
 
 
 @pytest.fixture(autouse=True)
@@ -87,3 +92,11 @@ def test_sv_5_windows_of_mutation_quotas_are_those_of_a_broker() -> None:
 def test_sv_6_windows_that_cannot_be_are_refused(of: str, end: str, value: str) -> None:
     with pytest.raises(UsageError, match=of + end):
         limits(of + end, value)
+
+
+def test_mg_3_brokers_come_by_the_listener_that_has_the_name_of_theirs() -> None:
+    assert config().brokers_listener == "PLAINTEXT"
+    assert config("--inter-broker-listener-name", "internal").brokers_listener == "INTERNAL"
+    assert config("--security-inter-broker-protocol", "SSL").brokers_listener == "SSL"
+    two = ("--inter-broker-listener-name", "internal", "--control-plane-listener-name", "Control")
+    assert config(*two).brokers_listener == "CONTROL"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.cli.listener_settings import listener_security, settle_listeners
+from kafka_reassign_rpc.cli.listener_settings import complete_listeners, listener_security
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.serve_command import server_config
@@ -23,7 +23,7 @@ ZK = ("--zookeeper-connect", "127.0.0.1:1")
 def read(*arguments: str) -> dict[str, Any]:
     parser = argparse.ArgumentParser()
     add_flags(parser, SETTINGS)
-    return settle_listeners(read_settings(parser.parse_args(arguments), SETTINGS))
+    return complete_listeners(read_settings(parser.parse_args(arguments), SETTINGS))
 
 
 def properties_file(path: Path, properties: Mapping[str, str]) -> str:

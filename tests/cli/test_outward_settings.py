@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.cli.listener_settings import settle_listeners
+from kafka_reassign_rpc.cli.listener_settings import complete_listeners
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
@@ -25,7 +25,7 @@ def configured(*arguments: str) -> ServerConfig:
     parser = argparse.ArgumentParser()
     add_flags(parser, SETTINGS)
     given = parser.parse_args(("--zookeeper-connect", "127.0.0.1:1", *arguments))
-    return server_config(settle_listeners(read_settings(given, SETTINGS)))
+    return server_config(complete_listeners(read_settings(given, SETTINGS)))
 
 
 def server_properties(directory: Path, **more: str) -> dict[str, str]:

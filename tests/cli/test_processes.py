@@ -122,6 +122,8 @@ async def test_sv_7_serve_shows_what_it_does_and_records_it_where_it_is_told(
         "serve", *arguments, "--metrics-listener", "127.0.0.1:0", "--data-dir", str(tmp_data)
     )
     at = command.ready_value("metrics")
+    assert command.ready_value("page") == f"http://{at}/"
+    assert (await get(at, "/")).status == 200
     assert [(await get(at, path)).status for path in ("/health", "/ready", "/metrics")] == [200, 200, 200]
     assert await alter(address_of(command.ready_value("bootstrap")), {("nope", 0): None}) == {("nope", 0): 85}
 
@@ -136,8 +138,9 @@ async def test_sv_7_serve_shows_what_it_does_and_records_it_where_it_is_told(
     assert "Traceback" not in command.log
 
     silent = await commands.start("silent", *arguments, "--event-log-dir", "", "--data-dir", str(tmp_path / "silent"))
-    with pytest.raises(KeyError):
-        silent.ready_value("metrics")
+    for missing in ("metrics", "page"):
+        with pytest.raises(KeyError):
+            silent.ready_value(missing)
     assert not (tmp_path / "silent").exists()
     elsewhere = await commands.start("else", *arguments, "--event-log-dir", str(tmp_path / "there"), "--broker-id", "7")
     assert await silent.stop() == 0

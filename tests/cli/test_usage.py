@@ -1,5 +1,7 @@
 """A wrong flag or setting gives one clear line and exit code 2; every command explains itself with --help."""
 
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -7,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.cli import fleet_command, serve_command, zookeeper_command
+from kafka_reassign_rpc.cli import fleet_command, plan_command, serve_command, zookeeper_command
 from kafka_reassign_rpc.cli.long_running import check_level
 from kafka_reassign_rpc.cli.main import COMMANDS, main
 
@@ -206,6 +208,27 @@ def test_sv_1_every_command_explains_itself(command: str, capsys: pytest.Capture
     assert "ready " in said.out or "exit codes: " in said.out, "the help says how a user sees that it works, or is done"
     assert "(default: " in said.out
     assert said.err == ""
+
+
+@pytest.mark.parametrize("goal", ["heal", "drain", "expand", "rebalance", "set-rf", "racks", "verify"])
+def test_dp_2_the_help_of_a_goal_has_an_example_of_its_own_that_can_be_run(
+    goal: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["plan", goal, "--help"])
+    [example] = re.findall(r"^example: +kafka-reassign-rpc (plan .*)$", capsys.readouterr().out, re.MULTILINE)
+    words = shlex.split(example)
+    assert words[1] == goal
+    taken: list[object] = []
+
+    def take(*asked: object) -> int:
+        taken.append(asked)
+        return 0
+
+    for name in ("_plan", "_verify"):
+        monkeypatch.setattr(plan_command, name, take)
+    assert main(words) == 0
+    assert len(taken) == 1
 
 
 def test_sv_1_the_help_names_every_command() -> None:

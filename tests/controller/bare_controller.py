@@ -176,6 +176,7 @@ class BareController:
         reason: str = "",
         route: str | None = None,
         throttle: int = -1,
+        lifts: bool = False,
         expected: Replicas | None = None,
         by: Requester = CONTROLLER,
     ) -> dict[Name, KafkaError | None]:
@@ -188,6 +189,7 @@ class BareController:
             reason=reason,
             route=route or (QUEUE if queue else RPC),
             throttle=throttle,
+            lifts=lifts,
         )
         results: Sequence[ItemResult] = await self.loop.submit(
             alter_reassignments_command.AlterReassignmentsCommand(request, by)
@@ -260,8 +262,8 @@ class BareController:
         assert _known(loaded.batch) == _known(self.cluster.batch)
         queue = self.cluster.queue
         assert loaded.queue.parts == queue.parts
-        assert _moves(loaded.queue) == _moves(queue)
-        assert sorted(queue.names.values()) == sorted(_moves(queue))
+        assert waiting_moves(loaded.queue) == waiting_moves(queue)
+        assert sorted(queue.names.values()) == sorted(waiting_moves(queue))
 
 
 def _known(batch: BatchZnode | None) -> object:
@@ -269,8 +271,8 @@ def _known(batch: BatchZnode | None) -> object:
     return None if batch is None else (batch.entries, batch.version, batch.changed)
 
 
-def _moves(queue: Queue) -> dict[Name, WaitingMove]:
-    """WaitingMove moves by partition."""
+def waiting_moves(queue: Queue) -> dict[Name, WaitingMove]:
+    """The moves that wait, by partition."""
     return {(topic, index): place.move for topic, places in queue.topics.items() for index, place in places.items()}
 
 
@@ -308,7 +310,7 @@ async def put_request(zk: ZooKeeper, data: bytes | Mapping[Name, Replicas], *, l
     await zk.ensure_path(znode_paths.REASSIGNMENT_REQUESTS)
     if not isinstance(data, bytes):
         data = encode_request({TopicPartition(*name): to for name, to in data.items()}, legacy=legacy)
-    path, _ = await zk.create(znode_paths.REASSIGNMENT_REQUEST_PREFIX, data, sequence=True)
+    path, _ = await zk.create(znode_paths.reassignment_request("request_"), data, sequence=True)
     return path.rpartition("/")[2]
 
 

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
+from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.broker_settings import Value
@@ -44,6 +44,8 @@ REPLICA_LAG_MS = 3_000
 THROTTLED = "follower.replication.throttled.replicas"
 RATE = "follower.replication.throttled.rate"
 LISTENERS = (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0),)
+
+SAMPLING = Sampling()
 
 Answer = tuple[int, str | None]
 

@@ -85,19 +85,19 @@ async def test_sv_3_who_resigns_first_waits_for_the_answers_to_what_was_submitte
         answer = asyncio.ensure_future(controller.isr(("t", 0), (1,)))
         await asyncio.sleep(0)  # it is submitted
 
-        await controller.loop.settle(20)
+        await controller.loop.wait_for_answers(20)
 
         assert controller.partition("t").isr == (1,)
         await answer
         never = Undecided()
         controller.loop.submit(never)
         async with asyncio.timeout(10):
-            await controller.loop.settle(0.01)
+            await controller.loop.wait_for_answers(0.01)
         assert not never.future.done()
 
 
 class Undecided(Command[None]):
-    """A command whose decision takes for ever."""
+    """A command whose decision takes forever."""
 
     def decide(self, work: Round) -> Iterator[None]:
         while True:

@@ -59,7 +59,7 @@ async def test_sv_3_a_server_whose_predecessor_was_killed_serves_and_stands_by_u
     with caplog.at_level(logging.WARNING):
         async with server(zk_connect) as here:
             await eventually(lambda: "standing by: another server at 127.0.0.1:1 has broker.id 1000" in caplog.text)
-            assert "has ended without a farewell" in caplog.text
+            assert "has ended and kept its session" in caplog.text
             host, _, port = here.bootstrap.rpartition(":")
             _, writer = await asyncio.open_connection(host, int(port))
             writer.close()
@@ -80,7 +80,7 @@ async def test_sv_3_a_registration_that_cannot_be_read_is_taken_over_once_it_goe
     with caplog.at_level(logging.WARNING):
         here = server(zk_connect)
         starting = asyncio.create_task(here.__aenter__())
-        await eventually(lambda: "has ended without a farewell" in caplog.text)
+        await eventually(lambda: "has ended and kept its session" in caplog.text)
     assert PATH in caplog.text
     await zk.delete(PATH)
     await starting

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataRequest,
 )
 from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.support.turns import Turn
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.core.build import TOPIC_ID, cluster, moving, not_moving
 from tests.stop_listening import stop_listening
@@ -170,7 +171,7 @@ async def connected(
     reports = ChannelReports()
     own = Endpoint("PLAINTEXT", "PLAINTEXT", "server", 9092)
     sender = Sender(1000, 9, (own,))
-    made = BrokerChannel(broker, lambda: found, sender, reports, reports, links or BrokerLinks(), asyncio.Lock())
+    made = BrokerChannel(broker, lambda: found, sender, reports, reports, links or BrokerLinks(), Turn())
     try:
         if up_to_date:
             made.wake()

@@ -199,7 +199,7 @@ async def test_sv_4_the_first_leader_and_isr_after_a_registration_has_every_repl
 ) -> None:
     """After the first one a broker writes its file of high watermarks, with the partitions that it knows by then."""
     monkeypatch.setattr(pending_requests, "PARTITIONS_PER_REQUEST", 10)
-    monkeypatch.setattr(request_builders, "SLICE", 7)
+    monkeypatch.setattr(request_builders, "AT_ONCE", 7)
     async with connected(up_to_date=False) as (broker, channel, _, found):
         found.topics["t"].partitions.update({index: not_moving(1, 2, 3) for index in range(95)})
         topic_writes.put_topic(found, "elsewhere", UUID(int=8), {0: not_moving(1, 2)}, version=1)
@@ -291,7 +291,7 @@ async def test_sv_4_a_large_first_leader_and_isr_does_not_hold_the_event_loop() 
                 next(building)
                 longest = max(longest, time.process_time() - begun)
                 slices += 1
-        assert slices >= 20_000 / request_builders.SLICE - 1
+        assert slices >= 20_000 / request_builders.AT_ONCE - 1
         assert longest < 0.1
         assert broker.received == [], "nothing before the first wake"
 

@@ -87,7 +87,7 @@ async def test_sv_10_the_log_of_an_earlier_topic_is_deleted_once_before_the_new_
             for one in start.topic_states
             for state in one.partition_states
         ] == [("t", 0, True)]
-        assert broker.kinds().count(StopReplicaRequest) == 1, "a broker that refuses again is not asked for ever"
+        assert broker.kinds().count(StopReplicaRequest) == 1, "a broker that refuses again is not asked forever"
 
 
 async def test_sv_10_the_log_of_an_earlier_topic_stays_until_its_replica_has_left_the_isr() -> None:
@@ -97,10 +97,10 @@ async def test_sv_10_the_log_of_an_earlier_topic_stays_until_its_replica_has_lef
         channel.pending.leader_and_isr("t", 1, is_new=True)
         channel.wake()
         await eventually(lambda: channel.replicas._kept_logs)
-        channel.replicas.look_again("t", 0)
+        channel.replicas.reconsider("t", 0)
         partitions = found.topics["t"].partitions
         partitions[1] = replace(partitions[1], isr=(1, 2))
-        channel.replicas.look_again("t", 1)
+        channel.replicas.reconsider("t", 1)
         await eventually(lambda: broker.kinds()[-2:] == [StopReplicaRequest, LeaderAndIsrRequest])
         assert not channel.replicas._kept_logs
 
@@ -114,11 +114,11 @@ async def test_hm_2_a_log_of_another_topic_stays_until_another_broker_has_accept
         channel.pending.leader_and_isr("t", 0, is_new=True)
         channel.wake()
         await eventually(lambda: channel.replicas.kept_of({"t": [0]}))
-        channel.replicas.look_again("t", 0)
+        channel.replicas.reconsider("t", 0)
         await eventually(lambda: not channel._wakeup.is_set())
         assert broker.kinds() == [LeaderAndIsrRequest]
         reports.accepted = True
-        channel.replicas.look_again("t", 0)
+        channel.replicas.reconsider("t", 0)
         await eventually(lambda: broker.kinds()[-2:] == [StopReplicaRequest, LeaderAndIsrRequest])
         assert channel.replicas.kept_of(None) == []
 
@@ -134,7 +134,7 @@ async def test_sv_10_a_log_that_its_broker_accepts_later_is_not_replaced_when_it
             await eventually(lambda: bool(channel.replicas._kept_logs) is has_kept)  # noqa: B023
         partitions = found.topics["t"].partitions
         partitions[1] = replace(partitions[1], isr=(1, 2))
-        channel.replicas.look_again("t", 1)
+        channel.replicas.reconsider("t", 1)
         await eventually(lambda: not channel._wakeup.is_set())
         assert StopReplicaRequest not in broker.kinds()
         assert reports.log_dirs == []
@@ -188,7 +188,7 @@ def test_sv_10_a_channel_hears_when_its_broker_leaves_an_isr(monkeypatch: pytest
     class Channel:
         def __init__(self, broker: int) -> None:
             self.replicas = self
-            self.look_again = partial(self._note, broker)
+            self.reconsider = partial(self._note, broker)
 
         def _note(self, broker: int, topic: str, index: int) -> None:
             heard.append((broker, topic, index))

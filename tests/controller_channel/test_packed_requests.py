@@ -1,6 +1,5 @@
 """The bytes that are packed by hand are those that the schemas give."""
 
-from collections.abc import Generator
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -12,6 +11,7 @@ from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import SECURITY_PROTOCOLS, Broker, Cluster, Endpoint, Partition, Topic
 from kafka_reassign_rpc.protocol.frame_codec import encode_body, encode_request, request_prefix
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, UpdateMetadataRequest, valid_versions
+from kafka_reassign_rpc.support.slices import finished
 
 from . import request_messages
 
@@ -19,16 +19,6 @@ LEADER_AND_ISR = valid_versions(LeaderAndIsrRequest)
 UPDATE_METADATA = valid_versions(UpdateMetadataRequest)
 
 T = TypeVar("T")
-
-
-def whole(packing: Generator[None, None, T]) -> T:
-    """The body, once it is packed."""
-    while True:
-        try:
-            next(packing)
-        except StopIteration as end:
-            body: T = end.value
-            return body
 
 
 epochs = st.integers(0, 2**31 - 1)
@@ -86,7 +76,7 @@ def test_455_4_a_leader_and_isr_packed_by_hand_is_that_of_the_schema(
     wanted = data.draw(st.dictionaries(st.sampled_from(list(cluster.topics)), _flags))
     complete = data.draw(st.booleans())
     message = request_messages.leader_and_isr(cluster, sender, broker, wanted, version, is_complete=complete)
-    packed = whole(packed_requests.leader_and_isr(cluster, sender, broker, wanted, version, is_complete=complete))
+    packed = finished(packed_requests.leader_and_isr(cluster, sender, broker, wanted, version, is_complete=complete))
     assert packed == (None if message is None else encode_body(message, version=version))
 
 
@@ -102,7 +92,7 @@ def test_455_4_an_update_metadata_packed_by_hand_is_that_of_the_schema(
     wanted = data.draw(st.dictionaries(st.sampled_from(list(cluster.topics)), indexes))
     deleted = data.draw(st.dictionaries(st.sampled_from([*cluster.topics, "gone"]), indexes))
     message = request_messages.update_metadata(cluster, sender, broker, wanted, deleted, version)
-    packed = whole(packed_requests.update_metadata(cluster, sender, broker, wanted, deleted, version))
+    packed = finished(packed_requests.update_metadata(cluster, sender, broker, wanted, deleted, version))
     assert packed == encode_body(message, version=version)
 
 
@@ -124,6 +114,6 @@ def test_455_4_a_topic_without_an_id_has_the_zero_id() -> None:
         brokers={1: broker}, topics={"t": Topic("t", None, {0: Partition(replicas=(1,), partition_epoch=0)})}
     )
     sender = Sender(1000, 3, ())
-    packed = whole(packed_requests.leader_and_isr(cluster, sender, broker, {"t": {0: True}}, 7))
+    packed = finished(packed_requests.leader_and_isr(cluster, sender, broker, {"t": {0: True}}, 7))
     assert packed is not None
     assert UUID(int=0).bytes in packed

@@ -69,14 +69,14 @@ async def test_sv_4_a_broker_that_knows_a_newer_controller_or_has_registered_ane
         channel.pending.leader_and_isr("t", 0, is_new=False)
         channel.wake()
         await eventually(lambda: broker.received and channel._sending is None)
-        assert not channel._anew.is_requested
+        assert channel._restart._timer is None
 
 
 async def test_sv_4_a_broker_that_always_refuses_has_leader_epochs_raised_less_and_less_often(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with connected() as (broker, channel, reports, _):
-        waits = note_waits(monkeypatch, channel._anew._run, short=12)
+        waits = note_waits(monkeypatch, channel._restart._run, short=12)
         broker.answer = refusing(UNKNOWN_SERVER_ERROR)
 
         async def refuse(times: int) -> None:
@@ -87,9 +87,9 @@ async def test_sv_4_a_broker_that_always_refuses_has_leader_epochs_raised_less_a
         for times in range(1, 14):
             await refuse(times)
         assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600, 600]
-        assert channel._anew.is_requested
+        assert channel._restart._timer is not None
         await channel.close()
-        assert not channel._anew.is_requested
+        assert channel._restart._timer is None
 
 
 def test_sv_4_what_was_new_in_a_refused_request_goes_only_once_the_controller_has_raised_its_leader_epoch() -> None:

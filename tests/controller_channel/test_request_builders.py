@@ -17,10 +17,10 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataRequest,
     valid_versions,
 )
+from kafka_reassign_rpc.support.slices import finished
 from tests.core.build import TOPIC_ID, cluster, moving, not_moving
 
 from . import request_messages
-from .test_packed_requests import whole
 
 SENDER = Sender(1000, 9, (Endpoint("PLAINTEXT", "PLAINTEXT", "server", 9092), Endpoint("TLS", "SSL", "server", 9093)))
 
@@ -136,8 +136,8 @@ def test_455_4_deleted_topics_and_unreadable_partitions_are_not_propagated() -> 
     body = request_messages.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8)
     assert [state.partition_index for state in body.topic_states[0].partition_states] == [1]
     assert request_messages.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7) is None
-    assert whole(packed_requests.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7)) is None
-    frame = whole(packed_requests.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8))
+    assert finished(packed_requests.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7)) is None
+    frame = finished(packed_requests.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8))
     assert frame == encode_body(body, version=8)
 
     found.topics["t"].unreadable = frozenset()
@@ -156,7 +156,7 @@ def test_sv_10_a_broker_is_not_told_to_forget_partitions_that_exist_again() -> N
     deleted = {"t": [0, 1, 2], "gone": [0]}
     for version in versions(UpdateMetadataRequest):
         body = request_messages.update_metadata(found, SENDER, broker, {"t": [1]}, deleted, version)
-        frame = whole(packed_requests.update_metadata(found, SENDER, broker, {"t": [1]}, deleted, version))
+        frame = finished(packed_requests.update_metadata(found, SENDER, broker, {"t": [1]}, deleted, version))
         assert frame == encode_body(body, version=version)
         read = over_the_wire(body, version)
         states = [(one.topic_name, state) for one in read.topic_states for state in one.partition_states]

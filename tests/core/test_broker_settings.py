@@ -113,7 +113,7 @@ def test_sv_1_brokers_that_differ_are_reported_with_their_values_and_what_holds(
         "inter.broker.protocol.version differs: 3.8-IV0 on broker 1; 3.9-IV0 on broker 2"
     ]
     assert told({}, b1={MIGRATION: True}, b2={MIGRATION: False}) == [
-        "zookeeper.metadata.migration.enable=true on broker 1: this server cannot take part in a migration to KRaft"
+        "zookeeper.metadata.migration.enable=true on broker 1: this server stands by once KRaft has taken over"
     ]
 
 

@@ -4,11 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.controller_failover import fail_over, reassigned_by_others
-from kafka_reassign_rpc.core.leadership.broker_changes import settle
+from kafka_reassign_rpc.core.leadership.broker_changes import adapt
 from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, MoveRecord, Partition
-from kafka_reassign_rpc.core.topics.missing_replicas import settle_missing
+from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
 from tests.core.build import TOPIC, made, moving, not_moving, sets, view
 
 
@@ -33,9 +33,9 @@ def test_sv_4_a_partition_without_a_state_gets_its_first_one_unless_a_deletion_m
     here.cluster.waiting_marks = frozenset({TOPIC})
     for decisions in (
         fail_over(here, TOPIC, 0, own_id=9),
-        settle(here, TOPIC, 0),
-        settle(here, TOPIC, 0, down=(1,)),
-        settle_missing(here, TOPIC, 0, own_id=9),
+        adapt(here, TOPIC, 0),
+        adapt(here, TOPIC, 0, down=(1,)),
+        replace_missing(here, TOPIC, 0, own_id=9),
     ):
         assert decisions == []
     assert here.get(TOPIC, 1) is not None

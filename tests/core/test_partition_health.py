@@ -1,11 +1,17 @@
 """sv-7: the numbers of under-replicated and offline partitions, as Kafka counts them."""
 
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.controller.duties import partition_counting
 from kafka_reassign_rpc.core.partition_health import PartitionHealth, UnhealthyPartitions
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition
 from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, put_partition, remove_topic
-from tests.core.build import TOPIC, cluster, moving, not_moving
+from tests.core.build import TOPIC, broker, cluster, moving, not_moving
 
 
 def counted(health: PartitionHealth, of: Cluster) -> UnhealthyPartitions:
@@ -33,3 +39,35 @@ def test_sv_7_partitions_count_as_in_kafka_and_are_counted_again_when_they_chang
     assert counted(health, here) == (0, 0)
     remove_topic(here, TOPIC)
     assert counted(health, here) == (0, 0)
+
+
+def test_fg_2_a_new_partition_is_not_offline_while_a_replica_lives_that_can_lead_it() -> None:
+    """Kafka's NewPartition: the topic is there, and its first leader is about to be elected."""
+    health = PartitionHealth()
+    here = cluster(not_moving(1, 2))
+    put_partition(here, here.topics[TOPIC], 1, Partition((1, 2)))
+    assert counted(health, here) == (0, 0)
+    here.brokers = {9: broker(9)}
+    assert counted(health, here) == (0, 1), "it is looked at again, though the topic has not changed"
+
+
+async def test_fg_2_nobody_knows_what_is_offline_before_the_brokers_of_a_cluster_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(partition_counting, "JOINING_S", 0.001)
+    monkeypatch.setattr(partition_counting, "SOON_S", 0.001)
+    here = cluster(replace(not_moving(1, 2), leader=NO_LEADER))
+    brokers, here.brokers = here.brokers, {}
+    health = PartitionHealth()
+    loop: Any = SimpleNamespace(cluster=here)
+    counting = asyncio.create_task(partition_counting.count_partitions(loop, health))
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+    assert not health.counted
+    here.brokers = brokers
+    while health.now != (0, 1):
+        await asyncio.sleep(0.001)
+    put_partition(here, here.topics[TOPIC], 0, not_moving(1, 2))
+    while health.now != (0, 0):
+        await asyncio.sleep(0.001)
+    counting.cancel()

@@ -10,6 +10,7 @@ PREFIX = "kafka_reassign_"
 KAFKA, OTHER = "kafka", "other"
 """The jobs, one of each cluster."""
 LONG = "x2000"
+DOCS = "https://docs.example.com"
 
 
 class Fired(NamedTuple):
@@ -48,7 +49,7 @@ def passes(alert: str, metric: str, values: str, *, at: int) -> Case:
     return Case(alert, "it is over in time", servers(metric, values, f"0{LONG}"), {at: ()})
 
 
-GONE = Fired("No server is the controller. Right while a stock broker is.")
+GONE = Fired("No server is the controller, and none knows another.")
 WAIT = Fired("Moves wait, and none is in flight.")
 PAUSED = Fired("Self-healing has been paused for a day.")
 DISABLED = Fired("Reassignments have been disabled for hours. Somebody may have forgotten it.")
@@ -57,9 +58,9 @@ ON_A = {"job": KAFKA, "instance": "a"}
 LOST = Fired("a cannot write its event log.", ON_A)
 SLOW = Fired("ZooKeeper is away from a, or slow.", ON_A)
 LEFT = Fired("Broker 1 has a throttle (leader), and nothing moves.", {"job": KAFKA, "broker": "1", "side": "leader"})
-THROTTLED = servers("broker_throttle_bytes_per_second", f"-1x5 0{LONG}", broker="1", side="leader") | servers(
-    "broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="follower"
-)
+THROTTLED = servers(
+    "broker_throttle_bytes_per_second", f"-1x5 0{LONG}", broker="1", side="leader", by="config"
+) | servers("broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="follower", by="none")
 NOTHING_MOVES = servers("moves_in_flight", f"0{LONG}", f"0{LONG}") | servers("moves_waiting", f"0{LONG}", route="rpc")
 OTHERS_MOVE = servers("moves_in_flight", f"7{LONG}", job=OTHER) | servers(
     "moves_waiting", f"1{LONG}", job=OTHER, route="rpc"
@@ -93,6 +94,21 @@ CASES = (
         "KafkaReassignNoController",
         "no server is the controller",
         servers("controller_active", "1x5 0x60", "0x60"),
+        {7: (), 8: (GONE,)},
+    ),
+    Case(
+        "KafkaReassignNoController",
+        "a stock broker is the controller after a planned return, and a server stands by",
+        servers("controller_active", "1x5 0x60", "0x5 stale") | servers("controller_id", "1000x5 3x60", "1000x5 stale"),
+        {8: (), 60: ()},
+    ),
+    Case(
+        "KafkaReassignNoController",
+        "no server knows a controller, but those of another cluster do",
+        servers("controller_active", "1x5 0x60", "0x60")
+        | servers("controller_id", "1000x5 -1x60", "1000x5 -1x60")
+        | servers("controller_active", "1x60", job=OTHER)
+        | servers("controller_id", "1000x60", job=OTHER),
         {7: (), 8: (GONE,)},
     ),
     Case(
@@ -255,8 +271,23 @@ CASES = (
     ),
     Case(
         "KafkaReassignThrottleLeft",
+        "a rate of all brokers is meant to stay",
+        servers("broker_throttle_bytes_per_second", f"5{LONG}", broker="1", side="leader", by="default")
+        | NOTHING_MOVES,
+        {100: ()},
+    ),
+    Case(
+        "KafkaReassignThrottleLeft",
+        "the broker's own rate was deleted, that of all brokers is left",
+        servers("broker_throttle_bytes_per_second", "5x70 stale", broker="1", side="leader", by="config")
+        | servers("broker_throttle_bytes_per_second", f"_x70 5{LONG}", broker="1", side="leader", by="default")
+        | NOTHING_MOVES,
+        {66: (LEFT,), 80: ()},
+    ),
+    Case(
+        "KafkaReassignThrottleLeft",
         "there is no throttle",
-        servers("broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="leader") | NOTHING_MOVES,
+        servers("broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="leader", by="none") | NOTHING_MOVES,
         {100: ()},
     ),
     crosses(
@@ -311,10 +342,11 @@ CASES = (
 HEALTHY = {
     **servers("controller_active", f"1{LONG}", f"0{LONG}"),
     **servers("controller_epoch", f"5{LONG}", f"-1{LONG}"),
+    **servers("controller_id", f"1000{LONG}", f"1000{LONG}"),
     **servers("reassignments_enabled", f"1{LONG}", f"1{LONG}"),
     **{name: f"1{LONG}" for metric in ("ready", "zookeeper_connected") for name in servers(metric, "", "")},
     **servers("zookeeper_round_trip_seconds", f"0.003{LONG}", f"0.003{LONG}"),
-    **servers("broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="leader"),
+    **servers("broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="leader", by="none"),
     **NOTHING_MOVES,
     **{
         name: f"0{LONG}"
@@ -336,6 +368,7 @@ def unit_test(cases: tuple[Case, ...], rules: Mapping[str, Mapping[str, Any]], r
         "tests": [
             {
                 "interval": "1m",
+                "external_labels": {"docs": DOCS},
                 "name": f"{case.alert}: {case.what}",
                 "input_series": [{"series": name, "values": values} for name, values in case.series.items()],
                 "alert_rule_test": [
@@ -353,5 +386,6 @@ def unit_test(cases: tuple[Case, ...], rules: Mapping[str, Mapping[str, Any]], r
 
 
 def _expected(fired: Fired, rule: Mapping[str, Any]) -> dict[str, Any]:
-    annotations = {"summary": fired.summary, "runbook": rule["annotations"]["runbook"]}
+    link = rule["annotations"]["runbook_url"].replace("{{ $externalLabels.docs }}", DOCS)
+    annotations = {"summary": fired.summary, "runbook_url": link}
     return {"exp_labels": {**rule["labels"], **fired.labels}, "exp_annotations": annotations}

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import kubernetes_validate
 import promql_parser
@@ -15,7 +16,8 @@ import yaml
 from compose_spec import PyCompose
 
 from kafka_reassign_rpc.cli.fleet_command import add_arguments as add_fleet_arguments
-from kafka_reassign_rpc.cli.listener_settings import settle_listeners
+from kafka_reassign_rpc.cli.http_settings import PROTOCOL, page_address
+from kafka_reassign_rpc.cli.listener_settings import complete_listeners
 from kafka_reassign_rpc.cli.serve_command import add_arguments, server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import read_settings
@@ -92,7 +94,10 @@ def test_sv_11_an_alert_has_severity_summary_and_its_section_in_the_runbook(rule
     assert rule.keys() <= {"alert", "expr", "for", "labels", "annotations"}
     assert rule["labels"]["severity"] in ("warning", "critical")
     assert rule["annotations"]["summary"].endswith(".")
-    assert rule["annotations"]["runbook"] == f"docs/runbook.md#{rule['alert'].lower()}"
+    docs = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())["global"]["external_labels"]["docs"]
+    link = rule["annotations"]["runbook_url"].replace("{{ $externalLabels.docs }}", docs)
+    assert link == f"{docs}/runbook.html#{rule['alert'].lower()}"
+    assert urlsplit(docs).scheme == "https"
     assert re.fullmatch(r"\d+[mh]", rule.get("for", "1m"))
 
 
@@ -119,6 +124,47 @@ def test_sv_11_the_cases_of_alerts_have_series_that_servers_show_and_a_healthy_d
         assert {label for label, _ in _LABEL.findall(selector)} - OF_PROMETHEUS == {*SERIES[series].labels}
 
 
+PANELS = {panel["title"]: panel["fieldConfig"] for panel in DASHBOARD["panels"]}
+
+
+@pytest.mark.parametrize("panel", DASHBOARD["panels"], ids=lambda panel: panel["title"])
+def test_sv_11_a_panel_has_the_unit_of_what_it_shows(panel: dict[str, Any]) -> None:
+    """Ids and counts have none: `short` makes 1.00 K of broker 1000."""
+    unit = panel["fieldConfig"]["defaults"]["unit"]
+    for target in panel["targets"]:
+        for series in _SERIES.findall(target["expr"]):
+            if series.endswith(("_seconds", "_seconds_bucket")):
+                assert unit == "s", series
+            elif series.endswith("_per_second") or ("bytes_total" in series and "rate(" in target["expr"]):
+                assert unit == "Bps", series
+            elif "bytes" in series:
+                assert unit == "bytes", series
+            elif series == "kafka_reassign_requests_total":
+                assert unit == "reqps"
+            else:
+                assert unit == "none", series
+
+
+def test_sv_11_what_is_a_code_is_shown_as_a_word_and_what_is_wrong_in_another_colour() -> None:
+    def shown(title: str, value: int) -> tuple[str, str]:
+        """The text and the colour, as Grafana finds them."""
+        defaults = PANELS[title]["defaults"]
+        steps = [step for step in defaults["thresholds"]["steps"] if step["value"] is None or step["value"] <= value]
+        [mapping] = defaults.get("mappings", [{"options": {}}])
+        found = mapping["options"].get(str(value), {"text": str(value)})
+        return found["text"], found.get("color", steps[-1]["color"])
+
+    assert shown("Controller", -1) == ("none", "red")
+    assert shown("Controller", 0) == ("0", "green")
+    assert shown("Reassignments enabled", 0) == ("disabled", "red")
+    assert shown("Reassignments enabled", 1) == ("enabled", "green")
+    assert shown("Remaining time", -1) == ("unknown", "green")
+    assert [shown("Partitions offline", value)[1] for value in (0, 1, 7)] == ["green", "red", "red"]
+    assert not any("min" in PANELS[title]["defaults"] for title in ("Controller", "Remaining time")), "-1 has its place"
+    stats = [panel["title"] for panel in DASHBOARD["panels"] if panel["type"] == "stat"]
+    assert all("thresholds" in PANELS[title]["defaults"] for title in stats)
+
+
 def test_sv_11_the_dashboards_panels_do_not_overlap() -> None:
     taken: set[tuple[int, int]] = set()
     for panel in DASHBOARD["panels"]:
@@ -138,7 +184,7 @@ def served(arguments: list[str]) -> dict[str, Any]:
     """The settings of a command line of serve; fails as the command would."""
     parser = argparse.ArgumentParser(exit_on_error=False)
     add_arguments(parser)
-    values = settle_listeners(read_settings(parser.parse_args(arguments), SETTINGS))
+    values = complete_listeners(read_settings(parser.parse_args(arguments), SETTINGS))
     assert server_config(values).zookeeper_connect == values["zookeeper.connect"] is not None
     return values
 
@@ -171,6 +217,28 @@ def is_secured(values: dict[str, Any]) -> None:
     assert values["sasl.enabled.mechanisms"] == "SCRAM-SHA-512"
     assert values["authorizer.class.name"]
     assert values["metrics.security.protocol"] == "SSL"
+
+
+def test_sv_11_make_serve_serves_the_page_where_the_readme_says() -> None:
+    [recipe] = re.findall(
+        r"^serve:.*\n\t\S+kafka-reassign-rpc serve (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+    values = served([*recipe.split(), "--zookeeper-connect", "its.own:2181"])
+    address, port = values["metrics.listener"]
+    page = page_address(f"{address}:{port}", values)
+    assert (address, values["status.page"]) == ("127.0.0.1", "full")
+    assert f" page={page}\n" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("address", "page"),
+    [("0.0.0.0:9404", "localhost:9404"), (":::9404", "localhost:9404"), ("[::1]:1", "[::1]:1"), ("h:1", "h:1")],
+)
+def test_sv_11_the_ready_line_has_an_address_that_a_browser_here_can_open(address: str, page: str) -> None:
+    full = {"status.page": "full", PROTOCOL: "PLAINTEXT"}
+    assert page_address(address, full) == f"http://{page}/"
+    assert page_address(address, {**full, PROTOCOL: "SSL"}) == f"https://{page}/"
+    assert page_address(address, {**full, "status.page": "off"}) is None
 
 
 def test_sv_1_the_unit_starts_the_server_with_settings_that_it_takes() -> None:
@@ -227,7 +295,9 @@ def test_hm_6_servers_of_the_compose_files_have_no_rights_and_are_asked_for_thei
         assert any(mount.startswith("/tmp") for mount in service["tmpfs"])
         if service["command"][0] == "serve":
             assert service["healthcheck"]["test"] == ["CMD", "kafka-reassign-rpc", "health", "--pid", "1"]
-            assert {"9404"} < {port.rpartition(":")[2] for port in service.get("expose", service.get("ports"))}
+            page = re.search(r"--metrics-listener=.*:(\d+)", " ".join(service["command"]))
+            ports = {port.rpartition(":")[2] for port in service.get("expose", service.get("ports"))}
+            assert {page[1] if page else "9404"} < ports
         else:
             assert service["healthcheck"] == {"disable": True}, "the check of the image asks a server"
 
@@ -327,7 +397,17 @@ def test_sv_1_the_compose_file_starts_servers_brokers_and_prometheus_that_find_e
     assert fleet.zookeeper_connect == values["zookeeper.connect"]
     assert fleet.host == "brokers", "the brokers register it: other containers cannot reach 127.0.0.1"
     for name in ("server-1", "server-2"):
-        assert "ports" not in services[name], "clients outside would be sent to a name that they cannot find"
+        _, *arguments = services[name]["command"]
+        values = served(arguments)
+        address, port = values["metrics.listener"]
+        page = page_address(f"{address}:{port}", values)
+        assert page == f"http://localhost:{port}/", "as the ready line says it"
+        assert page in (DEPLOY / "compose/compose.yaml").read_text().partition("\nname:")[0]
+        assert values["status.page"] == "full"
+        [published] = services[name]["ports"]
+        assert published == f"127.0.0.1:{port}:{port}", (
+            "the page alone: clients outside would be sent to a name that they cannot find"
+        )
     for mounted in services["prometheus"]["volumes"]:
         assert (DEPLOY / "compose" / mounted.partition(":")[0]).resolve().is_file()
     assert set(scraped["rule_files"]) == {"alerts.yml"}

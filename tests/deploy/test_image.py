@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from kafka_reassign_rpc.cli.health_command import add_arguments
-from kafka_reassign_rpc.cli.listener_settings import settle_listeners
+from kafka_reassign_rpc.cli.listener_settings import complete_listeners
 from kafka_reassign_rpc.cli.main import COMMANDS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
@@ -108,7 +108,7 @@ def test_hm_6_the_image_runs_as_a_fixed_user_and_shows_both_ports() -> None:
     given = parser.parse_args(arguments)
     assert given.config == SERVER_TOML.read_text().split()[1].rstrip(":"), "where it lies with each way of deploying"
     given.config = str(SERVER_TOML)
-    values = settle_listeners(read_settings(given, SETTINGS))
+    values = complete_listeners(read_settings(given, SETTINGS))
     assert values["zookeeper.connect"], "the image has no ZooKeeper of its own"
     ports = {values["listeners"][0].port, values["metrics.listener"][1]}
     (exposed,) = of("EXPOSE")

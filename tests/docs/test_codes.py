@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from tests.docs.pages import DOCS, PAGES, ROOT, prose_of, text_of
 
 BEHAVIOUR = DOCS / "behaviour.md"
-PARTS = "455|236|240|860|46|sv|dp|hm"
+PARTS = "455|236|240|860|46|sv|dp|hm|fg|dh|mg|kr"
 CHAPTERS = "A-Q"
 
 _DEFINED = re.compile(r'^\| <a id="([^"]+)"></a>(\S+?)(\*?) \|', re.MULTILINE)

@@ -1,19 +1,27 @@
 """The pages that follow from the code are up to date, and say something of everything."""
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
 from docs import generate
+from docs.error_advice import ADVICE
+from docs.own_messages import MESSAGES
+from kafka_reassign_rpc.api import large_requests
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.controller.duties import acl_keeper
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.topics import topic_changes
+from kafka_reassign_rpc.pipeline.reports import plan_report
 from kafka_reassign_rpc.protocol.connection_state import Stream
 from kafka_reassign_rpc.server.connection_states import Pause, Work
+from kafka_reassign_rpc.status_page import status_stream
 from kafka_reassign_rpc.status_page.requests import PARAMETERS
-from tests.docs.pages import DOCS, text_of
+from tests.docs.pages import DOCS, ROOT, text_of
 
 LISTED = re.compile(r"^\| (?:`([^`]+)`|(\d+)) \|", re.MULTILINE)
 """The first cell of a row: a name, or the key of an API."""
@@ -25,7 +33,7 @@ def test_a_generated_page_is_up_to_date(page: str) -> None:
 
 
 def test_every_error_has_advice_and_no_advice_is_left_over() -> None:
-    assert set(generate.HERE) == set(generate.known_errors())
+    assert set(ADVICE) == set(generate.known_errors())
 
 
 def names_in_catalogue(page: str) -> list[str]:
@@ -52,6 +60,43 @@ def test_each_entry_of_a_catalogue_has_a_row(page: str) -> None:
     listed = [name or key for name, key in LISTED.findall(text_of(DOCS / page))]
     entries = [name for name in listed if name not in generate.COMMANDS_WITH_EXIT_CODES]
     assert sorted(entries) == sorted(names_in_catalogue(page))
+
+
+def texts_in_code() -> set[str]:
+    """Texts of the files in which a message may stand; … where a value stands."""
+    found = set()
+    starts = [max(message.split("…"), key=len).strip()[:15] for message, _ in MESSAGES]
+    for file in (ROOT / "kafka_reassign_rpc").rglob("*.py"):
+        code = text_of(file)
+        if not any(start in code for start in starts):
+            continue
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                parts = (part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+                found.add("".join(map(str, parts)))
+    return found
+
+
+def test_every_message_that_the_page_of_errors_explains_is_one_of_the_product() -> None:
+    texts = texts_in_code()
+    assert [message for message, _ in MESSAGES if not any(message in text for text in texts)] == []
+    assert len({message for message, _ in MESSAGES}) == len(MESSAGES)
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    page = text_of(DOCS / "limits.md")
+    for what, number in (
+        ("elements of a request", SERVER_APIS[45].max_elements),
+        ("partitions of a topic", topic_changes.MOST_PARTITIONS),
+        ("replicas of a partition", large_requests.MOST_REPLICAS),
+        ("ACLs", acl_keeper.MOST_ACLS),
+        ("viewers of the status page", status_stream.MOST_VIEWERS),
+        ("moves that a page of a plan lists", plan_report._MOVES),
+    ):
+        [row] = [line for line in page.splitlines() if line.startswith(f"| {what}")]
+        assert re.search(rf"\b{number:,}\b", row), (what, number)
 
 
 def test_every_tag_of_our_messages_is_found() -> None:

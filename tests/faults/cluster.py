@@ -2,11 +2,12 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     DescribeLogDirsRequest,
@@ -19,7 +20,7 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
-from tests.processes import Process, Processes
+from tests.processes import Process, Processes, processes
 from tests.raw_client import connected
 from tests.waiting import eventually
 
@@ -315,3 +316,19 @@ class InvariantChecker:
             else:
                 waited = time.monotonic() - self._since.setdefault(name, time.monotonic())
                 assert waited < patience, f"{name} has no leader though {live & set(state['isr'])} could lead: {state}"
+
+
+@asynccontextmanager
+async def simulated_cluster(directory: Path) -> AsyncIterator[Cluster]:
+    """Below a chroot: three simulated brokers with a topic, whose moves take minutes; server `a` (1000) is the
+    controller."""
+    async with AsyncExitStack() as stack:
+        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
+        async with ZooKeeper(zookeeper.address) as outside:
+            await outside.ensure_path("/kafka")
+        connect = f"{zookeeper.address}/kafka"
+        zk = await stack.enter_async_context(ZooKeeper(connect))
+        cluster = Cluster(await stack.enter_async_context(processes(directory)), zk, connect, directory)
+        await cluster.server("a")
+        await cluster.fleet("1,2,3", "t:6:2:1000000", bandwidth=10_000)
+        yield cluster

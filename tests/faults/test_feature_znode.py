@@ -39,4 +39,4 @@ async def test_sv_4_a_feature_znode_that_is_garbage_is_said_once_with_its_path_a
 
     found, stat = await cluster.zk.get(znode_paths.FEATURE)
     assert (found, stat.version) == (garbage, 0)
-    assert cluster.servers["a"].log.count(f"left as it is: {znode_paths.FEATURE}: ") == 1
+    assert cluster.servers["a"].log.count(f"which stays as it is: {znode_paths.FEATURE}: ") == 1

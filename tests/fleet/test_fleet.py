@@ -321,8 +321,9 @@ async def test_a_port_that_is_taken_is_an_error(fleet: Fleet, zk_connect: str) -
 
 
 async def test_a_large_request_is_applied_without_holding_up_the_loop(
-    fleet: Fleet, controller: ScriptedController
+    monkeypatch: pytest.MonkeyPatch, fleet: Fleet, controller: ScriptedController
 ) -> None:
+    monkeypatch.setattr("kafka_reassign_rpc.support.turns.TURN_S", 0)
     states = [{"index": index, "leader": 1, "epoch": 1, "isr": [1, 2], "replicas": [1, 2]} for index in range(10_000)]
     request = messages.leader_and_isr(*states, broker_epoch=fleet.brokers[1].broker_epoch)
     applied = asyncio.create_task(fleet.brokers[1].leader_and_isr(messages.received(request, 7), 7))

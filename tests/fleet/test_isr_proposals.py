@@ -64,7 +64,7 @@ def test_one_proposal_at_a_time_and_the_next_is_worked_out_from_the_answer() -> 
     [proposal] = leader.keeper.take(10, 0.0)
     leader.heard_of(3)
     assert leader.proposed() == []
-    assert leader.keeper.settle(proposal, 0, (1, 2), 5, 4)
+    assert leader.keeper.resolve(proposal, 0, (1, 2), 5, 4)
     assert (leader.replica.isr, leader.replica.partition_epoch) == ((1, 2), 4)
     [again] = leader.keeper.take(10, 0.0)
     assert (again.isr, again.partition_epoch) == ((1, 2, 3), 4)
@@ -75,7 +75,7 @@ def test_an_answer_about_an_earlier_leader_epoch_changes_nothing() -> None:
     leader.heard_of(2)
     [proposal] = leader.keeper.take(10, 0.0)
     leader.replica.leader_epoch = 6
-    assert leader.keeper.settle(proposal, 0, (1, 2), 5, 4)
+    assert leader.keeper.resolve(proposal, 0, (1, 2), 5, 4)
     assert leader.replica.isr == (1,)
 
 
@@ -84,7 +84,7 @@ def test_after_an_error_about_its_state_a_leader_waits_for_leader_and_isr(error:
     leader = Leader(1)
     leader.heard_of(2)
     [proposal] = leader.keeper.take(10, 0.0)
-    assert leader.keeper.settle(proposal, error, (), 0, 0)
+    assert leader.keeper.resolve(proposal, error, (), 0, 0)
     leader.heard_of(3)
     assert leader.proposed() == []
     leader.keeper.leader_and_isr_received(NAME)
@@ -96,7 +96,7 @@ def test_after_any_other_error_it_asks_again(error: int) -> None:
     leader = Leader(1)
     leader.heard_of(2)
     [proposal] = leader.keeper.take(10, 0.0)
-    assert not leader.keeper.settle(proposal, error, (), 0, 0)
+    assert not leader.keeper.resolve(proposal, error, (), 0, 0)
     leader.keeper.retry([proposal])
     assert leader.proposed() == [(1, 2)]
 

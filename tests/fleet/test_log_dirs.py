@@ -10,6 +10,7 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.fleet.log_dirs import SimulatedLogDirs
 from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.fleet.throttled_replicas import LOG_DIRS_RATE, ThrottledReplicas
+from kafka_reassign_rpc.support.slices import finished
 
 MIB = 1 << 20
 NAME = TopicPartition("t", 0)
@@ -33,7 +34,7 @@ class Broker:
         """By dir: (size, lag, is future) of what is in it."""
         return {
             found.path: [(one.size, one.offset_lag, one.is_future) for one in found.replicas]
-            for found in self.dirs.describe(None)
+            for found in finished(self.dirs.describe(None))
         }
 
     async def move(self, path: str, partition: int = 0) -> KafkaError | None:
@@ -94,9 +95,15 @@ async def test_new_replicas_go_where_there_are_fewest(broker: Broker) -> None:
 
 async def test_only_what_is_asked_for_is_described(broker: Broker) -> None:
     broker.table.create(TopicPartition("u", 1), None, 3)
-    [a, b] = broker.dirs.describe({"u": {1, 2}, "v": {0}})
+    [a, b] = finished(broker.dirs.describe({"u": {1, 2}, "v": {0}}))
     assert list(a.replicas) == []
     assert [(one.topic, one.partition, one.size) for one in b.replicas] == [("u", 1, 3)]
+
+
+async def test_sv_6_a_broker_asked_for_very_many_partitions_pauses_after_each(broker: Broker) -> None:
+    broker.table.create(TopicPartition("u", 1), None, 3)
+    for wanted, most in (({"u": set(range(100_000))}, 100_000), (None, 2)):
+        assert sum(1 for _ in broker.dirs.describe(wanted)) >= most
 
 
 def test_240_6_dirs_share_one_volume_of_which_bytes_are_left_until_it_is_full() -> None:
@@ -104,7 +111,7 @@ def test_240_6_dirs_share_one_volume_of_which_bytes_are_left_until_it_is_full() 
     dirs = SimulatedLogDirs(1, ["/a", "/b"], table, ThrottledReplicas(), None, lambda *_: None, 10)
 
     def volumes() -> list[tuple[int, int]]:
-        return [(one.total_bytes, one.usable_bytes) for one in dirs.describe(None)]
+        return [(one.total_bytes, one.usable_bytes) for one in finished(dirs.describe(None))]
 
     assert volumes() == [(10, 10)] * 2
     table.create(NAME, None, 8)

@@ -22,6 +22,7 @@ from tests.http_client import get
 from tests.processes import Process, processes
 from tests.security.sasl_steps import HASHES, as_config, scram_credential
 from tests.waiting import eventually
+from tests.zookeeper.trees import delete_tree
 
 BROKER_IDS = ",".join(map(str, BROKERS))
 STEADY = ("steady", 0)
@@ -82,7 +83,7 @@ class Site:
         """Raises AssertionError where the server no longer does its work."""
         for disabling in (znode_paths.REASSIGN_CANCEL, znode_paths.SETTINGS):  # garbage in the latter disables, too
             with suppress(Exception):
-                await self.zk.delete_tree(disabling)
+                await delete_tree(self.zk, disabling)
         one, two, three = BROKERS
         target = [two, three] if await self._replicas() != [two, three] else [three, one]
 

@@ -55,7 +55,7 @@ def _path(rng: Random) -> tuple[str, bool]:
             (f"{znode_paths.CONFIG_CHANGES}/config_change_²", False),
             (znode_paths.delete_topic(topic), False),
             (f"{znode_paths.reassignment_topic(topic)}/{index}", False),
-            (znode_paths.REASSIGNMENT_REQUEST_PREFIX, True),
+            (znode_paths.reassignment_request("request_"), True),
             (znode_paths.REASSIGN_PARTITIONS, False),
             (znode_paths.CANCEL_IN_PROGRESS, False),
             (znode_paths.REASSIGN_CANCEL, False),

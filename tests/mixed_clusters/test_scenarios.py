@@ -10,6 +10,7 @@ from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import batch, put_request
 from tests.faults.cluster import ask
+from tests.fork_server import CLI, output_of
 from tests.waiting import eventually
 
 from .mixed_cluster import BROKERS, PARTITION_BYTES, RACKS, MixedCluster, behind_our_server
@@ -185,13 +186,23 @@ async def test_sv_3_what_moves_when_our_server_is_killed_is_carried_on_by_stock_
         await mixed.rest_at({("inherited", 0): (3, 2), ("inherited", 1): (3, 1)})
 
 
-async def test_455_9_a_stock_broker_takes_over_and_we_take_over_from_it(mixed: MixedCluster) -> None:
+async def test_455_9_and_mg_2_a_stock_broker_takes_over_nothing_of_ours_is_left_and_we_take_over_from_it(
+    mixed: MixedCluster,
+) -> None:
     await mixed.create("ended", {0: (1, 2)}, held=True)
     await mixed.create("kept", {0: (2, 1)}, held=True)
     async with mixed.load("ended", 1), mixed.load("kept", 1):
-        await mixed.start({("ended", 0): (3, 2), ("kept", 0): (3, 1)})
+        throttles = await mixed.cluster.throttles()
+        await mixed.start({("ended", 0): (3, 2)})
+        assert await mixed.cluster.alter(mixed.server, {("kept", 0): (3, 1)}, throttle=1) == {("kept", 0): 0}
+        await mixed.cluster.configure(mixed.server, {"failure.interval.ms": "86400000"})
+        assert await mixed.cluster.throttles() != throttles
         await mixed.cluster.servers[mixed.server].stop()
         await eventually(mixed.stock_controls, within=60)
+        left = await output_of(CLI, ["leave", "--zookeeper-connect", mixed.cluster.connect, "--yes", "--hand-over"])
+        assert (left.code, left.err) == (0, "")
+        assert await mixed.zk.children("/admin") == ["delete_topics"]
+        assert await mixed.cluster.throttles() == throttles
         await mixed.release("ended")
 
         async def has_ended() -> bool:

@@ -9,6 +9,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create
 from tests.faults.cluster import metadata
 from tests.waiting import eventually
+from tests.zookeeper.trees import delete_tree
 
 from .mixed_cluster import MixedCluster, behind_our_server
 
@@ -34,7 +35,7 @@ async def test_hm_2_a_topic_whose_znodes_vanish_and_come_back_loses_no_record_ov
             paths = [path for topic in topics[:2] for path in sorted(await zk.tree(znode_paths.topic(topic)))]
             znodes = [(path, (await zk.get(path))[0]) for path in paths]
             for topic in topics[:2]:
-                await zk.delete_tree(znode_paths.topic(topic))
+                await delete_tree(zk, znode_paths.topic(topic))
             for topic in topics[:2]:
                 await eventually(lambda: shows(mixed, topic, UNKNOWN_TOPIC_OR_PARTITION))  # noqa: B023
             await mixed.stock.brokers[3].stop()

@@ -44,7 +44,7 @@ for part in sys.argv[1:]:
 CLIENT = ("client", "core", "protocol", "reassign_command", "schemas", "support")
 IN_SERVER = (
     *(*CLIENT, "api", "controller", "controller_channel", "embedded_zookeeper", "fleet", "preflight"),
-    *("security", "server", "status_page", "zookeeper"),
+    *("security", "server", "status_page", "watch", "zookeeper"),
 )
 PARTS: Mapping[str, tuple[str, ...]] = {
     "": CLIENT,

@@ -24,9 +24,11 @@ def write_plan(
     moves_per_broker: int = 10,
     first_leaders: Mapping[Any, int] | None = None,
     topic_ids: Mapping[str, str] | None = None,
+    requested: Mapping[str, Any] | None = None,
 ) -> Path:
-    (path / "batches").mkdir(parents=True)
-    caps = {"moves_per_broker": moves_per_broker, "moves_per_batch": 1000}
+    for folder in ("batches", "rollback"):
+        (path / folder).mkdir(parents=True)
+    caps = {"moves_per_broker": moves_per_broker, "moves_per_batch": 1000, **(requested or {})}
     summary = {"kind": kind, "cluster_id": cluster_id, "at": 5, "requested": caps, "more": []}
     (path / "summary.json").write_text(json.dumps(summary))
     first = first_leaders or {}
@@ -38,6 +40,12 @@ def write_plan(
         ]
         batch_file = {"version": 1, "partitions": entries, "topic_ids": dict(topic_ids or {})}
         (path / "batches" / f"batch-{number:04d}.json").write_text(json.dumps(batch_file))
+        back = [
+            {"topic": topic, "partition": index, "replicas": list(expected), "expected_replicas": list(target)}
+            for (topic, index), (target, expected) in reversed(list(batch.items()))
+        ]
+        rollback_file = {"version": 1, "partitions": back, "topic_ids": dict(topic_ids or {})}
+        (path / "rollback" / f"rollback-{number:04d}.json").write_text(json.dumps(rollback_file))
     return path
 
 

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
     UnsupportedHere,
 )
+from kafka_reassign_rpc.client.config_calls import Config
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidReplicaAssignment,
@@ -23,6 +24,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     PolicyViolation,
     PreferredLeaderNotAvailable,
 )
+from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PollIntervals, ProgressOutput
@@ -31,7 +33,7 @@ from tests.pipeline.plans import Moves, write_plan
 Replicas = tuple[int, ...]
 Results = dict[TopicPartition, KafkaError | None]
 
-AT_ONCE = PollIntervals(poll=0, health=0, settle=0, arrival=0, confirm=0, patience=20, sizes=0.25)
+AT_ONCE = PollIntervals(poll=0, health=0, mismatch=0, arrival=0, confirm=0, patience=20, sizes=0.25)
 
 
 class SimulatedCluster:
@@ -49,6 +51,7 @@ class SimulatedCluster:
     queues     it has a queue, and is a kafka-reassign-rpc server in that respect
     in_flight  the most moves in flight of one broker that any list has shown
     disabled   why no move starts, and no waiting one
+    cordoned_ones  cordoned brokers; None: it cordons none
     silent     brokers that do not tell sizes
     written    bytes that producers add to each partition between two looks at sizes; None: no sizes are told
     leaders    leaders that are not the first replicas
@@ -61,6 +64,8 @@ class SimulatedCluster:
         self.first = dict(self.replicas)
         self.moves: dict[TopicPartition, PartitionReassignment] = {}
         self.live = set(live)
+        self.defaults: list[Config] = []
+        """The dynamic configs of all brokers."""
         self.lists_to_end = lists_to_end
         self.errors: dict[str, list[Exception]] = {}
         self.refusals: dict[TopicPartition, list[KafkaError]] = {}
@@ -80,6 +85,7 @@ class SimulatedCluster:
         self.queues = False
         self.in_flight = 0
         self.disabled: str | None = None
+        self.cordoned_ones: set[int] | None = set()
         self._own_caps: dict[TopicPartition, int] = {}
         self.on_list: Callable[[], None] = lambda: None
         self._lists = Counter[TopicPartition]()
@@ -235,8 +241,34 @@ class SimulatedCluster:
 
     can_forbid_replication_factor_change = can_lease_throttles
 
+    def servers_among(self, _nodes: object) -> set[int]:
+        return set()
+
+    def describe_configs(self, asked: Sequence[tuple[int, str]]) -> dict[tuple[int, str], list[Config]]:
+        return dict.fromkeys(asked, self.defaults)
+
+    def describe_broker_configs(self, brokers: Iterable[int], *, timeout_ms: int) -> dict[int, list[Config]]:
+        assert timeout_ms
+        return dict.fromkeys(brokers, self.defaults)
+
+    def controller_state(self) -> ControllerState:
+        return ControllerState("1", 1, 0, {})
+
     def can_queue(self) -> bool:
         return self.queues
+
+    def can_cordon(self) -> bool:
+        return self.cordoned_ones is not None
+
+    def cordoned(self) -> frozenset[int]:
+        return frozenset(self.cordoned_ones or ())
+
+    def cordon(self, brokers: Iterable[int]) -> frozenset[int]:
+        self._called("cordon")
+        assert not self.moves, "before the first move"
+        assert self.cordoned_ones is not None
+        self.cordoned_ones.update(brokers)
+        return self.cordoned()
 
     def why_disabled(self) -> str | None:
         return self.disabled
@@ -252,14 +284,17 @@ def submission(
     said: list[str] | None = None,
     intervals: PollIntervals = AT_ONCE,
     first_leaders: Mapping[Any, int] | None = None,
+    undo: bool = False,
     **options: Any,
 ) -> Submission:
-    """A submission of a new plan, or of the plan at `path` if there are no batches."""
+    """A submission of a new plan, or of the plan at `path` if there are no batches; undo: of its way back."""
     if batches:
         write_plan(path, "c1", *batches, first_leaders=first_leaders)
     lines: list[str] = [] if said is None else said
     client: Any = cluster
-    return Submission(client, path, read_plan(path), ProgressOutput(lines.append, lines.append), intervals, **options)
+    return Submission(
+        client, path, read_plan(path, undo=undo), ProgressOutput(lines.append, lines.append), intervals, **options
+    )
 
 
 def moves(**targets: tuple[Sequence[int], Sequence[int]]) -> Moves:

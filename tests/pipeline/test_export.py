@@ -31,6 +31,7 @@ from kafka_reassign_rpc.client.config_calls import Config, Resource
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
+from kafka_reassign_rpc.core.status.documents import Brokers
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
@@ -83,6 +84,7 @@ def test_dp_1_the_snapshot_of_a_cluster_shows_its_brokers_partitions_moves_and_c
     assert [(row["broker"], row["rack"], row["live"]) for row in brokers] == [
         (1, "a", True), (2, "b", True), (3, "c", True), (4, "a", True), (5, "b", True), (6, "c", True)
     ]  # fmt: skip
+    assert [row["cordoned"] for row in brokers] == [False] * 6
     partitions = {(row["topic"], row["partition"]): row for row in rows(tmp_path / "out", "partitions")}
     assert len(partitions) == 42
     moved = partitions["orders", 0]
@@ -108,10 +110,13 @@ def test_dp_1_the_snapshot_of_a_cluster_shows_its_brokers_partitions_moves_and_c
     assert sources[str(target[0]), "listeners"] == snapshot_schema.STATIC
     client.change_configs({(2, "orders"): {"retention.ms": None}})
 
+    client.cordon([2, 77])
     code, said, _ = run("export", "--bootstrap-server", bootstrap, "--out", str(tmp_path / "two"),
                         "--rates-from", str(tmp_path / "out"))  # fmt: skip
+    client.cordon([2, 77], uncordon=True)
 
     assert code == 0, said
+    assert [row["broker"] for row in rows(tmp_path / "two", "brokers") if row["cordoned"]] == [2]
     assert {row["produce_rate"] for row in rows(tmp_path / "two", "partitions") if row["topic"] == "clicks"} == {0.0}
 
 
@@ -169,6 +174,9 @@ class PartlySilentCluster:
 
     def can_compare_replicas(self) -> bool:
         return False
+
+    def brokers(self) -> Brokers:
+        raise UnsupportedHere("No server.")
 
 
 def exported(client: Any, out: Path, **options: Any) -> ExportedSnapshot:
@@ -478,3 +486,33 @@ def test_dp_1_wrong_flags_of_export_are_exit_code_2(tmp_path: Path, arguments: t
     assert (code, out) == (2, "")
     assert saying in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("dirs", "cordoned"),
+    [
+        ([LogDir("/d", True, 1000, 100, True), LogDir("/e", True, 1000, 100, True)], True),
+        ([LogDir("/d", True, 1000, 100, True), LogDir("/e", True, 1000, 100)], False),
+        ([LogDir("/d", True, 1000, 100, True), LogDir("/e", False)], True),
+        ([LogDir("/d", True, 1000, 100)], False),
+        ([LogDir("/d", False)], None),
+    ],
+)
+def test_dh_2_without_a_server_of_ours_a_broker_is_cordoned_if_all_of_its_log_dirs_are(
+    tmp_path: Path, dirs: list[LogDir], cordoned: bool | None
+) -> None:
+    cluster = PartlySilentCluster()
+    cluster.log_dirs = dirs
+    exported(cluster, tmp_path / "out")
+    found = {row["broker"]: row["cordoned"] for row in rows(tmp_path / "out", "brokers")}
+    assert found == {1: cordoned, 2: None, 9: None}
+
+
+def test_dh_2_where_the_controller_does_not_tell_which_brokers_are_cordoned_a_warning_says_so(tmp_path: Path) -> None:
+    class Closed(PartlySilentCluster):
+        def brokers(self) -> Brokers:
+            raise ClusterAuthorizationFailed("No.")
+
+    found = exported(Closed(), tmp_path / "out")
+    assert "which brokers are cordoned is not known: No." in found.warnings
+    assert {row["cordoned"] for row in rows(tmp_path / "out", "brokers")} == {None}

@@ -105,16 +105,20 @@ def test_dp_1_a_server_that_does_not_answer_is_named_and_its_events_come_with_th
         follow(log, tmp_path)
 
 
-def test_dp_1_a_log_that_the_server_started_anew_is_another_log_even_if_it_is_longer_by_now(tmp_path: Path) -> None:
+def restarted(generation: int) -> str:
+    return f"server 1000 has started a new log: its events are exported from 0, as generation {generation}"
+
+
+def test_dp_1_a_log_that_the_server_started_again_is_another_log_even_if_it_is_longer_by_now(tmp_path: Path) -> None:
     log = SimulatedLogs()
     log.record("a", "b", "c")
     follow(log, tmp_path)
     log.logs[1000] = []
     log.record("new")
-    assert follow(log, tmp_path) == export_events.ExportedEvents(1, 1, ["server 1000 has started its log anew"])
+    assert follow(log, tmp_path) == export_events.ExportedEvents(1, 1, [restarted(1)])
     log.logs[1000] = []
     log.record("newer", "k", "l", "m", "n")
-    assert follow(log, tmp_path) == export_events.ExportedEvents(5, 1, ["server 1000 has started its log anew"])
+    assert follow(log, tmp_path) == export_events.ExportedEvents(5, 1, [restarted(2)])
     assert [name for _, _, name in exported(tmp_path)] == ["a", "b", "c", "new", "newer", "k", "l", "m", "n"]
     assert follow(log, tmp_path).events == 0
 
@@ -145,7 +149,7 @@ def test_dp_1_refusals_that_the_server_deleted_before_decisions_make_no_new_log_
     log.logs[1000] = []
     log.refusals_from = 0
     log.record(*"abcdefghijk")
-    assert follow(log, tmp_path).warnings == ["server 1000 has started its log anew"]
+    assert follow(log, tmp_path).warnings == [restarted(1)]
 
 
 def test_dp_1_who_asked_is_exported_in_columns_and_files_of_an_earlier_release_go_on(

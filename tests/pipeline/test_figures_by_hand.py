@@ -24,6 +24,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     LoadFigures,
     PlanSummary,
     RackFigures,
+    imbalance_texts,
 )
 from kafka_reassign_rpc.pipeline.reports import plan_report
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_series
@@ -114,11 +115,22 @@ def test_dp_3_the_load_of_each_broker_before_and_after_the_drain_and_its_share(d
 
 
 def test_dp_3_how_far_the_worst_broker_is_from_its_share(drain: PlannedByHand) -> None:
-    """Of the brokers that stay. Before, broker 1 has 120 of 220 bytes, 2 of 4 replicas, 1 of 2 leaders, 8 of 12 of the
-    produce rate; of the fetch rate, broker 2 has 0 of 4. After, broker 1 has 8 of 4 of it.
+    """Of the brokers that stay, in what they hold. Before, brokers 1 and 2 have 120 and 220 bytes, so broker 1 lacks 50
+    of 170; 2 and 4 replicas; 1 and 2 leaders; 8 and 12 of the produce rate; 2 and 0 of the fetch rate. After, broker 1
+    has 8 of 4 of the last one.
     """
     before, after = drain.summary.imbalance_before, drain.summary.imbalance_after
-    assert before == pytest.approx({"bytes": 100 / 220, "replicas": 0.5, "leaders": 0.5, "produce": 4 / 12, "fetch": 1})
+    third, fifth = pytest.approx(1 / 3), pytest.approx(1 / 5)
+    assert before == {
+        "bytes": pytest.approx(50 / 170),
+        "replicas": third,
+        "leaders": third,
+        "produce": fifth,
+        "fetch": 1,
+    }
+    assert set(drain.summary.furthest_before.values()) == {1}
+    assert drain.summary.furthest_after == {"fetch": 1}
+    assert imbalance_texts(drain.summary, "bytes") == ("29.4 % (broker 1)", "0.0 %")
     assert after == {"bytes": 0, "replicas": 0, "leaders": 0, "produce": 0, "fetch": 1}
 
 
@@ -167,11 +179,11 @@ def test_dp_3_the_summary_as_text_and_the_page_show_these_figures(drain: Planned
         "  takes     10 s at 10 B/s for each broker",
         "  least     10 s: broker 1 receives 100 B at 10 B/s; the plan takes 1.00 times as long",
         "  batches   10 s one after the other",
-        "  bytes     furthest from its target 45.5%, then 0.0%",
-        "  replicas  furthest from its target 50.0%, then 0.0%",
-        "  leaders   furthest from its target 50.0%, then 0.0%",
-        "  produce   furthest from its target 33.3%, then 0.0%",
-        "  fetch     furthest from its target 100.0%, then 100.0%",
+        "  bytes     furthest from its target 29.4 % (broker 1), then 0.0 %",
+        "  replicas  furthest from its target 33.3 % (broker 1), then 0.0 %",
+        "  leaders   furthest from its target 33.3 % (broker 1), then 0.0 %",
+        "  produce   furthest from its target 20.0 % (broker 1), then 0.0 %",
+        "  fetch     furthest from its target 100.0 % (broker 1), then 100.0 % (broker 1)",
         "  why       fetch: broker 1 has 200% of its target: drain moves only what has to move: "
         "`plan rebalance` evens out the rest",
     ]
@@ -181,7 +193,7 @@ def test_dp_3_the_summary_as_text_and_the_page_show_these_figures(drain: Planned
         "100 B",
         "1.00 times",
         "10 s",
-        "45.5 %",
+        "29.4 % (broker 1)",
         "broker 3 is to be drained",
         "broker 1 has 200% of its target",
     ):

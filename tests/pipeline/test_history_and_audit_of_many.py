@@ -78,9 +78,12 @@ def audit(spark: SparkSession, folder: Path) -> tuple[str, list[str]]:
 MAKERS = {"history": history, "audit": audit}
 
 
-@pytest.fixture(params=sorted(MAKERS))
-def made(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> tuple[str, str, list[str]]:
-    return (request.param, *MAKERS[request.param](spark, tmp_path / "input"))
+@pytest.fixture(scope="module", params=sorted(MAKERS))
+def made(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, str, list[str]]:
+    """Both tests look at one page of each kind: to make it takes most of their time."""
+    return (request.param, *MAKERS[request.param](spark, tmp_path_factory.mktemp(request.param) / "input"))
 
 
 @pytest_asyncio.fixture

@@ -65,18 +65,25 @@ for number, duration in enumerate((1, 2, 3, 4, 20)):
 throttle(20, 10, 0, 10)  # 100 bytes could arrive
 USED = Story("used")
 USED.move(0, ("started", 0), ("completed", 5), target=[20])  # 10 bytes
-USED.move(1, ("started", 8), ("completed", 12), target=[20])  # 10 bytes in 4 s, 2 s of them throttled: 5
+USED.move(1, ("started", 8), ("completed", 10), target=[20])  # 10 bytes, to the last moment
 USED.move(2, ("started", 2), ("cancelled", 4), target=[20], copied=3)
 USED.move(3, ("started", 11), ("completed", 12), target=[20])  # after it
 USED.move(4, ("started", 0), ("completed", 5), target=[9])  # to another broker
 
-for one_broker in (30, 31, 32, 33):
+for one_broker in (30, 31, 32, 33, 34, 35, 36):
     throttle(one_broker, 10, 0, 10)
 UNKNOWN = Story("unknown", sized=False)
 UNKNOWN.move(0, ("started", 1), ("cancelled", 2), target=[30])
 UNKNOWN.move(1, ("started", 1), target=[31])
 UNKNOWN.move(2, ("started", 1), ("completed", 2), target=[32])
 UNKNOWN.move(3, ("started", 1), ("completed", 2), target=[33], copied=50)
+
+OUTLIVING = Story("outliving")  # 10 bytes each: how many of them while the rate was in force, nobody knows
+OUTLIVING.move(0, ("started", 8), ("completed", 12), target=[34])
+EVENTS.append(event(len(EVENTS), "throttle.set", 12_000, broker=35, bytes=1))
+EVENTS.append(event(len(EVENTS), "throttle.restored", 20_000, broker=35))
+OUTLIVING.move(1, ("started", 9), ("completed", 13), target=[35])  # it has had two leases
+OUTLIVING.move(2, ("started", 8), ("completed", 12), target=[36], copied=0)
 
 CROWD = Story("crowd")
 CROWD.move(0, ("started", 0), ("completed", 1000))
@@ -152,15 +159,22 @@ def test_dp_5_outcomes_have_the_middle_and_the_longest_of_the_durations(history:
 
 def test_dp_5_a_throttle_is_used_by_what_arrived_while_it_was_in_force(history: History) -> None:
     row = history.throttle(20)
-    assert (row["bytes"], row["bytes_per_second"]) == (10 + 5 + 3, 1.8)
-    assert row["efficiency"] == pytest.approx(0.18)
+    assert (row["bytes"], row["bytes_per_second"]) == (10 + 10 + 3, 2.3)
+    assert row["efficiency"] == pytest.approx(0.23)
 
 
-@pytest.mark.parametrize("broker", [30, 31, 32], ids=["cancelled", "moving", "without a size"])
+@pytest.mark.parametrize("broker", [30, 31, 32, 34], ids=["cancelled", "moving", "without a size", "it went on"])
 def test_dp_5_how_well_a_throttle_was_used_is_not_known_where_one_move_is_not(history: History, broker: int) -> None:
     row = history.throttle(broker)
     assert (row["bytes"], row["bytes_per_second"], row["efficiency"]) == (None, None, None)
     assert history.throttle(33)["efficiency"] == 0.5
+
+
+def test_fg_2_a_move_that_outlives_its_lease_gives_its_bytes_to_no_rate(history: History) -> None:
+    """They were spread evenly over both: then more than the whole rate of the second one was used."""
+    rows = [row for row in history.rows["throttles"] if row["broker"] == 35]
+    assert [(row["rate"], row["bytes"], row["efficiency"]) for row in rows] == [(10, None, None), (1, None, None)]
+    assert history.throttle(36)["bytes"] == 0, "nothing is nothing at any time"
 
 
 def test_dp_5_the_plot_shows_the_most_moves_that_were_in_flight_at_once(history: History) -> None:

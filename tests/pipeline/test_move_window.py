@@ -97,6 +97,38 @@ def test_dp_4_caps_are_never_exceeded_and_each_move_begins_once_whatever_ends_fi
     assert sorted(begun) == list(range(len(plan)))
 
 
+@given(plans, st.integers(1, 3), st.booleans(), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_dp_4_no_move_is_passed_by_more_moves_than_are_read_beyond_it(plan, cap, has_queue, look_ahead, chance):  # type: ignore[no-untyped-def]
+    """Nor in the queue of a controller, which starts what has room. All end, whatever waits for a lost broker."""
+    made, read = window((cap, 1000), [], has_queue=has_queue), 0
+    queue, flying, started, lost = dict[int, WindowMove](), dict[int, WindowMove](), list[int](), set[int]()
+    while read < len(plan) or made.waiting or made.moving or made.stuck:
+        name = [TopicPartition("t", index) for index in queue]
+        while read < len(plan) and made.ahead(set(name)) < look_ahead:
+            sender, new = plan[read]
+            one = move(read, sender, *new)
+            made.wait({one.entry.topic_partition: one})
+            read += 1
+        for one in made.next():
+            made.begin(one.entry.topic_partition)
+            queue[one.entry.partition] = one
+        for index, one in list(queue.items()):
+            full = load([*(other for at, other in flying.items() if at not in lost), one])
+            if all(full[link] <= cap for link in load([one])):
+                flying[index] = queue.pop(index)
+                started.append(index)
+        if chance.random() < 0.1:
+            lost = set(chance.sample(sorted(flying), min(2, len(flying))))
+            made.set_apart([TopicPartition("t", index) for index in lost])
+        ends = chance.choice(sorted(flying))
+        del flying[ends]
+        lost.discard(ends)
+        made.end(TopicPartition("t", ends))
+    assert sorted(started) == list(range(len(plan)))
+    for place, index in enumerate(started):
+        assert sum(other > index for other in started[:place]) < look_ahead
+
+
 def test_dp_4_moves_begin_in_the_order_of_the_plan_and_one_without_room_lets_others_pass() -> None:
     made = window((1, 10), [move(0, 1, 2), move(1, 1, 3), move(2, 4, 3), move(3, 1), move(4, 5, 6), move(5, 2, 1)])
     assert begin(made) == [0, 2, 3, 4, 5], "1 needs broker 1; 3 copies nothing; 5 has broker 1 receive what 2 sends"

@@ -44,7 +44,7 @@ def test_dp_2_the_command_plans_a_drain_prints_its_costs_and_verifies_it(
     assert plan_summary.read_summary(out).brokers[0].after == plan_summary.LoadFigures()
     assert main(["plan", "verify", "--snapshot", str(path), "--plan", str(out)]) == 0
     assert capsys.readouterr().out == f"{out}: 1 move, no rule is broken\n"
-    next((out / plan_writer.ROLLBACK).iterdir()).unlink()
+    next((out / plan_summary.ROLLBACK).iterdir()).unlink()
     assert main(["plan", "verify", "--snapshot", str(path), "--plan", str(out)]) == 1
     printed = capsys.readouterr()
     assert printed.err == "rollback: t-0: batch 1 in the table, in no file\n"

@@ -10,17 +10,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.cli.main import main
-from kafka_reassign_rpc.pipeline import spark_session
+from kafka_reassign_rpc.pipeline import parquet_files, spark_session
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMemory
 from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import Arriving
+from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import PARTITIONS, SnapshotMeta
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_ALL_BROKERS, PARTITIONS, SnapshotMeta
 from kafka_reassign_rpc.pipeline.spark_session import SMALL_ROWS
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.network_limits import NetworkLimits
@@ -128,24 +129,73 @@ def test_dp_2_unusable_rows_are_told_before_spark_starts(
 ) -> None:
     started = []
     monkeypatch.setattr(spark_session, "_launch", lambda *_: started.append("a JVM"))
-    bad = PlannerPartition(1, (1, 1), 1, (1,))
+    bad = PlannerPartition(1, (1, -1), 1, (1,))
     path = written(tmp_path / "snapshot", PlannerCluster([PlannerBroker(1)], [topic("t", bad)]))
     assert main(["plan", "rebalance", "--snapshot", str(path), "--out", str(tmp_path / "plan")]) == 2
-    assert "t-1 has a broker twice in [1, 1]" in capsys.readouterr().err
+    assert "t-1 has a broker below 0 in [1, -1]" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["snapshot"]
     assert not started
 
 
-@pytest.mark.parametrize("rate", [float("inf"), float("nan")])
-def test_dp_2_a_rate_that_is_no_number_is_named(rate: float, tmp_path: Path, spark: SparkSession) -> None:
+@pytest.mark.parametrize("rate", [float("nan"), -0.5])
+def test_dp_2_a_rate_that_is_no_number_is_named_also_on_spark(rate: float, tmp_path: Path, spark: SparkSession) -> None:
     path = tmp_path / "snapshot"
     with SnapshotWriter(path) as writer:
         writer.brokers.add((1, None, "h", 1, None, None, True))
-        writer.partitions.add(("t", 4, [1], 1, [1], [], [], 100, rate, None))
+        writer.partitions.add(("t", 3, [1], 1, [1], [], [], 100, 1e300, None))
+        writer.partitions.add(("t", 4, [1], 1, [1], [], [], 100, 5.0, rate))
         writer.finish(SnapshotMeta("c", 5))
-    with pytest.raises(BadInput, match=f"the snapshot has a produce_rate of {rate} for t-4"):
-        plan_job.run_small(here(spark), PlanJob(path, tmp_path / "plan", Goal(GoalKind.REBALANCE)))
+    job = PlanJob(path, tmp_path / "plan", Goal(GoalKind.REBALANCE))
+    with pytest.raises(BadInput, match="t-4 has a rate that is negative or no number"):
+        plan_job.run_small(here(spark), job)
+    with pytest.raises(BadInput, match="t-4 has a rate that is negative or no number"):
+        plan_job.run(spark, job)
     assert [file.name for file in tmp_path.iterdir()] == ["snapshot"]
+
+
+ODD: list[tuple[object, ...]] = [
+    ("t", 0, [], -1, [], [], [], None, None, None),
+    ("t", 1, [1, 1], 1, [1], [], [], 10, None, None),
+    ("t", 2, [1, 2], 3, [1], [], [], 10, 5.0, 5.0),
+    ("t", 3, [1, 2], 1, [1, 3], [], [], 10, None, None),
+]
+"""No change can begin with what the cluster shows of these."""
+
+
+@pytest.mark.parametrize(
+    ("goal", "left_out", "moved"),
+    [
+        (Goal(GoalKind.DRAIN, (1,)), {1, 2, 3}, {4}),
+        (Goal(GoalKind.SET_FACTOR, factor=3), {0, 1, 2, 3}, {4, 5}),
+        (Goal(GoalKind.HEAL), set(), set()),
+        (Goal(GoalKind.REBALANCE), {0, 1, 2, 3}, None),
+    ],
+)
+def test_dp_2_odd_partitions_stay_with_their_names_and_the_others_are_planned(
+    goal: Goal, left_out: set[int], moved: set[int] | None, tmp_path: Path, spark: SparkSession
+) -> None:
+    path = tmp_path / "snapshot"
+    with SnapshotWriter(path) as writer:
+        writer.brokers.extend((broker, None, "h", 1, 100, 90 + 90 * (broker == 4), True) for broker in (1, 2, 3, 4))
+        writer.partitions.extend(ODD)
+        writer.partitions.add(("t", 4, [1, 2], 1, [1, 2], [], [], 10, None, None))
+        writer.partitions.add(("t", 5, [2, 3], 2, [2, 3], [], [], 10, None, None))
+        writer.finish(SnapshotMeta("c", 5))
+    made = plan_job.run_small(here(spark), PlanJob(path, tmp_path / "here", goal))
+    if goal.kind is GoalKind.SET_FACTOR:
+        assert plan_job.run(spark, PlanJob(path, tmp_path / "there", goal)) == made
+        assert files(tmp_path / "here") == files(tmp_path / "there")
+    assert made.notes[0] == ("broker 4 tells 180 bytes free of 100: the plan takes the size of its disks as not known")
+    assert made.notes[1] == (
+        "4 partitions stay as the cluster shows them, since no change can begin there: t-0: it has no replicas; "
+        "t-1: it has a broker twice in [1, 1]; t-2: its leader or ISR is outside of its replicas [1, 2]: 3; "
+        "t-3: its leader or ISR is outside of its replicas [1, 2]: 3"
+    )
+    rows = parquet_files.read(tmp_path / "here" / plan_writer.LEFT_OUT, plan_writer.LEFT_OUT_SCHEMA).to_pylist()
+    assert {row["partition"] for row in rows} == left_out
+    moves = parquet_files.read(tmp_path / "here" / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    assert moved is None or {move["partition"] for move in moves} == moved
+    assert made.complete is (not left_out or goal.kind is GoalKind.REBALANCE)
 
 
 @pytest.mark.parametrize(
@@ -178,3 +228,35 @@ def test_dp_6_spark_starts_after_a_small_plan_is_made_and_before_a_large_one(
     assert main(["plan", "heal", *arguments, "--executor-packages", "installed"]) == 1
     assert happened[0] == starts_first
     assert [file.name for file in tmp_path.iterdir()] == ["snapshot"]
+
+
+def test_dh_6_a_drain_says_what_would_be_lost_if_its_brokers_went_now(tmp_path: Path, spark: SparkSession) -> None:
+    """t-0 and t-1 have no in-sync replica elsewhere; t-2 has one, which is fewer than 2. Topic u asks for one."""
+    path = tmp_path / "snapshot"
+    with SnapshotWriter(path) as writer:
+        writer.brokers.extend((broker, f"r{broker}", "h", 1, 1000, 900, True) for broker in (1, 2, 3, 4))
+        for topic_, index, replicas, isr in (
+            ("t", 0, [1, 2], [1]),
+            ("t", 1, [1, 2], [1, 2]),
+            ("t", 2, [3, 1], [3, 1]),
+            ("t", 3, [3, 4], [3, 4]),
+            ("u", 0, [3, 2], [3, 2]),
+        ):
+            writer.partitions.add((topic_, index, replicas, isr[0], isr, [], [], 10, None, None, None))
+        writer.configs.add(("topic", "t", "min.insync.replicas", "2", 1))
+        writer.configs.add(("broker", "", "follower.replication.throttled.rate", "700", OF_ALL_BROKERS))
+        writer.finish(SnapshotMeta("c", 5))
+    before = "brokers 1, 2 may not go before the plan has moved their replicas:"
+    expected = [
+        f"{before} 2 partitions lose the last in-sync replica without them (t-0, t-1)",
+        f"{before} 3 partitions fall under min.insync.replicas without them (t-0, t-1, t-2)",
+    ]
+    made = plan_job.run_small(here(spark), PlanJob(path, tmp_path / "here", Goal(GoalKind.DRAIN, (1, 2))))
+    assert [note for note in made.notes if "cordon" not in note] == expected
+    throttled = PlanOptions(network=NetworkLimits(100_000, throttle=9_000))
+    other = plan_job.run_small(here(spark), PlanJob(path, tmp_path / "other", Goal(GoalKind.DRAIN, (4,)), throttled))
+    assert sum("goes on: 700 B/s to receive on brokers 1,2,3,4" in note for note in other.notes) == 1
+    assert [note for note in other.notes if "may not go" in note] == [
+        "broker 4 may not go before the plan has moved its replicas: 1 partition falls under min.insync.replicas"
+        " without it (t-3)"
+    ]

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.planning import plan_job, snapshot_chunks, snapshot_on_spark
+from kafka_reassign_rpc.pipeline.planning import plan_job, snapshot_chunks, snapshot_on_spark, verify_job
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans import plan_summary, plan_writer
@@ -27,7 +27,7 @@ from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
 from kafka_reassign_rpc.planner.proposals.forced_proposals import ON_ITS_WAY
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
-from tests.planner.clusters import random_cluster, topic
+from tests.planner.clusters import brokers, partition, random_cluster, topic
 
 P = TypeVar("P", bound=StorePath)
 
@@ -46,7 +46,7 @@ def written(
     with SnapshotWriter(path) as writer:
         for broker in brokers if shuffled is None else shuffled.sample(brokers, len(brokers)):
             sizes = [None if size < 0 else size for size in (broker.capacity, broker.free)]
-            writer.brokers.add((broker.id, broker.rack, "h", 9092, *sizes, broker.live))
+            writer.brokers.add((broker.id, broker.rack, "h", 9092, *sizes, broker.live, broker.cordoned))
             volumes = enumerate(broker.volumes)
             writer.log_dirs.extend((broker.id, f"/d{number}", True, number, *one) for number, one in volumes)
         for number, one in enumerate(cluster.topics):
@@ -147,11 +147,23 @@ def must_equal_the_pure_plan(found: Planned) -> None:
     odd = {one.name for one in list(found.cluster.topics)[1::2]}
     assert {one.topic_id for one in known} > {""}
     assert all(one.topic_id == (f"id of {one.topic}" if one.topic in odd else "") for one in known)
-    forward, back = (in_batches(plan, name) for name in (plan_summary.BATCHES, plan_writer.ROLLBACK))
+    forward, back = (in_batches(plan, name) for name in (plan_summary.BATCHES, plan_summary.ROLLBACK))
     assert len(forward) == len(summary.batches) > 1
     for batch, rollback in zip(forward, back, strict=True):
         assert rollback == {name: (expects, to) for name, (to, expects) in batch.items()}
         assert list(rollback) == list(reversed(batch))
+
+
+@pytest.mark.parametrize("goal", [Goal(GoalKind.RACKS), Goal(GoalKind.REBALANCE, racks=True)])
+def test_dp_3_a_plan_for_racks_is_published_where_fewer_brokers_live_than_a_partition_has_replicas(
+    tmp_path: Path, spark: SparkSession, goal: Goal
+) -> None:
+    cluster = PlannerCluster(brokers(["a", "a", "b"], dead=[2]), [topic("t", partition(0, 1, 2, 3, live=[1, 3]))])
+    made = planned(spark, tmp_path, cluster, goal, BatchLimits())
+    assert [one.reason for one in made.summary.left_out] in (
+        ["broker 2 is not live: heal it first"],
+        ["it has a replica on a broker that is not live: heal it first"],
+    )
 
 
 def test_dp_3_the_verifier_finds_every_broken_rule_of_a_move(
@@ -178,7 +190,7 @@ def test_dp_3_the_verifier_finds_every_broken_rule_of_a_move(
         writer.extend(tuple((row | changed).values()) for row, (changed, _) in zip(rows, changes, strict=False))
         writer.extend(tuple(row.values()) for row in rows[len(changes) :])
         writer.add(tuple(rows[-1].values()))
-    (plan / plan_writer.ROLLBACK / f"rollback-{rows[-1]['batch']:04d}.json").unlink()
+    (plan / plan_summary.ROLLBACK / f"rollback-{rows[-1]['batch']:04d}.json").unlink()
     found = verify(spark, path, plan)
     for row, (changed, rules) in zip(rows, changes, strict=False):
         name = f"{row['topic']}-{changed.get('partition', row['partition'])}"
@@ -206,19 +218,43 @@ def test_dp_3_the_verifier_finds_batches_over_their_limits_and_full_brokers(
         verify(spark, tmp_path / "tight", plan)
 
 
+def test_dp_3_both_ways_of_checking_find_the_same_in_files_changed_by_hand(
+    tmp_path: Path, spark: SparkSession, heal_plan: Planned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process, and in tasks of Spark."""
+    plan = heal_plan.copy(tmp_path / "plan")
+    assert verify(spark, heal_plan.snapshot, plan) == []
+    summary = json.loads((plan / plan_summary.SUMMARY).read_bytes())
+    summary["complete"] = not summary["complete"]
+    summary["brokers"][0]["after"]["bytes"] += 1000
+    (plan / plan_summary.SUMMARY).write_text(json.dumps(summary))
+    file = plan / plan_summary.BATCHES / "batch-0001.json"
+    batch = json.loads(file.read_bytes())
+    batch["topic_ids"] |= {"nobody's": "x"} | dict.fromkeys(batch["topic_ids"], "other")
+    batch["partitions"] = [*batch["partitions"][1:], batch["partitions"][0]]
+    file.write_text(json.dumps(batch))
+    here = verify(spark, heal_plan.snapshot, plan)
+    monkeypatch.setattr(verify_job, "SMALL_ROWS", 0)
+    assert verify(spark, heal_plan.snapshot, plan) == here
+    assert {one.rule for one in here} == {"complete", "summary", "topic-id", "start"}
+    assert {one.name for one in here} >= {"batch-0001.json", "plan"}
+
+
 def test_dp_2_unusable_rows_and_goals_are_named_and_nothing_is_written(tmp_path: Path, spark: SparkSession) -> None:
     held = PlannerPartition(0, (1, 2), 1, (1, 2), bytes=1)
     brokers = [PlannerBroker(1), PlannerBroker(2)]
     bad = [
-        PlannerPartition(1, (), -1),
-        PlannerPartition(2, (1, 1), 1, (1,)),
+        PlannerPartition(1, (1, -2), 1),
+        PlannerPartition(2, (1, 2), 1, (1,), produce=-5),
         PlannerPartition(3, (1,), 1, (1,), bytes=1),
     ]
     bad.append(bad[-1])
     path = written(tmp_path / "snapshot", PlannerCluster(brokers, [topic("t", held, *bad)]))
     with pytest.raises(BadInput) as error:
         plan_job.run(spark, PlanJob(path, tmp_path / "plan", REBALANCE))
-    assert "t-1 has no replicas; t-2 has a broker twice in [1, 1]; t-3 occurs twice" in str(error.value)
+    assert "t-1 has a broker below 0 in [1, -2]; t-2 has a rate that is negative or no number; t-3 occurs twice" in str(
+        error.value
+    )
     fine = written(tmp_path / "fine", PlannerCluster(brokers, [topic("t", held)]))
     with pytest.raises(BadInput, match="larger than the 2 live brokers"):
         plan_job.run(spark, PlanJob(fine, tmp_path / "plan", Goal(GoalKind.SET_FACTOR, factor=3)))
@@ -254,3 +290,42 @@ def test_dp_2_unlisted_brokers_moves_in_flight_and_min_insync_replicas_are_respe
     ]
     assert plan_summary.read_summary(tmp_path / "plan") == summary
     assert snapshot_files.read_meta(path).cluster_id == summary.cluster_id
+
+
+CLOSED = {1, 2, 8, 9}
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        Goal(GoalKind.RACKS),
+        Goal(GoalKind.DRAIN, (2, 3, 4)),
+        Goal(GoalKind.REBALANCE),
+        Goal(GoalKind.SET_FACTOR, factor=4, topics=("t",)),
+    ],
+    ids=str,
+)
+def test_dh_2_a_plan_of_a_snapshot_with_cordoned_brokers_brings_nothing_there_and_is_verified(
+    spark: SparkSession, tmp_path: Path, goal: Goal
+) -> None:
+    """All brokers of rack d are closed, and one of rack a is open. Partitions lie anyhow."""
+    chance = random.Random(5)
+    closed = [
+        PlannerBroker(number, rack, capacity=10_000, free=9_000, cordoned=number in CLOSED)
+        for number, rack in enumerate("aaabbccdd", 1)
+    ]
+    parts = [partition(number, *chance.sample(range(1, 10), 3), size=10) for number in range(60)]
+    cluster = PlannerCluster(closed, [topic("t", *parts)])
+    job = PlanJob(written(tmp_path / "snapshot", cluster), tmp_path / "plan", goal, OPTIONS)
+    summary = plan_job.run(spark, job)
+    assert "brokers 1, 2, 8, 9 are cordoned: the plan brings no replica there" in summary.notes
+    assert [one.broker for one in summary.brokers if one.cordoned] == [1, 2, 8, 9]
+    moves = parquet_files.read(job.out / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    assert moves
+    for one in moves:
+        assert CLOSED.isdisjoint({*one["to_replicas"]} - {*one["from_replicas"]})
+        assert goal.kind is not GoalKind.DRAIN or {*goal.brokers}.isdisjoint(one["to_replicas"]), "off all in one step"
+    in_memory = make_plan(cluster, goal, OPTIONS)
+    assert {(one.topic, one.partition, one.target) for one in in_memory.moves} == {
+        (one["topic"], one["partition"], tuple(one["to_replicas"])) for one in moves
+    }

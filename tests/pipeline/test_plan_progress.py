@@ -120,6 +120,16 @@ def test_dp_4_the_line_shows_the_whole_plan_beside_the_time_planned() -> None:
     assert "| 0 of 3 moves, 1 moving, 2 waiting" in PlanProgress(PlanInfo("drain", "c")).text(0.0, None, 1, 2)
 
 
+def test_dp_4_with_other_limits_than_the_plans_the_line_does_not_name_the_time_planned() -> None:
+    made = PlanProgress(INFO, 40.0)
+    line = made.text(0.0, None, moving=1, waiting=5)
+    assert line.endswith(", 0 B of 1.0 kB (0 %); at least 40 s in all with these limits")
+    made.done(1)
+    assert made.text(5.0, None, 1, 1).endswith(", 40 B/s, 20 s left; at least 40 s in all with these limits")
+    unknown = PlanProgress(INFO, 0.0).text(0.0, None, 1, 5)
+    assert unknown.endswith("1.0 kB (0 %)"), "a plan that does not say what brokers copy"
+
+
 def test_dp_4_submit_counts_what_it_leaves_out_and_what_was_done_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,13 +7,21 @@ random, so that most of them break something.
 from collections.abc import Sequence
 from itertools import permutations
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.pipeline.planning.plan_rules import ListedBroker, MovedPartition, PlanFacts, broken_rules
+from kafka_reassign_rpc.pipeline.planning.plan_rules import (
+    ListedBroker,
+    MovedPartition,
+    PlanFacts,
+    broken_rules,
+    most_in_a_rack,
+)
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
+from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.planner.clusters import clusters, goals
 
 
@@ -25,6 +33,7 @@ class Reference:
         self.goal = goal
         self.live = [one.id for one in brokers if one.live]
         self.remaining = [one for one in self.live if goal.kind is not GoalKind.DRAIN or one not in goal.brokers]
+        self.closed = {one.id for one in brokers if one.live and one.cordoned}
         self.aware = any(one.live and one.rack for one in brokers)
 
     def _is_known(self, broker: int) -> bool:
@@ -46,9 +55,10 @@ class Reference:
     def breaks_racks(self, before: Sequence[int], after: Sequence[int]) -> bool:
         """Whether no series of exchanges leads from the racks that the former replicas would have now to those of the
         present ones. Each takes a replica from a rack to one with at least two fewer."""
-        racks = [[one for one in self.remaining if not self._are_apart(one, first)] for first in self.remaining]
-        rooms = [len(found) for place, found in enumerate(racks) if found[0] == self.remaining[place]]
-        firsts = [found[0] for place, found in enumerate(racks) if found[0] == self.remaining[place]]
+        places = [one for one in self.remaining if one in before or one not in self.closed]
+        racks = [[one for one in places if not self._are_apart(one, first)] for first in places]
+        rooms = [len(found) for place, found in enumerate(racks) if found[0] == places[place]]
+        firsts = [found[0] for place, found in enumerate(racks) if found[0] == places[place]]
         known = [one for one in before if self._is_known(one)]
         held = [
             min(room, len([one for one in known if not self._are_apart(first, one)]))
@@ -60,7 +70,7 @@ class Reference:
             held[min((count, place) for place, count in enumerate(held) if count < rooms[place])[1]] += 1
         while sum(held) + unknown > fewer and any(held):
             held[held.index(max(held))] -= 1
-        held.sort(reverse=True)
+        held = sorted(held, reverse=True) or [0]
         held[0] += len(after) - sum(held)
         return tuple(filter(None, self.counts(after))) not in exchanges(tuple(held))
 
@@ -103,7 +113,10 @@ def test_dp_3_the_verifier_finds_nothing_in_plans_and_what_the_reference_finds_i
 ) -> None:
     cluster = data.draw(clusters(most=5))
     goal = data.draw(goals(cluster))
-    brokers = [ListedBroker(one.id, one.rack, one.live) for one in cluster.brokers]
+    closed = data.draw(st.sets(st.sampled_from([one.id for one in cluster.brokers]), max_size=3))
+    brokers = [ListedBroker(one.id, one.rack, one.live, one.id in closed) for one in cluster.brokers]
+    listed = [msgspec.structs.replace(one, cordoned=one.id in closed) for one in cluster.brokers]
+    cluster = PlannerCluster(listed, cluster.topics)
     facts, reference = facts_of(brokers, goal), Reference(brokers, goal)
     stood = {(one.name, held.index): held for one in cluster.topics for held in one.partitions}
 
@@ -123,6 +136,7 @@ def test_dp_3_the_verifier_finds_nothing_in_plans_and_what_the_reference_finds_i
         target = data.draw(st.lists(st.sampled_from(sorted(reference.brokers)), min_size=1, max_size=5))
         found = broken_rules(row(*name, target, 0), facts)
         assert ("racks" in found) == reference.breaks_racks(held.replicas, target)
+        assert ("cordoned" in found) == bool(reference.closed & {*target} - {*held.replicas})
         assert ("live-brokers" in found) == reference.breaks_brokers(held.replicas, target)
 
 
@@ -140,6 +154,8 @@ MOVES = [
     (REBALANCE, FINE._replace(original=[2, 1, 5]), ["stale"]),
     (REBALANCE, FINE._replace(target=[1, 2, 5], copied=0), ["no-move"]),
     (REBALANCE, FINE._replace(in_flight=True), ["in-flight"]),
+    (REBALANCE, FINE._replace(leader=77), ["unusable"]),
+    (REBALANCE, FINE._replace(isr=(*(FINE.isr or ()), 77)), ["unusable"]),
     (Goal(GoalKind.REBALANCE, topics=("u",)), FINE, ["topics"]),
     (REBALANCE, FINE._replace(target=[3, 2, 2]), ["distinct-replicas", "racks"]),
     (REBALANCE, FINE._replace(target=[3, 2, 5, 4], copied=20), ["replication-factor"]),
@@ -154,7 +170,7 @@ MOVES = [
     (REBALANCE, FINE._replace(first_leader=5, isr=[2]), ["first-leader"]),
     (REBALANCE, FINE._replace(first_leader=9, isr=[2, 9]), ["first-leader"]),
     (REBALANCE, FINE._replace(target=[2, 1, 5], copied=0, first_leader=1), ["first-leader"]),
-    (DRAIN, FINE._replace(target=[1, 4, 5]), ["live-brokers", "leaves-brokers"]),
+    (DRAIN, FINE._replace(target=[1, 4, 5]), ["live-brokers", "keeps-others", "leaves-brokers"]),
     (Goal(GoalKind.EXPAND, (4,)), FINE, ["only-to-new-brokers"]),
     (Goal(GoalKind.EXPAND, (3,)), FINE, []),
     (TWO, FINE._replace(target=[2, 5], copied=0), []),
@@ -162,21 +178,27 @@ MOVES = [
     (TWO, FINE._replace(original=[1, 3, 2], replicas=[1, 3, 2], target=[1, 3], leader=1, copied=0), ["racks"]),
     # The rack of lost broker 9 is not known; the other two are in a and b, as before.
     (HEAL, FINE._replace(original=[1, 2, 9], replicas=[1, 2, 9], target=[1, 2, 3]), []),
-    (HEAL, FINE._replace(original=[1, 2, 9], replicas=[1, 2, 9], target=[1, 3, 9], isr=[1]), ["live-brokers", "racks"]),
+    (
+        HEAL,
+        FINE._replace(original=[1, 2, 9], replicas=[1, 2, 9], target=[1, 3, 9], isr=[1]),
+        ["live-brokers", "keeps-others", "racks"],
+    ),
     (REBALANCE, FINE._replace(original=[1, 3, 2, 4], replicas=[1, 3, 2, 4], target=[1, 3, 2, 5]), []),
     (DRAIN, FINE._replace(original=[1, 3, 2, 4], replicas=[1, 3, 2, 4], target=[5, 3, 2, 4]), []),
     (Goal(GoalKind.SET_FACTOR, factor=3), FINE._replace(original=[1, 2], replicas=[1, 2], target=[1, 2, 3]), []),
     (RACKS, FINE._replace(original=[1, 2, 3], replicas=[1, 2, 3], target=[1, 2, 5]), []),
     (RACKS, FINE._replace(original=[1, 2, 3], replicas=[1, 2, 3], target=[1, 4, 5], copied=20), ["mends-racks"]),
-    (RACKS, FINE._replace(original=[1, 3], replicas=[1, 3], target=[1, 5]), []),
+    (RACKS, FINE._replace(original=[1, 3], replicas=[1, 3], target=[1, 5], leader=1), []),
     (RACKS, FINE._replace(original=[1, 3, 2, 4], replicas=[1, 3, 2, 4], target=[1, 3, 5, 4]), []),
     (RACKS, FINE, ["mends-racks"]),
-    (NINE, FINE._replace(original=[1, 2, 9], replicas=[1, 2, 9], target=[3, 2, 9]), ["leaves-brokers"]),
+    (NINE, FINE._replace(original=[1, 2, 9], replicas=[1, 2, 9], target=[3, 2, 9]), ["keeps-others", "leaves-brokers"]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("goal", "move", "broken"), MOVES)
 def test_dp_3_every_rule_of_a_move_is_found(goal: Goal, move: MovedPartition, broken: list[str]) -> None:
+    if move.replicas is not None and "unusable" not in broken:
+        move = move._replace(isr=[broker for broker in move.isr or () if broker in move.replicas])
     assert broken_rules(move, facts_of(BROKERS, goal)) == broken
 
 
@@ -205,3 +227,12 @@ def test_dp_10_a_move_that_puts_more_replicas_into_one_rack_than_before_is_found
 ) -> None:
     move = FINE._replace(original=before, replicas=before, target=after, leader=4, isr=before)
     assert broken_rules(move, facts_of(EVEN, REBALANCE)) == ["racks"] * is_broken
+
+
+@pytest.mark.parametrize(
+    ("replicas", "sizes", "most"), [(3, [1, 1], 1), (3, [2, 1], 2), (2, [3], 2), (4, [1, 3], 3), (4, [2, 2, 2], 2)]
+)
+def test_dp_10_a_rack_has_no_more_replicas_than_needed_or_as_many_as_it_can_have(
+    replicas: int, sizes: list[int], most: int
+) -> None:
+    assert most_in_a_rack(replicas, sizes) == most

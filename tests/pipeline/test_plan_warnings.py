@@ -1,5 +1,6 @@
 """What submit warns of: racks that a move loses, and a throttle below what producers write."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,11 +11,13 @@ import pytest
 
 from kafka_reassign_rpc.cli import submit_command
 from kafka_reassign_rpc.client import Progress, TopicPartition
+from kafka_reassign_rpc.client.config_calls import Config
 from kafka_reassign_rpc.client.rack_loss import loses_racks
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE
 from kafka_reassign_rpc.pipeline.submission import submit_plan
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import ThrottleWatch
 from tests.pipeline.plans import write_plan
-from tests.pipeline.simulated_cluster import AT_ONCE, SimulatedCluster, moves
+from tests.pipeline.simulated_cluster import AT_ONCE, SimulatedCluster, moves, submission
 from tests.pipeline.test_export import run
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: None, 5: None}
@@ -126,3 +129,36 @@ def test_dp_4_a_move_that_gets_on_is_not_named() -> None:
     watch = ThrottleWatch(20_000, 60)
     for now, left in ((0, 500), (60, 500), (120, 400), (180, 400)):
         assert watch.growing(now, {A: Progress(0, left)}) == []
+
+
+def shown_in_all(plan: Path, throttle: int, defaults: list[Config]) -> set[str]:
+    """How the lines of a new run end, which show the whole plan."""
+    cluster, said = SimulatedCluster({0: (1, 3)}, {1, 2, 3}), list[str]()
+    cluster.defaults = defaults
+    submission(cluster, plan, said=said, throttle=throttle).execute()
+    return {line.rpartition("; ")[2] for line in said if line.startswith("plan |")}
+
+
+def test_fg_4_submit_says_which_limit_holds_and_what_that_means_for_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = SimulatedCluster({0: (1, 3)}, {1, 2, 3})
+    cluster.defaults = [Config(FOLLOWER_RATE, "50", 3)]
+    plan = write_plan(tmp_path / "p", "c1", moves(p0=((2, 3), (1, 3))))
+    summary = json.loads((plan / "summary.json").read_text())
+    summary["expected_seconds"] = 4.0
+    summary["timeline"] = {"seconds": 4.0, "brokers": [{"broker": 2, "sent": [0], "received": [6000]}]}
+    (plan / "summary.json").write_text(json.dumps(summary))
+    _, said = submit(cluster, monkeypatch, plan, "--throttle", "300")
+    assert said[0].startswith(
+        "On brokers 1,2,3 it stays 50 B/s to receive: the dynamic config of all brokers is stricter"
+    )
+    assert said[1] == "with these limits the plan takes 2 min 0 s at least, not 4 s as planned"
+    assert shown_in_all(plan, 300, cluster.defaults) == {"at least 2 min 0 s in all with these limits"}
+    assert shown_in_all(plan, 3000, []) == {"planned 4 s in all"}
+    (plan / "summary.json").write_text(json.dumps(summary | {"bandwidth": 1000}))
+    assert shown_in_all(plan, 1000, []) == {"at least 6 s in all with these limits"}
+    assert shown_in_all(plan, 3000, []) == {"at least 2 s in all with these limits"}, "planned with another rate"
+    cluster = SimulatedCluster({0: (1, 3)}, {1, 2, 3})
+    _, said = submit(cluster, monkeypatch, plan, "--throttle", "3000")
+    assert not [line for line in said if "limit" in line]

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BrokerFigures,
     BrokerTraffic,
     GainFigures,
+    ImpactFigures,
     LeftOutFigures,
     LoadFigures,
     PlanRequest,
@@ -27,6 +28,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.reports import plan_report, svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
 from kafka_reassign_rpc.support.bounded_text import abridged, printable
+from kafka_reassign_rpc.support.human_units import duration
 
 
 def write_plan(
@@ -80,6 +82,7 @@ def write_plan(
         bound_seconds=50.0 * batches,
         bottleneck=BottleneckFigures(10, False, 9 * 10**9, 10**8),
         gains=[GainFigures("moves_per_broker", 20, 55.0 * batches), GainFigures("moves_per_broker", 5, 60.0 * batches)],
+        impact=ImpactFigures(lacking=2),
         timeline=TimelineFigures(9.0, [BrokerTraffic(b + 1, [b * 10**7] * 60, [10**8] * 60) for b in range(brokers)]),
     )  # fmt: skip
     with PlanWriter(path) as writer:
@@ -140,7 +143,13 @@ def test_dp_3_the_page_of_a_plan_shows_all_and_fetches_nothing(tmp_path: Path) -
         *("Bytes", "Replicas", "Leaders", "fair share", "12.0 GB", "1.09 times", "9 min 0 s"),
         *("broker 10 receives 9.0 GB at 100.0 MB/s", "1.20 times as long", "8 min 15 s with 20 moves per broker"),
         *("11 min 15 s one after the other", "Received"),
-        *("New brokers take their share", "broker 2 has 140% of its share of bytes", "t-1"),
+        *(
+            "New brokers 10, 11, 12 take their share (--headroom 0.1)",
+            "What changes",
+            "12.0 GB are copied in 9 min 0 s",
+        ),
+        *(f"submit --plan {plan} --bootstrap-server HOST:PORT --undo --execute", "at risk until the move ends"),
+        *("broker 2 has 140% of its share of bytes", "t-1"),
         "broker 7 has &lt;no&gt; rack &amp; gets one of its own",
     ):
         assert shown in text, shown
@@ -225,7 +234,7 @@ def test_dp_3_what_nobody_could_read_is_written_as_escapes() -> None:
     page.notes([HIDDEN])
     page.text(HIDDEN)
     text = page.html()
-    assert text.count(r"\x1b[31m\n\u202egnp") == 7
+    assert text.count(r"\x1b[31m\n\u202egnp") == 8
     assert not set("\x1b\u202e") & set(text)
 
 
@@ -239,6 +248,25 @@ def test_dp_3_a_rack_of_any_name_has_its_bar(name: str) -> None:
     reader.feed(svg)
     assert abridged(printable(name), 20) in reader.text, "as text, and never as a formula"
     assert "other" in reader.text
+
+
+def ticks(svg: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
+@pytest.mark.parametrize("batches", [1, 2, 12])
+def test_dp_3_each_of_few_batches_has_its_number_and_no_other_number_is_there(batches: int) -> None:
+    svg = svg_plots.timeline([0.0] * batches, [60.0] * batches, "When", "batch", lambda _: "a time")
+    assert [text for text in ticks(svg) if text.isdigit()] == [str(number) for number in range(1, batches + 1)]
+
+
+def test_dp_3_neighbours_on_an_axis_do_not_have_the_same_text() -> None:
+    svg = svg_plots.timeline([0.0], [1.2], "When", "batch", duration)
+    times = [text for text in ticks(svg) if text.endswith(" s")]
+    assert times == ["0 s", "1 s"], "it has ticks at 0.2 s, 0.4 s and so on"
+    line = svg_plots.line_plot([0.0, 1.0], [svg_plots.Line("n", [0.0, 2.0])], "n", lambda value: f"{value:.0f}", str)
+    whole = [text for text in ticks(line) if text.isdigit()]
+    assert whole == sorted(set(whole))
 
 
 def test_dp_3_names_below_bars_leave_room_for_one_another() -> None:

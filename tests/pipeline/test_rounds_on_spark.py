@@ -29,7 +29,7 @@ def test_dp_6_no_round_repeats_the_work_of_earlier_rounds(spark: SparkSession) -
     rounds, done = RoundsOnSpark(chunks.persist(), tasks=2), 0
     while (params := coordinator.next_round()) is not None:
         demand = rounds.propose(params)
-        coordinator.settle(rounds.accept(coordinator.decide(demand)))
+        coordinator.take(rounds.accept(coordinator.decide(demand)))
         done += 1
     found = rounds.collect_moves(coordinator.round_parameters()).collect()
     rounds.close()

@@ -120,10 +120,11 @@ def started(master: str, chosen: dict[str, str], jobs: list[list[str]]) -> "Iter
 
 
 def content(s3: S3, directory: str) -> dict[str, bytes]:
-    found = {}
+    """The files by name. Pages name their own directory in commands."""
+    found, place = {}, f"{BUCKET}/{directory}/".encode()
     for name in s3.names(directory):
         with s3.file_system().open_input_file(f"{BUCKET}/{name}") as file:
-            found[name.removeprefix(f"{directory}/")] = file.readall()
+            found[name.removeprefix(f"{directory}/")] = file.readall().replace(place, b"")
     return found
 
 

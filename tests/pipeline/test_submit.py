@@ -46,7 +46,7 @@ from tests.pipeline.test_export import run
 from tests.processes import processes
 from tests.waiting import eventually
 
-QUICK = PollIntervals(poll=0.1, health=0.3, settle=1.5, confirm=0.3, patience=20.0)
+QUICK = PollIntervals(poll=0.1, health=0.3, mismatch=1.5, confirm=0.3, patience=20.0)
 
 Assignment = dict[TopicPartition, tuple[int, ...]]
 
@@ -118,6 +118,12 @@ async def test_dp_4_a_dry_run_changes_nothing_and_execute_does_the_whole_plan(
     assert (done if way else sorted(done)) == [f"batch-000{n}: 2 done" for n in (1, 2, 3)]
     await wait_until_assigned(client, targets(batches))
     assert submission(client, path).execute() == 0
+
+    code, out, err = await asyncio.to_thread(run, *arguments, "--undo", "--execute", *way)
+
+    assert (code, out) == (0, f"{path}: done; 6 moves were begun now\n")
+    assert err.count(" done") >= 3
+    await wait_until_assigned(client, before(batches))
 
 
 @pytest.mark.parametrize("way", [[], ["--by-batch"]], ids=["as_others_end", "by_batch"])

@@ -59,7 +59,7 @@ def test_dp_4_an_error_that_does_not_pass_or_does_not_pass_in_time_ends_submit(
     with pytest.raises(ClusterAuthorizationFailed):
         submission(cluster, tmp_path / "p", BATCH, by_batch=by_batch).execute()
     cluster.errors[call] = [RequestTimedOut("later")] * 1000
-    impatient = PollIntervals(poll=0, health=0, settle=0, patience=0.05)
+    impatient = PollIntervals(poll=0, health=0, mismatch=0, patience=0.05)
     with pytest.raises(RequestTimedOut if call != "alter" else JobFailed, match="later"):
         submission(cluster, tmp_path / "p", intervals=impatient, by_batch=by_batch).execute()
     assert not cluster.moves
@@ -172,7 +172,7 @@ def test_dp_4_a_waiting_move_that_starts_or_ends_meanwhile_is_no_error(tmp_path:
     cluster = three_brokers(lists_to_end=3)
     cluster.moves = {A: PartitionReassignment((2, 3, 1), (2,), (1,)), B: waiting(3, 1)}
     cluster.refusals = {one: [InvalidReplicaAssignment("not the expected one")] for one in (A, B)}
-    patient = PollIntervals(poll=0, health=0, settle=20, arrival=0)
+    patient = PollIntervals(poll=0, health=0, mismatch=20, arrival=0)
     assert submission(cluster, tmp_path / "p", BATCH, throttle=7, intervals=patient).execute() == 0
     assert cluster.replicas == {A: (2, 3), B: (3, 2)}
 
@@ -221,7 +221,7 @@ def test_dp_4_metadata_that_are_late_do_not_fail_a_move_that_has_ended(tmp_path:
             cluster.late = 100
 
     cluster.on_list = be_late
-    intervals = PollIntervals(poll=0, health=0, settle=0, arrival=20, confirm=0)
+    intervals = PollIntervals(poll=0, health=0, mismatch=0, arrival=20, confirm=0)
     assert submission(cluster, tmp_path / "p", BATCH, intervals=intervals, by_batch=by_batch).execute() == 2
     assert cluster.late == 0
 
@@ -265,7 +265,7 @@ def test_dp_4_submit_says_that_the_cluster_does_not_answer_before_it_gives_up(tm
         assert heard.wait(60)
 
     cluster.on_list = answer_late
-    slow = submission(cluster, tmp_path / "p", BATCH, intervals=PollIntervals(poll=0, settle=0, slow=0.01))
+    slow = submission(cluster, tmp_path / "p", BATCH, intervals=PollIntervals(poll=0, mismatch=0, slow=0.01))
     slow.output.status = status
     assert slow.execute() == 2
     assert said[0] == "the cluster has not answered for 0.01 s, waiting"

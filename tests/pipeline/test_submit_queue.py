@@ -182,7 +182,7 @@ def test_dp_7_an_interrupt_ends_submit_in_time_where_the_cluster_does_not_answer
     cluster, batch = expanded()
     cluster.lists_to_end = 1000
     answer = threading.Event()
-    intervals = PollIntervals(poll=0, health=0, settle=0, arrival=0, confirm=0, withdrawal=0.1)
+    intervals = PollIntervals(poll=0, health=0, mismatch=0, arrival=0, confirm=0, withdrawal=0.1)
     lists = 0
 
     def hang() -> None:

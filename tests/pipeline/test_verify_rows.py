@@ -8,7 +8,7 @@ from kafka_reassign_rpc.pipeline.planning.plan_rules import ListedBroker, PlanFa
 from kafka_reassign_rpc.pipeline.planning.verify_rows import BatchSums, BrokerSums, CheckedRows, check_rows
 
 FACTS = PlanFacts.of("rebalance", [ListedBroker(broker, None, True) for broker in (1, 2, 3, 4, 5)], (), None, ())
-MOVE = ([1, 2], [3, 2], 1, 10, 1, 0, None)
+MOVE = ([1, 2], [3, 2], 1, 10, 1, 2, None)
 FORWARD, BACK = (1, [3, 2], [1, 2], None), (1, [1, 2], [3, 2], None)
 FINE: dict[str, Any] = {
     "topic": "t",
@@ -24,6 +24,7 @@ FINE: dict[str, Any] = {
     "in_flight": False,
     "size": 10,
 }
+STUCK = ([1, 2], "its reassignment is in flight")
 NOT_NAMED = {"moves": None, "forward": None, "back": None, "left_out": None}
 """By a full join."""
 
@@ -37,7 +38,7 @@ def check(*rows: dict[str, Any]) -> CheckedRows:
     [
         ({}, {}),
         (NOT_NAMED, {"forgotten": "[1, 2]"}),
-        (NOT_NAMED | {"left_out": [True]}, {}),
+        (NOT_NAMED | {"left_out": [STUCK], "in_flight": True}, {}),
         (NOT_NAMED | {"concerned": False}, {}),
         ({"moves": [], "concerned": False}, dict.fromkeys(["batches", "rollback"], "not in the table, file 1")),
         ({"moves": [MOVE, MOVE]}, {"moved-twice": "2 rows"}),
@@ -67,7 +68,7 @@ def test_dp_3_the_sums_of_batches_and_brokers_are_those_of_their_moves() -> None
     once, twice = check(*rows), check(*rows[1:])
     twice.add(check(rows[0]))
     for found in (once, twice):
-        assert found.batches == {1: BatchSums(0, 0, 1, 10, 1), 2: BatchSums(1, 3, 2, 40, 1)}
+        assert found.batches == {1: BatchSums(2, 2, 1, 10, 1), 2: BatchSums(1, 3, 2, 40, 1)}
         assert found.brokers == {
             (1, 3): BrokerSums(receives=1, got=10),
             (1, 1): BrokerSums(sends=1, sent=10),

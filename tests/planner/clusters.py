@@ -19,7 +19,7 @@ from kafka_reassign_rpc.planner.planner_cluster import (
     Volume,
 )
 from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, ProposedSums, Survey
-from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
+from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator, surveyed_racks
 
 MIB = 1 << 20
 
@@ -130,9 +130,10 @@ def goals(draw: st.DrawFn, cluster: PlannerCluster, kinds: Sequence[GoalKind] = 
 def plan_in_chunks(cluster: PlannerCluster, goal: Goal, options: PlanOptions, chunks: list[list[PlannerTopic]]) -> Plan:
     """Plan as the Spark job does: each chunk on its own, with the chunks' sums merged in any order."""
     coordinator = RoundCoordinator(cluster.brokers, goal, options)
-    survey = Survey()
+    racks = surveyed_racks(goal, cluster.brokers)
+    survey = Survey(racks)
     for chunk in chunks:
-        part = Survey()
+        part = Survey(racks)
         for one in chunk:
             for held in one.partitions:
                 part.add(held)
@@ -154,7 +155,7 @@ def plan_in_chunks(cluster: PlannerCluster, goal: Goal, options: PlanOptions, ch
                 part_of_change.add(one_proposal)
             apply_accepted(chunk, accepted)
             change = part_of_change.merge(change)
-        coordinator.settle(change)
+        coordinator.take(change)
     found_at_last = [one for chunk in chunks for one in collect_moves(chunk, coordinator.round_parameters())]
     moves = sorted(
         (one for one in found_at_last if isinstance(one, PlannedMove)), key=lambda m: (m.priority, m.topic, m.partition)

@@ -113,7 +113,10 @@ def test_dp_7_a_throttle_below_the_bandwidth_of_slow_brokers_makes_all_alike() -
     assert 18 <= received(make_plan(cluster, DRAIN, with_bandwidth({9: FAST // 4}, throttle=FAST // 2)))[9] <= 20
 
 
-@pytest.mark.parametrize("goal", [*(goal for goal, _ in GOALS.values()), Goal(GoalKind.REBALANCE)])
+@pytest.mark.parametrize(
+    "goal",
+    [*(goal for goal, _ in GOALS.values()), pytest.param(Goal(GoalKind.REBALANCE), marks=pytest.mark.long)],
+)
 def test_dp_7_bandwidths_that_do_not_differ_change_nothing(goal: Goal) -> None:
     cluster = shaped("plain", 12, 900, lost=int(goal.kind is GoalKind.HEAL))
     named = with_bandwidth({one.id: FAST for one in cluster.brokers})

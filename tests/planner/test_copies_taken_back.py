@@ -51,7 +51,11 @@ def test_dp_2_where_rounds_moved_more_than_was_needed_a_part_of_it_stays_where_i
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("goal", [Goal(GoalKind.EXPAND, (10, 11)), REBALANCE], ids=lambda one: one.kind)
-def test_dp_2_no_measure_is_worse_for_what_is_taken_back_and_no_more_is_copied(goal: Goal, shape: str) -> None:
+def test_dp_2_no_measure_is_worse_for_what_is_taken_back_and_no_more_is_copied(
+    goal: Goal, shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the search that follows: from two places it gets to two plans."""
+    monkeypatch.setattr(RoundCoordinator, "_searched_part", lambda _: 0)
     cluster = shaped(shape, 12, 600, fresh=2 if goal.kind is GoalKind.EXPAND else 0)
     made, more = make_plan(cluster, goal), plan_that_takes_nothing_back(cluster, goal)
     assert made.summary.bytes <= more.summary.bytes
@@ -78,15 +82,20 @@ def test_dp_2_copies_are_taken_back_in_one_round_however_much_that_changes() -> 
     coordinator.begin(survey)
     rounds = [coordinator.next_round()]
     coordinator.decide(proposed)
-    coordinator.settle(accepted)
+    coordinator.take(accepted)
     while (params := coordinator.next_round()) is not None and params.spare is None:
         rounds.append(params)
         coordinator.decide(ProposedSums())
-        coordinator.settle(AcceptedSums())
+        coordinator.take(AcceptedSums())
     assert params is not None
     assert all(one is not None and one.spare is None for one in rounds)
     coordinator.decide(proposed)
-    coordinator.settle(accepted)
+    coordinator.take(accepted)
+    search = coordinator.next_round()
+    assert search is not None
+    assert search.searched, "the last round sees partitions"
+    coordinator.decide(ProposedSums())
+    coordinator.take(AcceptedSums())
     assert coordinator.next_round() is None
 
 
@@ -130,7 +139,7 @@ def test_dp_2_a_copy_is_made_that_a_broker_needs_for_any_measure(
 def test_dp_2_brokers_can_lose_and_get_what_leaves_them_no_further_away_than_the_worst_one() -> None:
     """The target of each is 1000 bytes and 100 replicas. The worst has 1085 bytes; replicas are all on target."""
     loads = {1: Load(1085, 100), 2: Load(1000, 100), 3: Load(915, 100)}
-    targets = BrokerTargets.of(loads, dict.fromkeys(loads, 1), GoalWeights(leaders=0))
+    targets = BrokerTargets.of(loads, [dict.fromkeys(loads, 1)] * len(Load()), GoalWeights(leaders=0))
     spare = spare_loads(targets, loads, 0.0901)
     assert [load.bytes for load in spare.values()] == [170, 0, 85, 85, 0, 170]
     assert [load.replicas for load in spare.values()] == [0] * 6

@@ -63,7 +63,7 @@ def test_46_3_repair_spreads_by_bytes_over_racks_and_by_count_where_no_size_is_k
     assert max(counts) - min(counts) < 0.05 * max(counts)
 
 
-@pytest.mark.parametrize("few", [FEW, 100], ids=["placed one by one", "poured"])
+@pytest.mark.parametrize("few", [FEW, 100], ids=["placed one by one", "distributed"])
 @pytest.mark.parametrize("kind", [GoalKind.HEAL, GoalKind.DRAIN])
 def test_dp_2_where_no_size_is_known_at_all_moves_are_spread_by_their_number(
     kind: GoalKind, few: int, monkeypatch: pytest.MonkeyPatch

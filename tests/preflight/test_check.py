@@ -1,10 +1,12 @@
 """`kafka-reassign-rpc check` against real ZooKeepers: what is safe, what is not, and that nothing changes."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 import pytest_asyncio
 
@@ -30,12 +32,14 @@ from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller, encode_state
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch, put_topic
+from tests.controller.settings.test_migration_to_kraft import WAITS
 from tests.faults.cluster import Cluster
 
 from .command import every_znode, run
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module")]
 
+WITHOUT_WRITE = 31 - 2
 PLAINTEXT = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
 
 
@@ -156,6 +160,25 @@ async def test_hm_1_cluster_wide_configs_that_brokers_cannot_apply_or_start_with
 
 
 SETTINGS = b'{"version":1,"config":{%s}}'
+
+
+@pytest.mark.parametrize(
+    ("brokers", "level", "text"),
+    [
+        ("", Level.OK, "no broker is cordoned"),
+        ("2,77", Level.OK, "cordoned, so that they get no new replica: 2, 77 (not registered: 77)"),
+        ("1,2,3,4,5,6,7,8,9", Level.WARNING, "all registered brokers are cordoned: no topic can be created"),
+        ("two", Level.WARNING, "cordoned.brokers='two' cordons no broker"),
+    ],
+)
+async def test_dh_2_the_check_names_the_cordoned_brokers(
+    simulated: Cluster, brokers: str, level: Level, text: str
+) -> None:
+    znode = SETTINGS % b'"cordoned.brokers":"%s"' % brokers.encode()
+    async with standing(simulated.zk, znode_paths.SETTINGS, znode):
+        [found] = [one for one in await checked(simulated.connect) if one.subject == "cordon"]
+    assert found.level is level
+    assert found.text.startswith(text)
 
 
 @pytest.mark.parametrize(
@@ -505,6 +528,7 @@ async def test_sv_4_a_controller_znode_that_cannot_be_understood_is_unsafe(apart
     ("path", "data", "level", "what"),
     [
         (znode_paths.MIGRATION, b"", Level.WARNING, "/migration has no data, so it is no migration to KRaft"),
+        (znode_paths.MIGRATION, WAITS, Level.WARNING, "KRaft controllers wait for this cluster"),
         (znode_paths.MIGRATION, b"?", Level.UNSAFE, "that this server does not know"),
         (znode_paths.CONTROLLER, b"", Level.UNSAFE, "/controller is persistent (it has no data)"),
         (znode_paths.CONTROLLER, encode_controller(7, 0), Level.UNSAFE, "/controller is persistent (it names 7)"),
@@ -569,3 +593,85 @@ async def test_sv_4_the_check_names_every_znode_that_a_server_creates_or_writes(
         "/log_dir_event_notification",
     ):
         assert f" {path}," in written, path
+
+
+async def test_mg_1_a_clean_cluster_is_ready_for_kraft_and_not_a_znode_of_it_changes(simulated: Cluster) -> None:
+    before = await every_znode(simulated.zk)
+
+    ended = await run("check", "--for-kraft", "--zookeeper-connect", simulated.connect)
+
+    assert (ended.code, ended.err) == (0, "")
+    *lines, verdict = ended.out.splitlines()
+    assert verdict == "It is safe to begin the migration of this cluster to KRaft."
+    assert {line.split(":")[0].split()[1] for line in lines if not line.startswith("OK")} == {
+        "controllers",
+        "own-znodes",
+    }
+    assert await every_znode(simulated.zk) == before
+
+
+async def test_mg_1_what_the_login_may_not_read_is_told_as_that_and_not_as_a_slow_zookeeper(apart: ZooKeeper) -> None:
+    path = znode_paths.config("users")
+    await apart.ensure_path(path.rpartition("/")[0])
+    async with standing(apart, path, acl=((31, "digest", "a:x"),)):
+        ended = await run("check", "--for-kraft", "--json", "--zookeeper-connect", apart.connect)
+
+    assert (ended.code, ended.err) == (1, "")
+    [blocker] = [one for one in msgspec.json.decode(ended.out)["findings"] if one["level"] == "UNSAFE"]
+    assert path in blocker["text"]
+    assert "login" in blocker["advice"]
+
+
+async def test_mg_1_whatever_stands_in_a_zookeeper_is_named_before_a_migration(apart: ZooKeeper) -> None:
+    """Everything at once, as znodes: nothing of it reaches a KRaft controller unseen."""
+    await put_topic(apart, "nameless", {0: (1, 2)}, topic_id=None)
+    await put_topic(apart, "lost", {0: (1, 7), 1: (7, 1)})
+    await apart.create(znode_paths.topic("garbage"), b"{")
+    await apart.ensure_path(znode_paths.DELETE_TOPICS)
+    for path, data in {
+        znode_paths.REASSIGN_PARTITIONS: batch({("lost", 0): (1, 2)}),
+        f"{znode_paths.DELETE_TOPICS}/lost": b"",
+        znode_paths.MIGRATION: b"",
+        znode_paths.throttle_memory("brokers", "1"): b"{}",
+        znode_paths.config("users/a%40b"): b'{"version":1,"config":{"producer_byte_rate":"fast"}}',
+        znode_paths.config("users/a%40b/clients/c"): b'{"version":1,"config":{"request_percentage":"1","x":""}}',
+        znode_paths.config("ips/10.0.0.1"): b"[]",
+        znode_paths.config("brokers/none"): b'{"version":1,"config":{}}',
+        znode_paths.config("topics/lost"): b'{"version":1,"config":{"retention.ms":5}}',
+        "/kafka-acl/Topic/lost": b'{"version":1,"acls":7}',
+    }.items():
+        await apart.ensure_path(path.rpartition("/")[0])
+        await apart.create(path, data)
+    async with AsyncExitStack() as stack:
+        for path, data, owner in (
+            (znode_paths.CONTROLLER_EPOCH, b"3", "a:x"),
+            (znode_paths.PRODUCER_ID_BLOCK, b"", "b:x"),
+        ):
+            acl = ((31, "digest", owner), (WITHOUT_WRITE, "world", "anyone"))
+            await stack.enter_async_context(standing(apart, path, data, acl))
+        ended = await run("check", "--for-kraft", "--json", "--zookeeper-connect", apart.connect)
+
+    assert (ended.code, ended.err) == (1, "")
+    document = msgspec.json.decode(ended.out)
+    assert document["ready"] is False
+    texts: dict[str, str] = {}
+    for one in document["findings"]:
+        if one["level"] == "UNSAFE":
+            texts[one["subject"]] = texts.get(one["subject"], "") + one["text"]
+    assert texts.keys() == {
+        "acls", "broker-configs", "brokers", "configs", "deletions", "leases", "lost-replicas", "migration", "quotas",
+        "topic-ids", "topics", "waiting-moves", "znode-acls",
+    }  # fmt: skip
+    assert "/config/topics/lost." in texts["configs"]
+    assert "/kafka-acl/Topic/lost" in texts["acls"]
+    for broker, names in ((1, "lost-0, lost-1, nameless-0"), (2, "nameless-0"), (7, "lost-0, lost-1")):
+        assert re.search(rf"on {broker}, which .* waits for it forever. {names}", texts["lost-replicas"])
+    for name in ("users/a%40b (producer_byte_rate", "users/a%40b/clients/c (x ", "ips/10.0.0.1 ("):
+        assert f"/config/{name}" in texts["quotas"]
+
+
+async def test_mg_1_without_a_zookeeper_or_its_chroot_nothing_is_ready(apart: ZooKeeper) -> None:
+    for connect in (f"{apart.connect}/none", "127.0.0.1:1"):
+        ended = await run("check", "--for-kraft", "--timeout-ms", "500", "--zookeeper-connect", connect)
+        assert ended.code == 1
+        assert ended.out.splitlines()[-1] == "It is NOT safe to begin the migration of this cluster to KRaft."

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.client import AsyncReassignmentClient, TopicPartition
+from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.status.problems import EMPTY_PLACE
 from kafka_reassign_rpc.preflight import read_status
 from kafka_reassign_rpc.preflight.cluster_status import BROKER, SERVER
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -44,8 +47,39 @@ async def test_sv_7_both_ways_name_the_controller_its_epoch_its_election_and_the
     shown = (await run("status", "--bootstrap-server", bootstrap)).out
     assert shown.startswith(f"controller: server 1000 at {bootstrap}, epoch {epoch}, since 20")
     assert "moves in flight: 6 (6 by rpc)\n" in shown
+    assert "\n6 moves in flight" in shown, "as kafka-reassign --status"
+    assert f"cluster {by_nodes.document['status']['cluster']}: controller 1000, epoch {epoch}, since " in shown
+    assert by_zookeeper.document["status"]["totals"]["in_flight"] == 6
+    drawn = (await run("status", "--zookeeper-connect", simulated.connect)).out
+    assert "\n6 moves in flight" in drawn
+    for name, target in targets.items():
+        assert f"{name[0]}-{name[1]}  {before[name]} to {target}: {target[0]} comes, " in drawn
+        assert f"{name[0]}-{name[1]}  {before[name]} to {target}: {target[0]} comes, " in shown
     assert "self-healing: off, 0 moves in flight, 0 wait\n" in shown
     await simulated.alter("a", dict.fromkeys(targets))
+
+
+async def test_fg_1_both_ways_count_a_move_that_waits_for_another_of_its_partition(simulated: Cluster) -> None:
+    bootstrap = simulated.servers["a"].ready_value("bootstrap")
+
+    async def are_deleted() -> bool:
+        return all(len(found) == 2 for found in (await simulated.replicas()).values())
+
+    await eventually(are_deleted)  # what moves of others have left
+    replicas = await simulated.replicas()
+    name = min(replicas)
+    first, second = ({1, 2, 3} - set(replicas[name])).pop(), replicas[name][0]
+    partition = TopicPartition(*name)
+    await simulated.configure("a", {MAX_PER_CLUSTER: "1"})
+    async with AsyncReassignmentClient(bootstrap_servers=bootstrap) as client:
+        for target, queue in (((first, second), False), ((second, first), True)):
+            answer = await client.alter_partition_reassignments({partition: target}, queue=queue)
+            assert answer == {partition: None}
+        for place in (("--zookeeper-connect", simulated.connect), ("--bootstrap-server", bootstrap)):
+            found = (await run("status", *place, "--json")).document
+            assert (found["moving"], found["waiting"]) == ({"rpc": 1}, {"queue": 1}), place
+        await client.alter_partition_reassignments({partition: None})
+    await simulated.configure("a", {MAX_PER_CLUSTER: None})
 
 
 async def told_by_nodes(cluster: Cluster) -> Any:
@@ -89,7 +123,7 @@ async def test_sv_7_a_lost_broker_and_a_controller_that_is_a_broker_are_shown(si
 
     assert found.controller is not None
     assert (found.controller.id, found.controller.kind) == (2, BROKER)
-    assert "broker 9: gone since 2023-11-14 22:13:20 UTC\n" in shown
+    assert "!! 3 of 4 brokers live; lost: 9 since 2023-11-14 22:13:20 UTC\n" in shown
     await simulated.zk.delete(znode_paths.failed_broker(9))
     await simulated.zk.delete(znode_paths.CONTROLLER)
 
@@ -102,6 +136,40 @@ async def test_sv_7_a_cluster_without_a_controller_is_exit_code_1(simulated: Clu
     ended = await run("status", "--zookeeper-connect", simulated.connect)
 
     assert (ended.code, ended.out.splitlines()[0]) == (1, "controller: none")
+    assert "!! there is no controller: /controller does not exist\n" in ended.out
+    assert "\nNothing moves.\n" in ended.out, "what ZooKeeper alone holds is shown"
+
+
+async def test_fg_2_a_server_that_knows_of_no_controller_says_what_it_cannot_know(simulated: Cluster) -> None:
+    if not simulated.servers["a"].alive:
+        await simulated.server("a")
+    assert await simulated.servers["a"].stop() == 0
+    await eventually(lambda: has_no_controller(simulated))
+    await simulated.zk.create(znode_paths.CONTROLLER, encode_controller(9, 0), ephemeral=True)
+    await simulated.server("a", "--controller-takeover", "never")
+    bootstrap = simulated.servers["a"].ready_value("bootstrap")
+    await simulated.zk.delete(znode_paths.CONTROLLER)
+
+    shown, found = [await run("status", "--bootstrap-server", bootstrap, *how) for how in ((), ("--json",))]
+
+    assert (shown.code, found.code) == (1, 1)
+    assert shown.out.splitlines()[0] == "controller: none"
+    assert "none is registered" not in shown.out
+    assert "!! the nodes know of no controller\n" in shown.out
+    assert "moves in flight: unknown\n" in shown.out
+    assert found.document["moving"] is None
+    assert found.document["brokers"] in (None, [1, 2, 3])
+    assert await simulated.servers["a"].stop() == 0
+    await simulated.server("a")
+
+
+async def test_fg_2_an_empty_place_in_zookeeper_may_be_a_mistyped_chroot(simulated: Cluster) -> None:
+    host, _, _ = simulated.connect.partition("/")
+    ended = await run("status", "--zookeeper-connect", f"{host}/nobody")
+    assert ended.code == 1
+    assert f"!! {EMPTY_PLACE[:40]}" in ended.out
+    assert f"note: {EMPTY_PLACE}" in " ".join(line.strip() for line in ended.out.splitlines())
+    assert ended.err == ""
 
 
 async def has_no_controller(cluster: Cluster) -> bool:

@@ -99,7 +99,7 @@ class ControllerMachine(RuleBasedStateMachine):
         view = self.view()
         for down in [changed.bounced, ()] if changed.bounced else [()]:
             for name in NAMES:
-                self.add(view, broker_changes.settle(view, *name, down=down))
+                self.add(view, broker_changes.adapt(view, *name, down=down))
         self.commit(view, crash)
 
     def fail_over(self, crash: int | None) -> None:

@@ -237,7 +237,7 @@ class BatchController(Controller):
     def the_batch_in_memory_equals_zookeeper(self) -> None:
         known = self.cluster.batch
         if known is not None:
-            known = replace(known, stripped=frozenset(), waiting=0, crowded=False)
+            known = replace(known, stripped=frozenset(), waiting=0, lacks_room=False)
         assert known == self.image.read()
         assert self.cluster.cancel_all is None
 

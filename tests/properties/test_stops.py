@@ -6,7 +6,7 @@ live and answer, each of them has exactly the replicas that are assigned to it, 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from random import Random
 from typing import Any, cast
 from unittest.mock import patch
@@ -35,19 +35,18 @@ from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.round.round_view import (
-    PartitionsAdded,
     RoundView,
     TopicCreated,
     TopicDeletionStarted,
 )
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Topic, TopicPartition
-from kafka_reassign_rpc.core.state.soft_state import SoftState
-from kafka_reassign_rpc.core.writers import replay, topic_writes
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
 from kafka_reassign_rpc.core.writers.reload import Reloaded
-from kafka_reassign_rpc.support import slice_timer
+from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
+from kafka_reassign_rpc.support import turns
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
+from tests.controller.store.memory_store import Log, MemoryStore
 from tests.core.build import learn
 from tests.effort import examples
 from tests.properties.model_brokers import Fault, ModelBroker, VirtualLoop, connect
@@ -69,70 +68,31 @@ assignments = st.lists(st.permutations(BROKERS), min_size=2, max_size=2).flatmap
 waits = st.sampled_from((0.0, 0.0, 0.001, 0.002, 0.004, 0.006, 0.01, 0.05, 1.5, 40.0))
 
 
-class Image:
-    """In the place of ZooKeeperStore. It keeps what is durable in the cluster itself; `ids` makes czxids.
+class SlowStore(MemoryStore):
+    """Commits and reloads take time, and a commit may fail.
 
-    lost    the next commit fails; True: after it was durable
+    lost    the next commit that writes something fails; True: after it was durable
     """
 
-    def __init__(self, ids: Callable[[], int]) -> None:
-        self._ids = ids
-        self.lost: bool | None = None
-        self.configs: Any = None
-        self.epoch = 0
-        self.registered: Mapping[int, Any] = {}
-        self.unknown: Callable[[Cluster], object] = lambda _: None
+    lost: bool | None = None
 
-    def problems(self) -> list[Any]:
-        return []
-
-    async def commit(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
+    async def commit(self, cluster: Cluster, view: RoundView) -> ReplayedChanges:
         await asyncio.sleep(COMMIT_S)
-        if not self._writes(view):
-            return self._applied(cluster, view)
-        lost, self.lost = self.lost, None
-        if lost is None:
-            return self._applied(cluster, view)
-        if lost:
-            self.unknown = lambda known: self._applied(known, view)
+        if self.lost is None or not _writes(view):
+            return await super().commit(cluster, view)
+        is_durable, self.lost = self.lost, None
+        if is_durable:
+            await super().commit((await self.load(lambda: KAFKA_DEFAULTS)).cluster, view)
         raise ReloadNeeded("the answer was lost")
 
     async def reload(self, cluster: Cluster) -> Reloaded:
         await asyncio.sleep(COMMIT_S)
-        unknown, self.unknown = self.unknown, lambda _: None
-        unknown(cluster)
-        learn(cluster, BrokersRegistered(cast(Any, dict(self.registered))))
-        for topic in list(cluster.topics.values()):
-            reread(cluster, topic)
-        return Reloaded([], set())
-
-    def _applied(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
-        durable = replay.Durable({}, {}, {}, {})
-        czxid = self._ids()  # all that one transaction creates has it
-        for name in view.partitions:
-            before = cluster.topics[name.topic].partitions.get(name.partition)
-            durable.states[name] = 0 if before is None else before.partition_epoch + 1
-        for topic, change in view.topics.items():
-            if isinstance(change, TopicCreated | PartitionsAdded):
-                durable.states.update(dict.fromkeys((TopicPartition(topic, index) for index in change.partitions), 0))
-            if isinstance(change, TopicCreated):
-                durable.topics[topic] = 0, czxid
-        applied = replay.ReplayedChanges()
-        for _ in replay.replay(cluster, view, durable, self.epoch, applied):
-            pass
-        return applied
-
-    @staticmethod
-    def _writes(view: RoundView) -> bool:
-        started = any(isinstance(one, TopicCreated | TopicDeletionStarted) for one in view.topics.values())
-        return bool(view.partitions) or started
+        return await super().reload(cluster)
 
 
-def reread(cluster: Cluster, topic: Topic) -> None:
-    topic_writes.put_topic(
-        cluster, topic.name, topic.id, topic.partitions, version=topic.version, created=topic.created,
-        deleting=topic.deleting,
-    )  # fmt: skip
+def _writes(view: RoundView) -> bool:
+    started = any(isinstance(one, TopicCreated | TopicDeletionStarted) for one in view.topics.values())
+    return bool(view.partitions) or started
 
 
 class Deaf:
@@ -149,26 +109,25 @@ class Deletions(RuleBasedStateMachine):
 
     tasks: TermTasks
     term: TermDuties
+    store: SlowStore
+    cluster: Cluster
 
     def __init__(self) -> None:
         super().__init__()
         self.loop = VirtualLoop()
         asyncio.set_event_loop(None)
         self.number = 100
-        self.cluster = Cluster(soft=SoftState(broker_settings=KAFKA_DEFAULTS))
         self.models = {id_: ModelBroker(id_) for id_ in BROKERS}
-        self.image = Image(self.next_id)
+        self.log = Log(Cluster())
         self.patches: list[Any] = [
             patch.object(RpcClient, "open", connect(self.models)),
-            patch.object(slice_timer, "YIELD_AFTER_S", -1.0),
+            patch.object(turns, "TURN_S", -1.0),
             patch.object(topic_removal, "remove_topic", self.remove_topic),
         ]
         for one in self.patches:
             one.start()
-        self.terms = 0
         for model in self.models.values():
             model.start(self.next_id())
-        learn(self.cluster, BrokersRegistered(self.registered()))
         self.do(self.begin_term())
 
     def do(self, work: Awaitable[Any]) -> Any:
@@ -183,29 +142,24 @@ class Deletions(RuleBasedStateMachine):
 
     def registered(self) -> dict[int, Any]:
         found = {id_: model.registration for id_, model in self.models.items() if model.is_up}
-        self.image.registered = found
+        learn(self.log.cluster, BrokersRegistered(found))
         return found
 
     async def remove_topic(self, _zk: object, _store: object, topic: Topic) -> None:
         await asyncio.sleep(2 * COMMIT_S)
 
     async def begin_term(self) -> None:
-        if self.terms:
+        if self.log.epoch:
             await self.end_term()
-        self.terms += 1
-        self.image.epoch = self.terms
-        cluster = Cluster(brokers=self.registered(), soft=SoftState(broker_settings=KAFKA_DEFAULTS))
-        self.image.unknown(self.cluster)
-        self.image.unknown, self.image.lost = lambda _: None, None
-        for topic in self.cluster.topics.values():
-            reread(cluster, topic)
-        self.cluster = cluster
+        self.registered()
+        self.store = SlowStore(self.log)
+        self.cluster = cluster = (await self.store.load(lambda: KAFKA_DEFAULTS)).cluster
         survey = BrokerSurvey("test", BrokerLinks())
-        cast(Any, survey).look = lambda _: None  # nobody is asked
+        cast(Any, survey).set_brokers = lambda _: None  # nobody is asked
         survey.settings = KAFKA_DEFAULTS
         around = Surroundings(cast(Any, None), ServerConfig("", ()), survey, cast(Any, Deaf()), SettingsNotices())
         self.tasks = TermTasks()
-        store, sender = cast(ZooKeeperStore, self.image), Sender(OWN_ID, self.terms, ())
+        store, sender = cast(ZooKeeperStore, self.store), Sender(OWN_ID, self.log.epoch, ())
         self.term = TermDuties(around, store, sender, LoadedCluster(cluster, [], set(), 0, []), self.tasks)
         self.tasks.start(self.term.loop.run(), ())
         await self.term.loop.submit(self.term.failover_command())
@@ -305,7 +259,7 @@ class Deletions(RuleBasedStateMachine):
 
     @rule(lost=st.booleans())
     def a_commit_fails(self, lost: bool) -> None:
-        self.image.lost = lost
+        self.store.lost = lost
 
     @rule(wait=waits)
     def another_term(self, wait: float) -> None:
@@ -328,7 +282,7 @@ class Deletions(RuleBasedStateMachine):
             self.loop.close()
 
     def come_to_rest(self) -> None:
-        self.image.lost = None
+        self.store.lost = None
         self.passes(1.0)  # what was asked for is decided
         for model in self.models.values():
             model.broken = False

@@ -3,7 +3,6 @@
 import contextlib
 import struct
 import tracemalloc
-from collections.abc import Generator
 from typing import Any, TypeVar
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.protocol.bounded_decoder import decoder, sliced_decoder
-from kafka_reassign_rpc.protocol.decoder_writer import MOST_TAGS, UNLIMITED
+from kafka_reassign_rpc.protocol.decoder_writer import FEW_NUMBERS, MOST_TAGS, NUMBERS_AT_ONCE, UNLIMITED
 from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
     decode_request,
@@ -40,6 +39,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsResponse,
     ControlledShutdownRequest,
     CreateTopicsRequest,
+    DescribeLogDirsRequest,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     ListPartitionReassignmentsRequest,
@@ -48,6 +48,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.protocol.sliced_messages import take_apart
 from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
+from kafka_reassign_rpc.support.slices import finished
 from tests.protocol import kafka_bodies
 
 T = TypeVar("T")
@@ -76,16 +77,6 @@ def alter(body: bytes, version: int = 0) -> DecodedRequest:
     return decode_request(struct.pack(">hhih", 45, version, 1, -1) + b"\0" + body)
 
 
-def in_one_go(steps: Generator[None, None, T]) -> T:
-    """What a generator of slices returns."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-
-
 REQUESTS = [body for body in kafka_bodies.load() if body.direction == "request" and body.key != 7]
 
 
@@ -100,10 +91,10 @@ def test_sv_6_a_body_that_ends_early_is_a_typed_error(body: kafka_bodies.Body) -
 @pytest.mark.parametrize("body", kafka_bodies.load(), ids=str)
 def test_sv_6_a_decoder_of_slices_reads_what_the_other_reads(body: kafka_bodies.Body) -> None:
     read, sliced = decoder(body.cls, body.version), sliced_decoder(body.cls, body.version)
-    assert in_one_go(sliced(body.data, 0, UNLIMITED)) == read(body.data, 0, UNLIMITED)
+    assert finished(sliced(body.data, 0, UNLIMITED)) == read(body.data, 0, UNLIMITED)
     for end in range(0, len(body.data), 3):
         with pytest.raises(RemoteProtocolError):
-            in_one_go(sliced(body.data[:end], 0, UNLIMITED))
+            finished(sliced(body.data[:end], 0, UNLIMITED))
 
 
 @pytest.mark.parametrize("body", kafka_bodies.load(), ids=str)
@@ -240,7 +231,23 @@ def test_sv_6_a_request_may_not_have_more_elements_than_a_server_will_build() ->
     with pytest.raises(TooManyElements):
         decode_request(frame, max_elements={46: 99, 45: 200})
     with pytest.raises(TooManyElements):
-        in_one_go(decode_request_in_slices(frame, SUPPORTED, {46: 99}))
+        finished(decode_request_in_slices(frame, SUPPORTED, {46: 99}))
+
+
+@pytest.mark.parametrize("count", [1, FEW_NUMBERS, FEW_NUMBERS + 1, NUMBERS_AT_ONCE, NUMBERS_AT_ONCE + 1])
+@pytest.mark.parametrize("version", [0, 4])
+def test_sv_6_numbers_of_an_array_are_read_whatever_way_its_length_takes(count: int, version: int) -> None:
+    numbers = list(range(-1, count - 1))
+    body = DescribeLogDirsRequest(
+        version=version,
+        topics=[DescribeLogDirsRequest.DescribableLogDirTopic(version=version, topic="t", partitions=numbers)],
+    )
+    data = bytes(body.encode(version=version))
+    sliced = finished(sliced_decoder(type(body), version)(data, 0, UNLIMITED))
+    for decoded, end in (decoder(type(body), version)(data, 0, UNLIMITED), sliced):
+        assert (decoded.topics[0].partitions, end) == (numbers, len(data))
+    with pytest.raises(RemoteProtocolError):
+        decoder(type(body), version)(data[:-4], 0, UNLIMITED)
 
 
 def test_sv_6_a_large_request_is_decoded_in_slices_and_taken_apart_in_slices() -> None:
@@ -253,7 +260,7 @@ def test_sv_6_a_large_request_is_decoded_in_slices_and_taken_apart_in_slices() -
         frame = encode_request(sent, version=0, correlation_id=1, client_id=None)[4:]
         steps = decode_request_in_slices(frame, SUPPORTED, {})
         assert sum(1 for _ in steps) >= 25
-        body = in_one_go(decode_request_in_slices(frame, SUPPORTED, {})).body
+        body = finished(decode_request_in_slices(frame, SUPPORTED, {})).body
         assert [one.partitions[0].replicas for one in body.topics] == [replicas] * len(topics)
         assert sum(1 for _ in take_apart(body)) >= 25
         assert body.topics == []

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.frame_errors import BadLength, RemoteProtocolError
-from kafka_reassign_rpc.protocol.log_dirs_reader import MAX_VERSION, SLICE, Dir, LogDirsReader
+from kafka_reassign_rpc.protocol.log_dirs_reader import BLOCK, MAX_VERSION, Dir, LogDirsReader
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsResponse
 
 _Dir = DescribeLogDirsResponse.DescribeLogDirsResult
@@ -94,7 +94,7 @@ def test_240_6_tagged_fields_that_nobody_knows_are_skipped() -> None:
 
 @pytest.mark.parametrize("version", [1, 4])
 def test_240_6_a_large_answer_is_read_in_slices(version: int) -> None:
-    count = 10 * SLICE
+    count = 10 * BLOCK
     reader = LogDirsReader(answer(version, [(0, "/d", {"t": [(i, i, False) for i in range(count)]}, -1, -1)]), version)
     assert len(list(reader.read())) == 10
     assert len(reader.dirs[0].sizes["t"]) == count

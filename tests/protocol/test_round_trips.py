@@ -26,7 +26,7 @@ from kafka_reassign_rpc.protocol.versions import SUPPORTED
 from tests.effort import examples
 from tests.protocol import kafka_bodies, values
 
-OUR_TAGS = (236, 240, 241, 242, 243, 860, 2361, 2362, 2363)
+OUR_TAGS = (236, 240, 241, 242, 243, 244, 860, 2361, 2362, 2363, 2364)
 THEIRS = [cls for cls in (*messages.REQUESTS.values(), *messages.RESPONSES.values()) if cls not in values.OURS]
 
 

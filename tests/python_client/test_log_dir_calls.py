@@ -32,6 +32,7 @@ def answer(broker: int) -> DescribeLogDirsResponse:
     )
     topics = [Result.DescribeLogDirsTopic(name="t", partitions=[found])]
     results = [Result(error_code=0, log_dir="/d", topics=topics, total_bytes=1000, usable_bytes=100)]
+    results[0].is_cordoned = broker == 2  # from Kafka 4.3 on
     return DescribeLogDirsResponse(throttle_time_ms=0, error_code=0, results=results)
 
 
@@ -74,7 +75,7 @@ async def test_dp_1_brokers_that_never_answer_cost_one_timeout_together_and_hide
     assert list(found) == list(asked)
     for broker in (1, 2):
         assert found[broker] == BrokerLogDirs(
-            [HeldReplica("t", 0, broker, "/d", False)], [LogDir("/d", True, 1000, 100)]
+            [HeldReplica("t", 0, broker, "/d", False)], [LogDir("/d", True, 1000, 100, broker == 2)]
         )
     assert [(type(one), str(one)) for one in (found[FROZEN], found[GONE])] == [
         (Unreachable, "It did not answer within 0.3 s."),

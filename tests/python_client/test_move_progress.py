@@ -14,6 +14,8 @@ from kafka_reassign_rpc.client import (
     UnsupportedHere,
 )
 from kafka_reassign_rpc.client.move_progress import brokers_to_ask, read_progress, read_waiting_beside
+from kafka_reassign_rpc.client.text_format import amounts
+from kafka_reassign_rpc.core.status.documents import Status
 
 A = TopicPartition("t", 0)
 B = TopicPartition("t", 1)
@@ -35,54 +37,71 @@ def test_240_6_the_rate_is_that_of_the_last_seconds() -> None:
     tracker = LogDirProgressTracker()
     for second in range(60):
         copied = second if second < 30 else 30 + 3 * (second - 30)
-        snapshot = tracker.update(second, {A: MOVE}, dirs(b1=1000, b3=copied))
+        snapshot = tracker.update(second, {A: MOVE}, dirs(b1=1000, b3=copied, b4=copied))
     [found] = snapshot.moves.values()
-    assert found.rate == 3
-    assert found.remaining_seconds == (2000 - 117) / 3
+    assert found.rate == 6
+    assert found.remaining_seconds == snapshot.total.remaining_seconds == 294.333
 
 
-def test_240_6_all_moves_together_take_at_least_as_long_as_the_slowest() -> None:
+def test_240_6_all_moves_together_take_as_long_as_the_slowest() -> None:
     described = {
         A: description(A, total_bytes=100, copied_bytes={3: 0, 4: 0}, bytes_per_second=99, remaining_ms=2_000),
         B: description(B, total_bytes=100, copied_bytes={3: 90, 4: 90}, bytes_per_second=1, remaining_ms=11_000),
     }
     snapshot = LogDirProgressTracker().update(0, {A: MOVE, B: MOVE}, [], described)
-    assert snapshot.total.rate == 100
-    assert snapshot.total.remaining_seconds == 11
+    assert (snapshot.total.rate, snapshot.total.remaining_seconds) == (100, 11)
     fast = LogDirProgressTracker().update(0, {A: MOVE}, [], {A: described[A]})
-    assert fast.total.remaining_seconds == 200 / 99
+    assert fast.total.remaining_seconds == 2, "the server's own figure: nothing is divided here"
 
 
 def test_240_6_a_move_that_has_left_the_list_is_done() -> None:
     tracker = LogDirProgressTracker()
-    tracker.update(0, {A: MOVE, B: MOVE}, dirs(b1=100, b3=50))
+    tracker.update(0, {A: MOVE, B: MOVE}, dirs(b1=100, b3=50, b4=0))
     snapshot = tracker.update(1, {B: MOVE}, [])
-    assert (snapshot.finished, snapshot.total.done) == (1, 200)
+    assert (snapshot.finished, snapshot.total.done) == (1, None), "nobody has told the sizes of the other one"
     assert list(snapshot.moves) == [B]
-    assert tracker.update(2, {}, []).finished == 2
+    assert (tracker.update(2, {}, []).finished, tracker.update(2, {}, []).total.done) == (2, None), "nor will anybody"
+    tracker = LogDirProgressTracker()
+    tracker.update(0, {A: MOVE}, dirs(b1=100, b3=50, b4=0))
+    assert (tracker.update(1, {}, []).finished, tracker.update(1, {}, []).total.done) == (1, 200)
 
 
 def test_240_6_a_partition_that_moves_again_is_not_done() -> None:
     tracker = LogDirProgressTracker()
-    tracker.update(0, {A: MOVE}, dirs(b1=100, b3=50))
+    tracker.update(0, {A: MOVE}, dirs(b1=100, b3=50, b4=0))
     tracker.update(1, {}, [])
-    snapshot = tracker.update(2, {A: MOVE}, dirs(b1=100, b3=10))
+    snapshot = tracker.update(2, {A: MOVE}, dirs(b1=100, b3=10, b4=0))
     assert (snapshot.finished, snapshot.total.done) == (0, 10)
 
 
 def test_240_6_nothing_is_said_of_the_total_where_no_old_replica_can_be_seen() -> None:
-    snapshot = LogDirProgressTracker().update(
-        0, {A: MOVE}, [*dirs(b3=40), LogDirs(1, error="gone"), LogDirs(2, error="gone")]
-    )
+    gone = [LogDirs(1, error="gone"), LogDirs(2, error="gone")]
+    snapshot = LogDirProgressTracker().update(0, {A: MOVE}, [*dirs(b3=40), *gone])
     [found] = snapshot.moves.values()
-    assert (found.done, found.total, found.share, found.remaining_seconds) == (40, None, None, None)
+    assert (found.done, found.total, found.share, found.remaining_seconds) == (None, None, None, None)
     assert snapshot.unknown_brokers == {1: "gone", 2: "gone"}
+
+
+def test_sv_11_what_a_silent_broker_has_copied_is_unknown_and_not_0() -> None:
+    silent = LogDirs(4, error="gone")
+    [found] = LogDirProgressTracker().update(0, {A: MOVE}, [*dirs(b1=100, b3=56), silent]).moves.values()
+    assert (found.done, found.total, found.share) == (None, 200, None)
+    told = {A: description(A, total_bytes=100, copied_bytes={3: 56})}
+    [found] = LogDirProgressTracker().update(0, {A: MOVE}, [], told).moves.values()
+    assert (found.done, found.total, found.share) == (None, 200, None)
+    assert amounts(found) == "unknown of 200 B"
+
+
+def test_sv_11_a_move_that_has_copied_all_says_for_which_replica_it_waits() -> None:
+    told = {A: description(A, total_bytes=100, copied_bytes={3: 100, 4: 100}, remaining_ms=0, joining=(4,))}
+    [found] = LogDirProgressTracker().update(0, {A: MOVE}, [], told).moves.values()
+    assert amounts(found) == "200 B of 200 B (100 %), waits for replica 4 to join the ISR"
 
 
 def test_240_6_a_new_replica_that_seems_ahead_counts_as_full_and_an_empty_partition_is_done() -> None:
     [found] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=100, b3=103, b4=100)).moves.values()
     assert (found.done, found.share, found.remaining_seconds) == (200, 1.0, 0.0)
-    [empty] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=0)).moves.values()
+    [empty] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=0, b3=0, b4=0)).moves.values()
     assert (empty.share, empty.remaining_seconds) == (1.0, 0.0)
 
 
@@ -131,7 +150,10 @@ class Cluster:
 
     def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> list[LogDirs]:
         self.asked.append(partitions_by_broker)
-        return dirs(b1=100, b3=50)
+        return dirs(b1=100, b3=50, b4=0)
+
+    def status(self) -> Status:
+        raise UnsupportedHere("not here")
 
 
 def test_240_6_what_the_server_says_is_taken_and_brokers_are_asked_about_the_rest_only() -> None:
@@ -181,7 +203,7 @@ def test_240_6_the_rate_of_all_moves_is_the_sum_of_theirs_however_seldom_the_ser
         figures = {"total_bytes": 1000, "copied_bytes": {3: 50 * (second // 5), 4: 0}, "bytes_per_second": 10}
         snapshot = tracker.update(second, in_flight, [], {A: description(A, **figures), B: description(B, **figures)})
         assert snapshot.total.rate == 20
-    assert (snapshot.total.done, snapshot.total.remaining_seconds) == (200, 3800 / 20)
+    assert (snapshot.total.done, snapshot.total.remaining_seconds) == (200, None)
 
 
 def test_240_6_the_rate_of_all_moves_does_not_jump_while_the_server_knows_none_of_one_move() -> None:
@@ -194,6 +216,6 @@ def test_240_6_the_rate_of_all_moves_does_not_jump_while_the_server_knows_none_o
     assert set(rates) == {400_000}
     sampled_once = {A: description(A, **copied, remaining_ms=7000), B: description(B, **copied)}
     total = tracker.update(12, {A: MOVE, B: MOVE}, [], sampled_once).total
-    assert (total.rate, total.remaining_seconds) == (None, 7), "as the moves before it on its link"
+    assert (total.rate, total.remaining_seconds) == (None, None), "of the other one nothing is known"
     nothing_known = {A: description(A, **copied), B: description(B, **copied)}
     assert tracker.update(12, {A: MOVE, B: MOVE}, [], nothing_known).total.rate is None

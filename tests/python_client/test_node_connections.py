@@ -1,6 +1,7 @@
 """The client's connections to the nodes of a cluster, against nodes that go away, move, fall silent, or fail it."""
 
 import asyncio
+import logging
 import os
 import socket
 import ssl
@@ -123,9 +124,19 @@ async def test_236_12_the_first_address_that_answers_is_enough(nodes: Nodes) -> 
         async with client(nodes, bootstrap_servers=[dead, "nowhere.invalid:9092", *addresses(nodes[1:2])]) as asking:
             assert [node.id for node in await asking.describe_cluster()] == [1, 2, 3]
         silent = f"127.0.0.1:{taken.getsockname()[1]}"
-        for address in (dead, silent):
-            with pytest.raises(Unreachable, match=rf"^Unable to bootstrap from \['{address}'\]$"):
+        reasons = {dead: f"{dead}: connection refused", silent: r"no answer within 0\.2 s, asked by PLAINTEXT"}
+        for address, why in reasons.items():
+            with pytest.raises(Unreachable, match=rf"^Unable to bootstrap from \['{address}'\]: {why}$"):
                 await client(nodes, bootstrap_servers=address, bootstrap_timeout_ms=200).start()
+
+
+async def test_236_12_that_nobody_answers_is_logged_once_and_not_with_every_try(
+    nodes: Nodes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with pytest.raises(Unreachable):
+        await client(nodes, bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=600, retry_backoff_ms=20).start()
+    assert len([one for one in caplog.records if "no answer from the cluster" in one.getMessage()]) == 1
 
 
 async def test_236_12_a_node_that_comes_back_elsewhere_is_found(nodes: Nodes) -> None:

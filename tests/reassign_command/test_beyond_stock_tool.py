@@ -32,7 +32,7 @@ async def test_236_12_cancel_without_a_file_cancels_everything_and_takes_the_thr
     assert (cancelled.code, cancelled.err) == (0, "")
     assert cancelled.lines == [
         "Successfully cancelled partition reassignments for: all-a-0,all-b-0",
-        "Clearing broker-level throttles on brokers 1,2,3,4,5,1000",
+        "Clearing broker-level throttles on brokers 1,2,3,4,5",
         "Clearing topic-level throttles on topics all-a,all-b",
     ]
     assert (await command.json("--list")) == {"reassignments": []}
@@ -87,7 +87,8 @@ async def test_240_6_watch_follows_moves_to_their_end(command: Command, ours: Ou
     assert " of 8.0 MB (0 %)" in output.lines[0]
     assert output.lines[-1].startswith("Nothing moves any more: 2 partitions, 8.0 MB, ")
     documents = [json.loads(line) for line in (await looking).lines]
-    assert documents[0]["total"]["total_bytes"] == 8_000_000
+    known = {document["total"]["total_bytes"] for document in documents if document["moves"]}
+    assert known <= {8_000_000, None}, "unknown until the server has sampled the moves"
     assert [move["partition"] for move in documents[0]["moves"]] == [0, 1]
     assert documents[-1]["moves"] == []
     assert documents[-1]["finished"] == 2
@@ -159,7 +160,7 @@ async def test_236_12_everything_can_be_printed_as_json(command: Command, ours: 
     assert verified == {"partitions": [{**entry, **state}], "log_dirs": [], "reassignments_in_flight": 1}
     assert (await command.json("--execute-queue", "--reassignment-json-file", plan))["queued"] == [entry]
     cancelled = await command.json("--cancel", "--reassignment-json-file", plan)
-    throttles = {"brokers": [1, 2, 3, 4, 5, 1000], "topics": ["documents"]}
+    throttles = {"brokers": [1, 2, 3, 4, 5], "topics": ["documents"]}
     assert cancelled == {"cancelled": [entry], "throttles_cleared": throttles}
     generated = await command.json(
         "--generate", "--topics-to-move-json-file", files.topics("documents"), "--broker-list", "4,5"
@@ -209,7 +210,8 @@ async def test_236_12_a_broker_that_is_gone_does_not_keep_the_other_throttles(co
     output = await command("--verify", "--reassignment-json-file", plan)
     assert output.code == 1
     assert "Clearing topic-level throttles on topic nope" in output.lines
-    assert output.lines[-1].startswith("Error: org.apache.kafka.common.errors.")
+    assert output.lines[-2].startswith("Could not clear the throttles of broker 77: It is not registered. ")
+    assert output.lines[-1] == "Could not clear the throttles of topic nope: The topic 'nope' does not exist."
 
 
 async def test_236_12_nobody_there_is_one_clear_line(files: Files) -> None:
@@ -217,6 +219,7 @@ async def test_236_12_nobody_there_is_one_clear_line(files: Files) -> None:
     output = await kafka_reassign("--list", "--bootstrap-server", "127.0.0.1:1", "--command-config", impatient)
     assert output.code == 1
     assert output.lines == [
-        "Error: org.apache.kafka.common.errors.TimeoutException: Unable to bootstrap from ['127.0.0.1:1']"
+        "Error: org.apache.kafka.common.errors.TimeoutException: Unable to bootstrap from ['127.0.0.1:1']: "
+        "127.0.0.1:1: connection refused"
     ]
     assert output.err == "WARN The configuration 'unheard.of' was supplied but isn't a known config.\n"

@@ -1,19 +1,23 @@
 """`--cancel` where moves end between its look and its request."""
 
 import io
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.client import ClusterNode, PartitionReassignment, TopicPartition
+from kafka_reassign_rpc.client import ClusterNode, PartitionInfo, PartitionReassignment, TopicPartition, Unreachable
+from kafka_reassign_rpc.client.throttle_configs import BROKER_THROTTLES
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
-from kafka_reassign_rpc.reassign_command import action_cancel
+from kafka_reassign_rpc.reassign_command import action_cancel, action_verify
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.options import parse
 from kafka_reassign_rpc.reassign_command.output import Output
 
+SERVER = 1000
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 MOVE = PartitionReassignment(replicas=(1, 2, 3), adding_replicas=(3,), removing_replicas=(1,))
 
@@ -24,6 +28,9 @@ class Cluster:
     def __init__(self, answer: KafkaError | None) -> None:
         self.moves = {A: MOVE, B: MOVE}
         self.cleared: set[str] = set()
+        self.live = [1, 2, 3]
+        self.silent: set[str] = set()
+        """What does not take changes of its configs."""
         self._answer = answer
         """To the cancel of `b-0`; None: it is cancelled."""
 
@@ -37,22 +44,39 @@ class Cluster:
         return {A: NoReassignmentInProgress(), B: self._answer}
 
     def describe_cluster(self) -> list[ClusterNode]:
-        return [ClusterNode(broker, "host", 1, None) for broker in (1, 2, 3)]
+        return [ClusterNode(node, "host", 1, None) for node in (*self.live, SERVER)]
+
+    def servers_among(self, nodes: Iterable[int]) -> set[int]:
+        return {SERVER} & set(nodes)
+
+    def describe_topics(self, names: Iterable[str]) -> Any:
+        return {name: {0: PartitionInfo(2, (2, 3), (2, 3))} for name in names}
+
+    def describe_log_dirs(self, _: Any) -> list[Any]:
+        return []
 
     def describe_configs(self, _: Any) -> Any:
         return {}
 
     def change_configs(self, changes: Any) -> Any:
-        self.cleared |= {name for _, name in changes}
-        return dict.fromkeys(changes)
+        answers = {one: Unreachable("no answer.") if one[1] in self.silent else None for one in changes}
+        self.cleared |= {name for (_, name), error in answers.items() if error is None}
+        return answers
 
 
-def cancelled(cluster: Cluster) -> str:
+def run(cluster: Cluster, action: Callable[[ActionContext], None], *options: str, as_json: bool = False) -> str:
     out = io.StringIO()
-    context = ActionContext(parse(["--bootstrap-server", "localhost:9092", "--cancel"]), Output(out, as_json=False))
+    context = ActionContext(parse(["--bootstrap-server", "localhost:9092", *options]), Output(out, as_json=as_json))
     context._client = cluster  # type: ignore[assignment]
-    action_cancel.run(context)
+    try:
+        action(context)
+    finally:
+        context.output.finish()
     return out.getvalue()
+
+
+def cancelled(cluster: Cluster, *options: str, as_json: bool = False) -> str:
+    return run(cluster, action_cancel.run, "--cancel", *options, as_json=as_json)
 
 
 def test_236_12_a_move_that_ended_meanwhile_fails_no_cancel_and_keeps_no_throttle() -> None:
@@ -68,3 +92,65 @@ def test_236_12_where_a_cancel_fails_the_throttles_of_what_has_ended_go_all_the_
         cancelled(cluster)
     assert "a" in cluster.cleared
     assert list(cluster.moves) == [B]
+
+
+def test_236_12_a_cancel_is_done_though_a_dead_broker_keeps_its_throttles_and_says_so() -> None:
+    """One broker of a move is gone, one does not answer, and a topic cannot be changed. The rest is cleared."""
+    cluster = Cluster(None)
+    cluster.live, cluster.silent = [1, 2], {"2", "a"}
+    said = cancelled(cluster).splitlines()
+    rates = ", ".join(BROKER_THROTTLES)
+    keeps = f"Where it has a rate, it keeps it: once it is back, delete its configs {rates}."
+    assert said == [
+        "Successfully cancelled partition reassignment for: b-0",
+        "Clearing broker-level throttles on brokers 1,2,3",
+        "Clearing topic-level throttles on topics a,b",
+        f"Could not clear the throttles of broker 3: It is not registered. {keeps}",
+        f"Could not clear the throttles of broker 2: no answer. {keeps}",
+        "Could not clear the throttles of topic a: no answer.",
+    ]
+    assert cluster.cleared == {"1", "b"}, "nothing on the server's own id"
+
+
+def test_236_12_a_document_tells_which_throttles_a_cancel_could_not_clear() -> None:
+    cluster = Cluster(None)
+    cluster.live = [1, 2]
+    assert json.loads(cancelled(cluster, as_json=True)) == {
+        "cancelled": [{"topic": "b", "partition": 0}],
+        "throttles_cleared": {"brokers": [1, 2], "topics": ["a", "b"]},
+        "throttles_not_cleared": {"brokers": {"3": "It is not registered."}, "topics": {}},
+    }
+
+
+def test_236_12_a_cancel_is_done_though_nobody_tells_what_its_throttles_are() -> None:
+    cluster = Cluster(None)
+    cluster.describe_cluster = lambda: raising(Unreachable("no answer."))  # type: ignore[method-assign]
+    said = cancelled(cluster).splitlines()
+    assert said[0] == "Successfully cancelled partition reassignment for: b-0"
+    assert said[1].startswith("Could not clear all throttles: no answer. Some may be left")
+
+
+def raising(error: KafkaError) -> Any:
+    raise error
+
+
+def test_236_12_a_listed_move_that_ended_meanwhile_fails_no_cancel(tmp_path: Path) -> None:
+    cluster = Cluster(None)
+    said = cancelled(cluster, "--reassignment-json-file", plan(tmp_path))
+    assert said.startswith("Successfully cancelled partition reassignment for: b-0\n")
+
+
+def test_236_12_verify_clears_what_it_can_and_fails_where_a_throttle_is_left(tmp_path: Path) -> None:
+    cluster = Cluster(None)
+    cluster.live, cluster.moves = [1, 2], {}
+    with pytest.raises(TerseFailure, match="Could not clear the throttles of broker 3: It is not registered"):
+        run(cluster, action_verify.run, "--verify", "--reassignment-json-file", plan(tmp_path))
+    assert cluster.cleared == {"1", "2", "a", "b"}
+
+
+def plan(directory: Path) -> str:
+    path = directory / "plan.json"
+    path.write_text(
+        json.dumps({"partitions": [{"topic": name, "partition": 0, "replicas": [2, 3]} for name in ("a", "b")]})
+    )
+    return str(path)

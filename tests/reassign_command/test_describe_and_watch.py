@@ -15,20 +15,25 @@ import pytest
 from kafka_reassign_rpc.client import (
     NO_THROTTLE,
     ClusterNode,
+    LogDirs,
     PartitionReassignment,
     Progress,
     ProgressSnapshot,
     Reassignment,
     ReassignmentDescription,
+    ReplicaLogDir,
     TopicPartition,
     text_format,
 )
+from kafka_reassign_rpc.core.status.documents import Status
+from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.reassign_command import (
     action_completion,
     action_describe,
     action_heal,
     action_list,
     action_settings,
+    action_watch,
 )
 from kafka_reassign_rpc.reassign_command.action_describe import grouped
 from kafka_reassign_rpc.reassign_command.action_generate import SOME_BROKERS_WITHOUT_RACK, propose
@@ -38,6 +43,7 @@ from kafka_reassign_rpc.reassign_command.options import OPTIONS
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
 from kafka_reassign_rpc.support.text_columns import width_of
+from tests.status_page.views import cluster_of, server_of, term_of
 from tests.terminal import Terminal
 
 T = [TopicPartition("t", index) for index in range(30)]
@@ -85,12 +91,23 @@ def test_240_6_a_json_document_gives_bytes_rate_and_remaining_seconds() -> None:
     move = Progress(10, 40, 2.5, 12.04, {4: 10})
     found = document(ProgressSnapshot({T[3]: move}, Progress(10, None), 0, {}))
     figures = {"done_bytes": 10, "total_bytes": 40, "bytes_per_second": 2, "remaining_seconds": 12.0}
-    assert found["moves"] == [{"topic": "t", "partition": 3, **figures, "copied": {"4": 10}, "stalled": None}]
+    assert found["moves"] == [
+        {
+            "topic": "t",
+            "partition": 3,
+            **figures,
+            "no_estimate": None,
+            "copied": {"4": 10},
+            "stalled": None,
+            "waits_for": None,
+        }
+    ]
     assert found["total"] == {
         "done_bytes": 10,
         "total_bytes": None,
         "bytes_per_second": None,
         "remaining_seconds": None,
+        "no_estimate": None,
     }
 
 
@@ -117,7 +134,9 @@ def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str])
     moving = PartitionReassignment((1001, 1002, 1003, 1), (1001, 1002), (1,), id=4_294_967_321)
     reason = "drain " * 100
     found = description(topic, 0, 1_500, reason)
-    found = replace(found, total_bytes=10**15, copied_bytes={1001: 1}, remaining_ms=10**9, stall_reason="because " * 50)
+    found = replace(
+        found, total_bytes=10**15, copied_bytes={1001: 1, 1002: 0}, remaining_ms=10**9, stall_reason="because " * 50
+    )
     client: Any = SimpleNamespace(
         describe_reassignments=lambda _=None: {found.reassignment: found},
         list_partition_reassignments=lambda _=None: {
@@ -266,6 +285,40 @@ def test_240_6_the_longest_names_leave_room_for_the_bar_and_the_words(
 
 def test_240_6_one_line_says_how_many_and_who_does_not_answer() -> None:
     assert summary(snapshot(1)) == "1 move in flight, 2 done: 0 B of 100 B (0 %); broker 7 does not answer"
+
+
+class Ending:
+    """A server whose one move, to broker 3, ends after the first look; by then its own sums begin at 0 again."""
+
+    def __init__(self, *, tells_sizes: bool = True) -> None:
+        self.tells_sizes = tells_sizes
+        move = PartitionReassignment((3, 1), (3,), (1,), id=7)
+        self.listed = [{TopicPartition("t", 0): move}, {}]
+
+    def list_partition_reassignments(self, _: Any = None) -> Any:
+        return self.listed.pop(0)
+
+    def describe_reassignments(self, _: Any = None) -> Any:
+        return {}
+
+    def describe_log_dirs(self, asked: Any) -> Any:
+        held = {1: 5_000_000, 3: 1_000_000}
+        if not self.tells_sizes:
+            return [LogDirs(one, error="no answer") for one in asked]
+        return [LogDirs(one, {TopicPartition("t", 0): ReplicaLogDir(size=held[one])}) for one in asked]
+
+    def status(self) -> Status:
+        return status_of(server_of(term_of(cluster_of({}))), at=1, version="1", full=True)
+
+
+@pytest.mark.parametrize(("tells_sizes", "size"), [(True, "5.0 MB"), (False, "an unknown size")])
+def test_240_6_the_last_line_has_the_bytes_that_were_watched_whatever_the_server_still_knows(
+    tells_sizes: bool, size: str
+) -> None:
+    stream = io.StringIO()
+    context: Any = SimpleNamespace(client=Ending(tells_sizes=tells_sizes), output=Output(stream, as_json=False))
+    action_watch.follow(context, None, clock=lambda: 0.0, sleep=lambda _: None)
+    assert stream.getvalue().splitlines()[-1] == f"Nothing moves any more: 1 partition, {size}, 0 s."
 
 
 def test_240_6_where_nothing_moves_the_line_says_that_and_no_share() -> None:

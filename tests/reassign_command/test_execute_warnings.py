@@ -17,6 +17,9 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
     Unreachable,
 )
+from kafka_reassign_rpc.client.config_calls import BROKER, Config
+from kafka_reassign_rpc.core.throttling.controller_state import ControllerState
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
 from kafka_reassign_rpc.reassign_command import action_context, execute_warnings
 from kafka_reassign_rpc.reassign_command.execute_warnings import too_slow
 from kafka_reassign_rpc.reassign_command.main import main
@@ -32,6 +35,8 @@ class Brokers:
         self.written = written
         self.fails = fails
         self.size = 1_000_000
+        self.defaults: list[Config] = []
+        self.topic_configs: list[Config] = []
         self.moves: dict[TopicPartition, PartitionReassignment] = {}
         self.started: list[Mapping[TopicPartition, tuple[int, ...]]] = []
 
@@ -62,6 +67,15 @@ class Brokers:
 
     def can_lease_throttles(self) -> bool:
         return True
+
+    def describe_configs(self, asked: Iterable[tuple[int, str]]) -> dict[tuple[int, str], list[Config]]:
+        return {one: self.defaults if one == (BROKER, "") else self.topic_configs for one in asked}
+
+    def describe_broker_configs(self, brokers: Iterable[int], *, timeout_ms: int) -> dict[int, list[Config]]:
+        return dict.fromkeys(brokers, self.defaults)
+
+    def controller_state(self) -> ControllerState:
+        return ControllerState("1", 1, 0, {})
 
     def alter_partition_reassignments(
         self, targets: Mapping[TopicPartition, tuple[int, ...]], **_: Any
@@ -148,3 +162,54 @@ def test_dp_4_a_throttle_is_that_of_a_broker_for_all_its_moves_in_each_direction
     )
     assert too_slow(120, {A: 40.0, b: 40.0, c: 60.0}, leaders, added) is None
     assert too_slow(1, {}, leaders, added) is None
+
+
+def test_fg_4_execute_with_a_lease_says_which_limit_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    brokers = Brokers()
+    brokers.defaults = [Config(FOLLOWER_RATE, "5000000", 3)]
+    assert execute(brokers, monkeypatch, tmp_path, [4, 2], "--throttle", "20MB", "--lease") == 0
+    out = capsys.readouterr().out
+    assert "On brokers 1,2,4 it stays 5000000 B/s to receive: the dynamic config of all brokers is stricter" in out
+    assert "limit is 20000000 B/s" not in out
+    assert execute(brokers, monkeypatch, tmp_path, [4, 2], "--throttle", "20MB", "--lease", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["stricter"] == [
+        {"broker": broker, "side": "receive", "rate": 5_000_000, "by": "default"} for broker in (1, 2, 4)
+    ]
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",), ("--throttle", "20MB", "--lease")])
+def test_dp_4_execute_warns_of_a_target_under_min_insync_replicas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: tuple[str, ...]
+) -> None:
+    brokers = Brokers()
+    brokers.topic_configs = [Config("min.insync.replicas", "3", 1)]
+    assert execute(brokers, monkeypatch, tmp_path, [4, 2], *options) == 0
+    err = capsys.readouterr().err
+    assert err.startswith("warning: 1 move leaves fewer replicas than min.insync.replicas asks for: t-0; producers")
+
+
+def test_dp_4_execute_warns_of_a_throttle_that_stands_and_holds_a_move_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    brokers = Brokers()
+    brokers.defaults = [Config(FOLLOWER_RATE, "5000000", 3)]
+    brokers.topic_configs = [Config(FOLLOWER_REPLICAS, "*", 1)]
+    assert execute(brokers, monkeypatch, tmp_path, [4, 2]) == 0
+    assert capsys.readouterr().err == (
+        "warning: 1 move is held by a throttle that stands: t-0; 5000000 B/s to receive on broker 4 (the dynamic "
+        "config of all brokers). --throttle sets another one\n"
+    )
+    assert execute(brokers, monkeypatch, tmp_path, [4, 2], "--throttle", "20MB") == 0
+    assert not capsys.readouterr().err, "what --throttle sets takes the place of what stands"
+
+
+def test_fg_4_a_dry_run_with_a_lease_says_which_limit_would_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    brokers = Brokers()
+    brokers.defaults = [Config(FOLLOWER_RATE, "5000000", 3)]
+    assert execute(brokers, monkeypatch, tmp_path, [4, 2], "--throttle", "20MB", "--lease", "--dry-run") == 0
+    assert "On brokers 1,2,4 it stays 5000000 B/s to receive: " in capsys.readouterr().out
+    assert not brokers.started

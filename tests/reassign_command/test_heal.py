@@ -17,7 +17,7 @@ from kafka_reassign_rpc.reassign_command import help_text
 from kafka_reassign_rpc.reassign_command.action_heal import COMMAND, MOVES_SHOWN, HealCommand
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.output import Output
-from kafka_reassign_rpc.reassign_command.subcommands import arguments_of
+from kafka_reassign_rpc.reassign_command.subcommands import command_of
 from tests.controller.cluster import cluster
 from tests.reassign_command.run_command import kafka_reassign
 from tests.stock.tools import Output as Printed
@@ -30,7 +30,7 @@ LOST = HealingStatus(
     90_000,
     True,
     "healing is paused",
-    (FailedBroker(3, 1_767_225_600_000, 1_767_225_690_000, 7), FailedBroker(4, 1_767_225_601_000, None, 1)),
+    (FailedBroker(3, 1_767_225_600_000, None, 7), FailedBroker(4, 1_767_225_601_000, None, 1)),
     waiting=5,
     moving=2,
     problems=("2 partitions stay as they are: replication factor 5 is larger than the 4 brokers",),
@@ -75,7 +75,9 @@ def printed_lines(capsys: pytest.CaptureFixture[str], client: Client, *arguments
     [
         ((), "the following arguments are required: --bootstrap-server"),
         ((*SERVER, "--now"), "argument --now: expected one argument"),
-        ((*SERVER, "--now", "three"), "argument --now: invalid int value: 'three'"),
+        ((*SERVER, "--now", "three"), "argument --now: expected the id of a broker, got 'three'"),
+        ((*SERVER, "--now", "2147483648"), "argument --now: expected the id of a broker, got '2147483648'"),
+        ((*SERVER, "--now", "9" * 5000), "argument --now: expected the id of a broker, got '999"),
         ((*SERVER, "--pause", "--resume"), "argument --resume: not allowed with argument --pause"),
         ((*SERVER, "--status", "--now", "3"), "argument --now: not allowed with argument --status"),
         ((*SERVER, "--throttle", "5"), "unrecognized arguments: --throttle 5"),
@@ -104,7 +106,7 @@ def test_46_a_command_line_that_cannot_be_read_is_refused_with_the_reason(argume
 def test_46_heal_may_stand_behind_options_but_is_no_command_as_the_value_of_one(
     line: str, arguments: str | None
 ) -> None:
-    assert arguments_of(COMMAND, line.split()) == (None if arguments is None else arguments.split())
+    assert command_of({COMMAND}, line.split()) == (None if arguments is None else (COMMAND, arguments.split()))
 
 
 async def test_46_heal_behind_an_option_is_not_taken_for_another_action() -> None:
@@ -113,7 +115,7 @@ async def test_46_heal_behind_an_option_is_not_taken_for_another_action() -> Non
 
 
 def test_46_the_help_of_the_command_leads_to_that_of_heal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "kafka-reassign heal --help" in help_text.help_text().splitlines()[-1]
+    assert any("kafka-reassign heal --help" in line for line in help_text.help_text().splitlines()[-5:])
     with pytest.raises(SystemExit) as ended:
         HealCommand(["--help"])
     assert ended.value.code == 0
@@ -130,8 +132,8 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
     assert printed_lines(capsys, Client(LOST), "--status") == [
         "A broker that is gone for 90 s is healed (failure.interval.ms).",
         "Healing is paused.",
-        "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, healed at 2026-01-01 00:01:30 UTC",
-        "Broker 4: gone since 2026-01-01 00:00:01 UTC, 1 replica",
+        "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, not healed before --resume",
+        "Broker 4: gone since 2026-01-01 00:00:01 UTC, 1 replica, not healed before --resume",
         "Held back: healing is paused.",
         "Problem: 2 partitions stay as they are: replication factor 5 is larger than the 4 brokers.",
         "Repairs: 2 moves in flight, 5 waiting.",
@@ -146,7 +148,7 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
         "activeMoves": 2,
         "repairs": [],
         "failedBrokers": [
-            {"broker": 3, "since": 1_767_225_600_000, "healAt": 1_767_225_690_000, "replicas": 7},
+            {"broker": 3, "since": 1_767_225_600_000, "healAt": None, "replicas": 7},
             {"broker": 4, "since": 1_767_225_601_000, "healAt": None, "replicas": 1},
         ],
     }
@@ -167,6 +169,18 @@ def test_46_6_the_status_names_the_brokers_whose_repair_is_under_way_and_says_wh
         {"broker": 3, "activeMoves": 1, "waitingMoves": 4, "isBack": False},
         {"broker": 5, "activeMoves": 2, "waitingMoves": 0, "isBack": True},
     ]
+
+
+def test_dh_1_a_dry_run_of_every_lost_broker_names_one_that_has_nothing_left_to_repair(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The controller plans no repair of it: asked for one, it refuses, and the others would not be shown."""
+    since = 1_767_225_600_000
+    lost = HealingStatus(None, False, None, (FailedBroker(3, since, None, 0), FailedBroker(4, since, None, 1)), 0, 0)
+    client = Client(lost, Repair((MOVE,), {}, 5))
+    lines = printed_lines(capsys, client, "--dry-run")
+    assert client.did == [("heal", 4, True)]
+    assert lines[:2] == ["Broker 3: moves in flight take all of its replicas away", "Broker 4: 1 move, 5 B to copy"]
 
 
 def test_46_3_a_dry_run_shows_the_repair_of_every_lost_broker_and_what_has_to_stay(
@@ -225,7 +239,9 @@ async def heal_json(server: str, *arguments: str) -> Any:
 async def test_46_6_a_command_line_that_cannot_be_read_ends_with_1_and_says_why() -> None:
     refused = await kafka_reassign("heal", "--bootstrap-server", "h:1", "--now", "three")
     assert (refused.code, refused.out) == (1, "")
-    assert refused.err.startswith("kafka-reassign heal: argument --now: invalid int value: 'three'\nusage: ")
+    assert refused.err.startswith(
+        "kafka-reassign heal: argument --now: expected the id of a broker, got 'three'\nusage: "
+    )
 
 
 async def test_46_6_an_operator_sees_a_lost_broker_holds_its_repair_back_and_orders_it(

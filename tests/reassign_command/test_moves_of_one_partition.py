@@ -1,6 +1,7 @@
 """A partition whose move changes: what the command shows of its target, and of a move that waits behind it."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -78,9 +79,14 @@ async def test_236_12_a_move_that_waits_while_its_partition_moves_is_shown_besid
     document = await command.json("--describe")
     assert [one["adding_replicas"] for one in (*document["reassignments"], *document["waiting"])] == [[3], [4]]
 
+    async def is_measured() -> bool:
+        body = (await get(world.metrics_address, "/api/v1/status")).body
+        return json.loads(body)["totals"]["bytes_total"] is not None
+
+    await eventually(is_measured)
     status = (await command("--status")).lines
     assert any(line.startswith("1 move in flight, 1 waiting: ") for line in status)
-    rows = [line for line in status if line.startswith("held-0 ")]
+    rows = [row.group() for row in re.finditer(r"^held-0 .*\n(?: .*\n)*", "\n".join([*status, ""]), re.MULTILINE)]
     assert ["[1, 2]" in rows[0], "[3, 2]" in rows[0], "first" in rows[0]] == [True] * 3
     assert ["[3, 2]" in rows[1], "[2, 4]" in rows[1], "waits" in rows[1], "second" in rows[1]] == [True] * 4
     document = await command.json("--status")

@@ -285,7 +285,8 @@ async def test_dp_1_a_snapshot_of_stock_kafka_holds_what_it_says(stock: Stock, t
     assert [(row["broker"], row["live"]) for row in brokers] == [(1, True), (2, True)]
     assert all(0 < row["free_bytes"] <= row["capacity_bytes"] for row in brokers)
     configs = snapshot_files.read(tmp_path / "out", "configs").to_pylist()
-    assert {"resource_type": "topic", "resource": "snapped", "name": "retention.ms", "value": "77"} in configs
+    set_here = [(row["resource_type"], row["resource"], row["name"], row["value"]) for row in configs]
+    assert ("topic", "snapped", "retention.ms", "77") in set_here
     assert {row["resource"] for row in configs if row["resource_type"] == "broker"} >= {"1", "2"}
 
 
@@ -308,7 +309,7 @@ async def test_dp_4_a_plan_is_carried_out_on_stock_kafka_with_what_it_lacks_comp
             begun = Submission(client, path, read_plan(path), show).execute()
             late = write_plan(tmp_path / "late", cluster_id, {("planned", 0): ([3], [1])})
             with pytest.raises(PlanDoesNotFit, match=r"planned-0: has the replicas \[2\], the plan was made for \[1\]"):
-                Submission(client, late, read_plan(late), show, PollIntervals(settle=0)).execute()
+                Submission(client, late, read_plan(late), show, PollIntervals(mismatch=0)).execute()
             return begun
 
     assert await asyncio.to_thread(submit_it) == 1

@@ -4,6 +4,7 @@ test_same_as_stock_tool compares the messages about wrong input with those of th
 """
 
 import contextlib
+import shlex
 import ssl
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.client import Replica, TopicPartition
-from kafka_reassign_rpc.reassign_command import help_text, option_rules
+from kafka_reassign_rpc.reassign_command import action_move, help_text, option_rules
 from kafka_reassign_rpc.reassign_command.action_context import check_addresses
 from kafka_reassign_rpc.reassign_command.action_execute import expected_replicas
 from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
@@ -91,6 +92,19 @@ def test_236_12_the_help_names_every_option_in_two_columns() -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
     for option in OPTIONS:
         assert f"\n--{option.name}" in text
+
+
+def test_236_12_the_help_has_each_option_in_one_group_and_five_examples() -> None:
+    grouped = [name for _, names in help_text.GROUPS for name in names]
+    assert sorted(grouped) == sorted(option.name for option in OPTIONS)
+    _, *examples = help_text.EXAMPLES.splitlines()
+    assert len(examples) == 5
+    for example in examples:
+        words = shlex.split(example)[1:]
+        if words[0] == action_move.COMMAND:
+            action_move.MoveCommand([*words[1:], *SERVER])
+        else:
+            option_rules.chosen_action(parse([*words, *SERVER]))
 
 
 def test_236_12_a_plan_keeps_log_dirs_and_expectations_apart() -> None:

@@ -2,126 +2,158 @@
 
 import io
 import json
+import re
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from kafka_reassign_rpc.client import (
-    BrokerState,
-    ControllerState,
+    ClusterNode,
     KafkaError,
     LogDirs,
     PartitionInfo,
     PartitionReassignment,
     PastFigures,
     Point,
-    Progress,
-    ProgressSnapshot,
     ReassignmentClient,
     ReplicaLogDir,
     TopicPartition,
     text_format,
 )
-from kafka_reassign_rpc.client.config_calls import Config, Configs
-from kafka_reassign_rpc.client.metadata_calls import TopicInfo
+from kafka_reassign_rpc.client.config_calls import BROKER, OF_ALL_BROKERS, Config, Configs
+from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.core.partition_health import UnhealthyPartitions
 from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
-from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.core.status.documents import BrokerStatus, Move, Throttle
+from kafka_reassign_rpc.core.status.summary import status_of
+from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest
-from kafka_reassign_rpc.reassign_command import action_status
-from kafka_reassign_rpc.reassign_command.action_status import Seen, lines
+from kafka_reassign_rpc.reassign_command import action_status, stock_status
+from kafka_reassign_rpc.reassign_command.action_status import document
 from kafka_reassign_rpc.reassign_command.merged_events import newest_events
 from kafka_reassign_rpc.reassign_command.output import Output
-from kafka_reassign_rpc.reassign_command.status_figures import (
-    CopyRates,
-    PartitionCounts,
-    copy_rates,
-    count_partitions,
-    elected,
-    leader_sizes,
-    origin_of,
-    originals,
-    requesters,
-)
+from kafka_reassign_rpc.reassign_command.status_text import EVENTS_SHOWN, MOVES_SHOWN, Seen, comes_and_goes, lines
 from tests.controller.cluster import RATE, SIZE, Cluster, cluster
 from tests.http_client import get
 from tests.reassign_command.run_command import Command
 from tests.reassign_command.test_events import Servers, event
+from tests.status_page.views import cluster_of, server_of, term_of
 from tests.waiting import eventually
 
 NAME = TopicPartition("t", 0)
 MOVE = PartitionReassignment((3, 4, 1, 2), (3, 4), (1, 2))
 
 
-def test_sv_11_partitions_are_counted_without_the_replicas_that_moves_add() -> None:
-    topic = TopicInfo(
-        "t",
-        {
-            0: PartitionInfo(1, (3, 4, 1, 2), (1, 2)),
-            1: PartitionInfo(-1, (1, 2), (2,)),
-            2: PartitionInfo(2, (2, 1), (2,)),
-        },
-        None,
+def shown(*, at: int = 5, brokers: Sequence[BrokerStatus] = (), **changes: Any) -> Seen:
+    """What was read of a controller 7 without moves."""
+    term = term_of(cluster_of({}))._replace(unhealthy=UnhealthyPartitions())
+    status = status_of(server_of(term, controller=7), at=at, version="1.2.3\x1b", full=True)
+    return Seen(status, (), 0, brokers)._replace(**changes)
+
+
+def unwrapped(found: Sequence[str]) -> str:
+    """All in one line, with one blank where there are several."""
+    return " ".join(" ".join(found).split())
+
+
+def broker(number: int, **changes: Any) -> BrokerStatus:
+    plain = BrokerStatus(
+        number, True, False, None, 0, 0, None, None, replicas=1, leaders=0, under_replicated=0, out_of_sync=0, disk=None
     )
-    counts = count_partitions([topic], {NAME: MOVE})
-    assert (counts.under_replicated, counts.offline) == (2, 1)
-    assert counts.replicas == Counter({1: 3, 2: 3, 3: 1, 4: 1})
-    assert counts.leaders == Counter({1: 1, 2: 1})
+    return msgspec.structs.replace(plain, **changes)
 
 
-def test_sv_11_rates_come_from_two_looks_and_a_broker_that_told_one_size_has_none() -> None:
-    def sizes(broker: int, size: int, error: str | None = None) -> LogDirs:
-        return LogDirs(broker, {} if error else {NAME: ReplicaLogDir(size=size)}, error)
+class StockClient:
+    """A stock cluster whose broker 2 tells no configs: t-0 moves to 3 and 4, and t-1 has no leader.
 
-    rates = copy_rates(
-        {NAME: MOVE}, {NAME: 1}, [sizes(3, 100), sizes(4, 0, "no answer")], [sizes(3, 500), sizes(4, 900)], 2.0
-    )
-    assert (rates.into, rates.out_of) == ({3: 200, 4: None}, {1: None})
-    answered = [sizes(3, 100), LogDirs(4)]
-    rates = copy_rates({NAME: MOVE}, {NAME: 1}, answered, [sizes(3, 500), sizes(4, 900)], 2.0)
-    assert (rates.into, rates.out_of) == ({3: 200, 4: 450}, {1: 650})
+    sizes  of the replicas of t-0, by broker, at each time that they are asked for
+    """
+
+    def __init__(self, *sizes: Mapping[int, int]) -> None:
+        self.sizes = list(sizes)
+
+    def describe_everything(self) -> Everything:
+        partitions = {0: PartitionInfo(1, (3, 4, 1, 2), (1, 2)), 1: PartitionInfo(-1, (1, 9), (9,))}
+        topics = [TopicInfo("t", {**partitions, 2: PartitionInfo(2, (2, 1), (2,))}, None)]
+        nodes = [ClusterNode(one, "h", 9, f"r{one}") for one in (1, 2, 3, 4)]
+        return Everything("c", 1, nodes, iter(topics))
+
+    def list_partition_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
+        return {NAME: MOVE}
+
+    def describe_log_dirs(self, asked: Mapping[int, Any]) -> list[LogDirs]:
+        now = self.sizes.pop(0)
+        return [LogDirs(one, {NAME: ReplicaLogDir(size=now[one])} if one in now else {}) for one in asked]
+
+    def describe_configs(self, asked: Any) -> dict[Any, Configs]:
+        return {(BROKER, ""): [Config(LEADER_RATE, "7000", OF_ALL_BROKERS)]}
+
+    def describe_broker_configs(self, asked: Any) -> dict[int, Configs | KafkaError]:
+        """As a stock broker does: with the configs of all brokers among its own."""
+        found = [Config(LEADER_RATE, "7000", OF_ALL_BROKERS)]
+        return {one: PolicyViolation("no") if one == 2 else found for one in asked}
 
 
-def test_sv_11_events_tell_who_asked_and_since_when_the_controller_is_one() -> None:
-    base = {"topic": "t", "partition": 0, "server": 7, "epoch": 3, "at": 5}
-    waits = {**base, "event": "move.waiting", "who": "User:a", "principal": "User:a"}
-    starts = {**base, "event": "move.started", "who": "znode /admin/reassign_partitions_queue"}
-    assert requesters([waits, starts]).of("t", 0) == "User:a"
-    assert requesters([starts]).of("t", 0) == "znode /admin/reassign_partitions_queue"
-    won = {"server": 7, "epoch": 4, "at": 9, "event": "controller.elected"}
-    assert elected([waits, won, {**won, "server": 8, "epoch": 5}], 7) == (4, 9)
-    assert elected([waits], 7) == (3, None)
-    assert elected([], 7) == (None, None)
+def test_sv_11_the_document_of_a_stock_controller_is_made_by_the_same_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = StockClient({1: 100, 2: 90, 3: 40, 4: 0}, {1: 100, 2: 90, 3: 60, 4: 10})
+    times = iter((10.0, 20.0))
+    monkeypatch.setattr("time.monotonic", lambda: next(times))
+    found = stock_status.read(cast("ReassignmentClient", client), lambda _: None)
+    totals, work = found.status.totals, found.status.work
+    assert totals is not None
+    assert work is not None
+    assert (totals.in_flight, totals.bytes_total, totals.bytes_left, totals.rate) == (1, 200, 130, 3)
+    assert (totals.under_replicated, totals.offline, totals.remaining_ms) == (2, 1, 90_000)
+    assert (work.share, work.done_ms) == (0.35, 90_000)
+    [move] = found.moves.moves
+    assert (move.copied, move.original, move.target, move.leader) == ({3: 60, 4: 10}, (1, 2), (3, 4), 1)
+    assert [(one.id, one.alive, one.replicas, one.leaders, one.rate_in) for one in found.brokers.brokers] == [
+        (1, True, 3, 1, 0), (2, True, 2, 1, 0), (3, True, 1, 0, 2), (4, True, 1, 0, 1), (9, False, 1, 0, 0),
+    ]  # fmt: skip
+    assert found.brokers.brokers[0].throttle_out == Throttle(7000, "default")
+    assert found.silent == {2}
+    assert [one.text for one in found.status.problems] == [
+        "4 of 5 brokers live; lost: 9",
+        "1 partition is offline: no replica leads",
+        "2 partitions are under-replicated",
+    ]
 
 
-def test_sv_11_the_original_replicas_have_the_order_that_events_tell() -> None:
-    starts = {"topic": "t", "partition": 0, "event": "move.started", "original": [2, 1]}
-    told = originals([{**starts, "original": [9]}, starts, {"event": "broker.lost", "broker": 3}])
-    assert told == {NAME: (2, 1)}
-    assert origin_of(MOVE, told[NAME]) == [2, 1]
-    assert origin_of(MOVE, (2, 5)) == [1, 2], "that was another move"
-    assert origin_of(MOVE, None) == [1, 2]
-    assert origin_of(PartitionReassignment((6, 5, 1), (7,), state="waiting"), (1,)) == [6, 5, 1]
-    kept = PartitionReassignment((1, 7, 5, 6), (7,), (6,))
-    assert origin_of(kept, (6, 5, 1)) == [6, 5, 1]
+def test_sv_11_where_nothing_moves_a_rate_of_all_stock_brokers_is_no_problem() -> None:
+    class Quiet(StockClient):
+        def list_partition_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
+            return {}
+
+    found = stock_status.read(cast("ReassignmentClient", Quiet()), lambda _: None)
+    assert "needless_throttles" not in [one.kind for one in found.status.problems]
+
+
+def test_sv_11_a_server_that_has_just_lost_the_controllership_claims_nothing() -> None:
+    standby = status_of(server_of(None, controller=3), at=5, version="1", full=True)
+    seen = shown()._replace(status=standby)
+    found = unwrapped(list(lines(seen)))
+    assert "Whether new moves may start is not known here." in found
+    assert f"caps: {MAX_PER_BROKER}=unknown, {MAX_PER_CLUSTER}=unknown, {MAX_BYTES_IN_FLIGHT}=unknown" in found
+    assert "The server that answers does not control the moves, and does not know them: ask broker 3." in found
+    told = document(seen)
+    assert (told["waiting"], told["finished"], told["stalled"]) == (None, None, None)
 
 
 def test_sv_11_of_a_broker_that_tells_nothing_rack_and_throttle_are_unknown_not_none() -> None:
-    counts = PartitionCounts(Counter({1: 1, 2: 1, 9: 1}), Counter(), 0, 0)
-    configs: dict[str, Configs | KafkaError] = {"": [], "1": [], "2": PolicyViolation("no")}
-    nothing = ProgressSnapshot({}, Progress(0, 0), 0, {})
-    rates = CopyRates({}, {})
-    seen = Seen("c", 7, {1: None, 2: "r2"}, {}, nothing, {}, {}, counts, rates, configs, None, None, None, None, None)
+    dead = broker(9, alive=False, rate_in=None)
+    seen = shown(brokers=[broker(1), broker(2, rack="r2"), dead], is_stock=True, silent={2})
     found = [line.split() for line in lines(seen)]
     assert ["1", "none", "0", "B/s", "0", "B/s", "none", "none", "1", "0"] in found
     assert ["2", "r2", "0", "B/s", "0", "B/s", "unknown", "unknown", "1", "0"] in found
-    assert ["9", "dead", "unknown", "0", "B/s", "0", "B/s", "unknown", "unknown", "1", "0"] in found
+    assert ["9", "dead", "unknown", "unknown", "0", "B/s", "unknown", "unknown", "1", "0"] in found
     assert "History: the controller keeps none." in lines(seen), "a stock controller does not tell it"
 
 
@@ -133,41 +165,64 @@ def test_sv_11_a_terminal_without_blocks_gets_plots_of_other_characters(
 ) -> None:
     points = [Point(0, 0, 0, None, None, None, None), Point(3_600_000, 5, 0, None, None, None, None)]
     history = [PastFigures(3_600_000, 10_000, 3_600_000, points)]
-    nothing, counts = ProgressSnapshot({}, Progress(0, 0), 0, {}), PartitionCounts(Counter(), Counter(), 0, 0)
-    seen = Seen("c", 7, {}, {}, nothing, {}, {}, counts, CopyRates({}, {}), {"": []}, None, None, None, history, None)
-    monkeypatch.setattr(action_status, "_read", lambda *_: seen)
+    seen = shown(history=history)
+    monkeypatch.setattr(action_status, "read", lambda *_, **__: seen)
     stream = io.BytesIO()
-    context: Any = SimpleNamespace(output=Output(io.TextIOWrapper(stream, encoding=encoding), as_json=False))
+    output = Output(io.TextIOWrapper(stream, encoding=encoding), as_json=False)
+    context: Any = SimpleNamespace(output=output, client=None, client_of=None)
     action_status.run(context)
     assert f"In flight         {plot}  0 to 5" in stream.getvalue().decode(encoding).splitlines()
 
 
 def test_sv_11_tens_of_thousands_of_the_longest_names_make_a_short_table_whose_rows_can_be_told_apart() -> None:
-    names = [TopicPartition(f"{'n' * 244}{number:05d}", 7) for number in range(20_000)]
-    move = PartitionReassignment((3, 4, 1, 2), (3, 4), (1, 2), reason=f"\x1b[31m\u202e{'W' * 990}")
-    progress = Progress(136_600_000, 150_000_000, 997_400.0, 73.0)
-    snapshot = ProgressSnapshot(dict.fromkeys(names, progress), progress, 0, {})
-    counts = PartitionCounts(Counter({1: 1}), Counter(), 0, 0)
-    base = {"seq": 1, "epoch": 1, "server": 7, "at": 5, "event": "move.started", "partition": 7}
+    names = [f"{'n' * 244}{number:05d}" for number in range(50)]
     who = f"User:{'p' * 245} as {'c' * 100} from 10.0.0.1"
-    events = [{**base, "topic": name.topic, "who": who, "reason": move.reason} for name in names[:30]]
-    configs: dict[str, Configs | KafkaError] = {"": [], "1": []}
-    listed = dict.fromkeys(names, move)
-    rates = CopyRates({}, {})
-    seen = Seen("c", 7, {1: "r" * 300}, listed, snapshot, {}, {}, counts, rates, configs, events, *[None] * 4)
+    move = Move(
+        topic="", partition=7, state="moving", id=1, original=(1, 2), target=(3, 4), adding=(3, 4), removing=(1, 2),
+        leader=None, bytes_total=150_000_000, bytes_copied=136_600_000, copied={}, rate=997_400, remaining_ms=73_000,
+        share=0.9, stalled=None, waits_for=None, place=None, route="rpc", reason=f"\x1b[31m\u202e{'W' * 990}", who=who,
+        since=None,
+    )  # fmt: skip
+    moves = [msgspec.structs.replace(move, topic=name) for name in names]
+    event = {"seq": 1, "epoch": 1, "server": 7, "at": 5, "event": "move.started", "partition": 7, "who": who}
+    events = [{**event, "topic": name, "reason": move.reason} for name in names[:30]]
+    seen = shown(moves=moves, of=20_000, brokers=[broker(1, rack="r" * 300)], events=events)
     found = list(lines(seen))
-    assert len(found) < 90
-    assert max(map(len, found)) <= 400
+    assert len(found) < 400
+    assert max(map(len, found)) <= 80
     assert all(line.isprintable() for line in found)
-    heading = next(number for number, line in enumerate(found) if line.startswith("PARTITION"))
-    rows = found[heading + 1 : heading + 51]
-    assert max(map(len, rows)) < 260
-    for number, row in enumerate(rows):
-        assert f"{number:05d}-7  none    [1, 2]" in row
-        assert "997.4 kB/s, 1 min 13 s left" in row
-    assert "User:ppp" in rows[0]
-    assert " from 10.0.0.1  \\x1b[31m\\u202eWWW" in rows[0]
-    assert found[heading + 51] == "… and 19950 more (--json shows all)"
+    text = unwrapped(found)
+    for number in range(MOVES_SHOWN):
+        assert f"{number:05d}-7 [1, 2] to [3, 4]:" in text
+    assert text.count("3 and 4 come, 1 and 2 go") == MOVES_SHOWN
+    assert text.count("997.4 kB/s, 1 min 13 s left") == MOVES_SHOWN
+    assert "asked by User:ppp" in text
+    assert " from 10.0.0.1, \\x1b[31m\\u202eWWW" in text
+    assert "… and 19980 more (--json shows all)" in found
+
+
+def test_sv_11_a_row_says_which_replica_comes_and_which_goes() -> None:
+    def told(**found: tuple[int, ...]) -> str:
+        return comes_and_goes(cast("Move", SimpleNamespace(**{"adding": (), "removing": (), **found})))
+
+    assert told(adding=(3,), removing=(1, 2)) == "3 comes, 1 and 2 go"
+    assert told(removing=(2,)) == "2 goes"
+    assert told() == "only the order changes"
+
+
+def test_sv_11_a_long_reason_goes_on_in_the_next_line_and_no_ticket_is_cut() -> None:
+    move = Move(
+        topic="t", partition=7, state="moving", id=1, original=(1, 2), target=(3, 2), adding=(3,), removing=(1,),
+        leader=1, bytes_total=None, bytes_copied=None, copied={}, rate=None, remaining_ms=None, share=None,
+        stalled=None, waits_for=None, place=None, route="rpc", who="User:o", since=1,
+        reason=" ".join(f"TICKET-{n}" for n in range(1000, 1099)),
+    )  # fmt: skip
+    found = list(lines(shown(moves=[move], of=1, brokers=[broker(1, rack="a rack whose name is long " * 3)])))
+    assert max(map(len, found)) <= 80
+    words = [word for line in found for word in line.split() if word.startswith("TICKET")]
+    assert len(words) > 20
+    assert all(re.fullmatch("TICKET-[0-9]{4}", word) for word in words)
+    assert "broker 1: rack a rack whose name is" in "\n".join(found), "a table would be wider"
 
 
 def test_sv_11_the_newest_events_are_those_of_all_servers_that_answer() -> None:
@@ -186,22 +241,19 @@ def test_sv_11_the_newest_events_are_those_of_all_servers_that_answer() -> None:
 
 
 def test_sv_11_leases_are_marked_and_brokers_that_shut_down_named_within_80_columns() -> None:
-    def rates(leader: int, follower: int) -> Configs:
-        return [Config(LEADER_RATE, str(leader)), Config(FOLLOWER_RATE, str(follower))]
-
-    brokers = range(1, 41)
-    counts = PartitionCounts(Counter(dict.fromkeys(brokers, 100_000)), Counter(), 0, 0)
-    configs: dict[str, Configs | KafkaError] = {"": [], **{str(one): rates(99_900_000, 1_000) for one in brokers}}
-    copied = CopyRates(dict.fromkeys(brokers, 99_900_000), dict.fromkeys(brokers, 99_900_000))
-    nothing = ProgressSnapshot({}, Progress(0, 0), 0, {})
-    states = dict.fromkeys(brokers, BrokerState(None, True)) | {1: BrokerState(99_900_000), 2: BrokerState(5)}
-    state = ControllerState("1.2.3\x1b", 4, 1_000, states)
-    seen = Seen(
-        "c", 7, dict.fromkeys(brokers, "r"), {}, nothing, {}, {}, counts, copied, configs, None, None, None, None, state
-    )
+    config, fast = Throttle(1_000, "config"), Throttle(99_900_000, "config")
+    brokers = [
+        broker(
+            one, rack="r", rate_in=99_900_000, rate_out=99_900_000, replicas=100_000, shutting_down=one > 2,
+            cordoned=one > 2,
+            throttle_in=config, throttle_out=Throttle(99_900_000, "lease") if one == 1 else fast,
+        )
+        for one in range(1, 41)
+    ]  # fmt: skip
+    seen = shown(brokers=brokers)
     found = list(lines(seen))
     assert "kafka-reassign-rpc 1.2.3\\x1b" in found
-    assert ", epoch 4, since 1970-01-01 00:00:01 UTC" in found[0], "no event tells it"
+    assert ", epoch 7, since 1970-01-01 00:00:01 UTC" in unwrapped(found[:2]), "no event tells it"
     first, second = (line for line in found if line.startswith(("1 ", "2 ")))
     assert first.count("99.9 MB/s *") == first.count("*") == 1
     assert "*" not in second
@@ -211,6 +263,8 @@ def test_sv_11_leases_are_marked_and_brokers_that_shut_down_named_within_80_colu
     assert named.endswith(", 39, 40")
     heading = next(number for number, line in enumerate(found) if line.startswith("BROKER"))
     assert max(map(len, found[heading : found.index(named) + 1])) == 80
+    [closed] = [line for line in found if line.startswith("Cordoned: 3, 4, ")]
+    assert (len(closed), closed[-8:]) == (80, ", 39, 40")
     told = action_status.document(seen)
     assert told["version"] == "1.2.3\x1b"
     assert [(one["throttle_in_by"], one["throttle_out_by"], one["shutting_down"]) for one in told["brokers"][:3]] == [
@@ -221,17 +275,15 @@ def test_sv_11_leases_are_marked_and_brokers_that_shut_down_named_within_80_colu
 
 
 def test_sv_11_where_a_controller_tells_no_state_of_brokers_there_is_no_word_about_it() -> None:
-    set_rate: Configs = [Config(LEADER_RATE, "1")]
-    counts = PartitionCounts(Counter({1: 1}), Counter(), 0, 0)
-    nothing, configs = ProgressSnapshot({}, Progress(0, 0), 0, {}), {"": [], "1": set_rate}
-    seen = Seen("c", 1, {1: None}, {}, nothing, {}, {}, counts, CopyRates({}, {}), configs, *[None] * 5)
+    seen = shown(brokers=[broker(1, throttle_out=Throttle(1, "config"))], is_stock=True)
+    seen = seen._replace(status=msgspec.structs.replace(seen.status, version=""))
     text = "\n".join(lines(seen))
     assert "1 B/s" in text
     assert not [word for word in ("lease", "Shutting", "kafka-reassign-rpc 1", "*") if word in text]
     told = action_status.document(seen)
-    [broker] = told["brokers"]
-    assert (told["version"], broker["throttle_out"]) == (None, 1)
-    assert (broker["throttle_out_by"], broker["shutting_down"]) == (None, None)
+    [one] = told["brokers"]
+    assert (told["version"], one["throttle_out"]) == (None, 1)
+    assert (one["throttle_out_by"], one["shutting_down"], one["cordoned"]) == (None, None, None)
 
 
 @asynccontextmanager
@@ -276,7 +328,11 @@ async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: st
         async def are_noted() -> bool:
             return any(one["in_flight"] == 2 for one in await points("hour"))
 
+        async def are_measured() -> bool:
+            return all(one["total_bytes"] for one in (await command.json("--status"))["moves"])
+
         await eventually(are_noted)
+        await eventually(are_measured)
         found = await command.json("--status")
         on_page = [await points("hour"), await points("day")]
         told_here = [[{**one, "at": 0} for one in past["points"]] for past in found["history"]]
@@ -312,11 +368,14 @@ async def test_sv_11_the_command_shows_what_the_status_page_shows(zk_connect: st
             "New moves may start.",
             f"{MAX_PER_CLUSTER}=2",
             "2 moves in flight, 2 stalled, 1 waiting",
-            "TICKET-7 \\x1b[31m, by rpc",
+            "TICKET-7 \\x1b[31m",
+            "held-0  [2, 1] to [3, 4]: 3 and 4 come, 2 and 1 go, leader 2\n",
+            "held-1  [1, 2] to [3, 2]: 3 comes, 1 goes, leader 1\n",
             "The last hour, 20",
             "In flight         ",
             "The last day, 20",
-            f"waits, {text_format.size(2 * SIZE)}",
+            f"waits, {text_format.size(2 * SIZE)}, for room in the cluster: at most 2 moves in flight, place 1",
+            "!! 2 moves are stalled: throttled to 0 B/s",
             "THROTTLE IN",
             "5.0 kB/s *",
             "Healing is off",
@@ -342,7 +401,7 @@ async def test_sv_11_each_item_of_the_status_page_is_the_same_by_the_command(zk_
         await eventually(are_set)
         found = await Command(world.bootstrap).json("--status")
         status, moves, brokers = [await of_page(world, path) for path in ("status", "moves", "brokers")]
-        events = await of_page(world, f"events?limit={action_status.EVENTS_SHOWN}")
+        events = await of_page(world, f"events?limit={EVENTS_SHOWN}")
 
         totals, healing, caps = status["totals"], status["healing"], status["caps"]
         assert found["version"] == status["version"]
@@ -361,8 +420,10 @@ async def test_sv_11_each_item_of_the_status_page_is_the_same_by_the_command(zk_
         assert found["waiting"] == sum(totals["waiting"].values())
         for item in ("stalled", "under_replicated", "offline"):
             assert found[item] == totals[item], item
-        assert found["total"]["total_bytes"] == totals["bytes_total"]
-        assert found["total"]["total_bytes"] - found["total"]["done_bytes"] == totals["bytes_left"]
+        work = status["work"]
+        assert found["total"]["total_bytes"] == work["bytes_total"] == 5 * SIZE, "what waits is part of it"
+        assert found["total"]["done_bytes"] == work["bytes_copied"]
+        assert found["total"]["no_estimate"] == work["no_estimate"] == "2 moves are stalled"
         assert found["healing"]["intervalMs"] == healing["interval_ms"]
         assert found["healing"]["paused"] == healing["paused"]
         assert found["healing"]["heldBack"] == healing["held_back"]
@@ -377,20 +438,10 @@ async def test_sv_11_each_item_of_the_status_page_is_the_same_by_the_command(zk_
 
         text = (await Command(world.bootstrap)("--status")).out
         assert f"kafka-reassign-rpc {status['version']}\n" in text
+        assert max(map(len, text.splitlines())) <= 80
         assert text.count("5.0 kB/s *") == 4
         assert "7.0 kB/s  " in text
         assert "Throttles: * by a lease of moves, else by a config.\nShutting down: 5\n" in text
-
-
-def test_sv_11_the_size_of_a_move_that_waits_is_that_of_its_leader_times_what_it_adds() -> None:
-    names = [TopicPartition("t", number) for number in range(4)]
-    told = [
-        LogDirs(1, {names[0]: ReplicaLogDir(size=700), names[1]: ReplicaLogDir(size=1)}),
-        LogDirs(2, {names[1]: ReplicaLogDir(size=50)}),
-        LogDirs(3, {names[2]: ReplicaLogDir(size=9)}, "it does not answer"),
-    ]
-    leaders = dict(zip(names, (1, 2, 3, 4), strict=True))
-    assert leader_sizes(leaders, told) == {names[0]: 700, names[1]: 50}
 
 
 def item_of_move(one: dict[str, Any]) -> tuple[Any, ...]:
@@ -412,6 +463,6 @@ def broker_on_page(one: dict[str, Any]) -> dict[str, Any]:
         found = one[f"throttle_{side}"] or {"rate": None, "by": None}
         return {f"throttle_{side}": found["rate"], f"throttle_{side}_by": found["by"]}
 
-    same = {key: one[key] for key in ("alive", "shutting_down", "rack", "replicas", "leaders")}
+    same = {key: one[key] for key in ("alive", "shutting_down", "cordoned", "rack", "replicas", "leaders")}
     rates = {f"bytes_{side}_per_second": one[f"rate_{side}"] for side in ("in", "out")}
     return {"broker": one["id"], **same, **rates, **throttle("in"), **throttle("out")}

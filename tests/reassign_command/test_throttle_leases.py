@@ -37,8 +37,8 @@ async def test_236_11_execute_with_a_lease_needs_no_verify(command: Command, our
     assert (output.code, output.err) == (0, "")
     assert VERIFY_LATER not in output.lines
     assert output.lines[-2:] == [
-        "The inter-broker throttle limit is 5000 B/s while the reassignments need it: the controller takes it away "
-        "then",
+        "On brokers 1,2,3,4 it stays 1 B/s to receive: its own dynamic config is stricter, and a lease relaxes no "
+        "limit. To lift it for them: --lift-stricter",
         "Successfully started partition reassignment for leased-0",
     ]
     assert await configs.get("topics", "leased") == {LEADER_REPLICAS: "0:1,0:2", FOLLOWER_REPLICAS: "0:3,0:4"}

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.security.authenticator import (
     AuthenticationFailed,
     Authenticator,
     End,
-    SettledAuthenticator,
+    FixedAuthenticator,
     Step,
 )
 from kafka_reassign_rpc.server import connection_times
@@ -234,7 +234,7 @@ async def test_sv_5_a_settled_principal_is_that_of_all_requests(
 ) -> None:
     node = ModelNode()
     seen = seen_by(node)
-    server = await start_server(node, lambda _: SettledAuthenticator("User:CN=client"))
+    server = await start_server(node, lambda _: FixedAuthenticator("User:CN=client"))
     async with connected(address(server)) as client:
         assert (await client.call(versions(), 0)).error_code == 0
     assert [ctx.principal for ctx in seen] == ["User:CN=client"]

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.security.authenticator import (
     AuthenticationFailed,
     Authenticator,
     End,
-    SettledAuthenticator,
+    FixedAuthenticator,
     Step,
 )
 from kafka_reassign_rpc.server import server_connection
@@ -279,7 +279,7 @@ class World:
             kind = self.random.randrange(8)
             if kind == 0:
                 raise AuthenticationFailed("who is that?")
-            return Checks() if kind < 4 else SettledAuthenticator()
+            return Checks() if kind < 4 else FixedAuthenticator()
 
         pipe = Pipe(self.loop, self.ends[0])
         pipe.connection = SeenConnection(self.shared, Listener(HOST, 0, authenticator=authenticator))

@@ -85,7 +85,6 @@ async def test_sv_6_malformed_input_closes_that_connection_and_nothing_else(
 
 NOT_OURS = (
     ApiKey.DESCRIBE_QUORUM,
-    ApiKey.ENVELOPE,
     ApiKey.UNREGISTER_BROKER,
     ApiKey.ADD_RAFT_VOTER,
     ApiKey.REMOVE_RAFT_VOTER,

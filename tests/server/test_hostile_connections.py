@@ -327,4 +327,4 @@ async def test_sv_6_a_limit_that_bites_is_told(start_server: StartServer, caplog
 def test_sv_6_what_is_told_of_connections_is_counted() -> None:
     from kafka_reassign_rpc.controller.telemetry.metric_catalogue import SERVER_COUNTERS
 
-    assert open_connections.TOLD.keys() <= SERVER_COUNTERS.keys()
+    assert open_connections.LOGGED.keys() <= SERVER_COUNTERS.keys()

@@ -93,7 +93,7 @@ def test_sv_5_credentials_of_a_header_are_read_as_rfc_7617_says() -> None:
 
 
 async def test_hm_5_wrong_passwords_of_readers_that_hung_up_are_not_checked(site: Site) -> None:
-    """Nor is a reader kept waiting for ever: who cannot be checked in time gets 503."""
+    """Nor is a reader kept waiting forever: who cannot be checked in time gets 503."""
     site.users.replace(parse_users(f'prometheus = "{hashed_line("a: päss", 100_000)}"'.encode(), "users"))
     gone = [asyncio.create_task(site.get(basic(f"nobody {number}", "x"))) for number in range(30)]
     await eventually(lambda: site.users._checks._count > 20)

@@ -78,7 +78,7 @@ async def test_sv_6_nothing_is_admitted_while_too_much_is_unread_and_who_gives_u
     workers.tasks["one"].cancel()
     await workers.settle()
     closed = False
-    work.look_again()
+    work.reconsider()
     await workers.settle()
     assert workers.begun == ["two"]
     workers.tasks["two"].cancel()

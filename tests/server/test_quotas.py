@@ -1,6 +1,7 @@
 """Quotas over real connections: who is asked to wait, whose connection is muted, and who is not let in."""
 
 import asyncio
+import sys
 import time
 from contextlib import AsyncExitStack
 from typing import Any
@@ -10,8 +11,9 @@ import pytest
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
+from kafka_reassign_rpc.core.quotas.request_quotas import RequestQuotas
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
-from kafka_reassign_rpc.protocol.frame_codec import decode_response
+from kafka_reassign_rpc.protocol.frame_codec import RequestHeader, decode_response
 from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,
     AlterPartitionRequest,
@@ -22,8 +24,9 @@ from kafka_reassign_rpc.protocol.messages import (
     ProduceRequest,
 )
 from kafka_reassign_rpc.server.listener import MOST_HELD
-from kafka_reassign_rpc.server.request_throttle import LoopTime, begins_with_throttle
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.server.request_throttle import LoopTime, RequestThrottle, begins_with_throttle
+from kafka_reassign_rpc.support.turns import in_turns
+from tests.api.ask import PEER
 from tests.api.model_node import ModelNode, moving, topic
 from tests.raw_client import connected
 from tests.server.conftest import StartServer, address
@@ -64,6 +67,35 @@ async def test_sv_5_a_client_without_a_share_is_answered_asked_to_wait_and_muted
         assert (await other.frame())[4:8] == bytes(4), "others wait for nothing"
         assert server.stats.requests[46] == answered + 1
         assert server.stats.requests_throttled == 1
+
+
+async def test_sv_5_a_quota_that_changes_holds_at_the_next_request_of_an_open_connection(
+    start_server: StartServer,
+) -> None:
+    table = QuotaTable()
+    table.put(((CLIENT_ID, "test"),), {"request_percentage": "100000"})
+    server = await start_server(quotas=table, quota_windows=QuotaWindows(size_ms=20))
+    async with connected(address(server)) as client:
+        for _ in range(3):
+            assert (await client.call(list_all(), 0)).throttle_time_ms == 0
+        table.put(((CLIENT_ID, "test"),), {"request_percentage": "0"})
+        assert (await client.call(list_all(), 0)).throttle_time_ms == 20
+        other = client.request(list_all(), 0).replace(b"test", b"else")
+        await client.send(other)
+        assert (await client.frame())[4:8] == bytes(4), "another client on the same connection"
+        assert (await client.call(list_all(), 0)).throttle_time_ms == 20
+        table.put(((CLIENT_ID, "test"),), {})
+        assert (await client.call(list_all(), 0)).throttle_time_ms == 0
+
+
+async def test_sv_5_connections_of_one_client_share_its_quota(start_server: StartServer) -> None:
+    table = QuotaTable()
+    table.put(((USER, "ANONYMOUS"),), {"request_percentage": "0.000001"})
+    server = await start_server(quotas=table, quota_windows=LONG)
+    async with connected(address(server)) as one, connected(address(server)) as other:
+        assert (await one.call(list_all(), 0)).throttle_time_ms > 0
+        assert (await other.call(list_all(), 0)).throttle_time_ms > 0
+        assert server.stats.requests_throttled == 2
 
 
 @pytest.mark.parametrize("what", ["a version that nobody has", "more elements than it may have", "no answer wanted"])
@@ -291,3 +323,15 @@ async def test_sv_6_a_server_that_ends_closes_the_connections_that_it_holds(star
         await eventually(lambda: server.stats.connections_refused == 1)
         await server.close()
         assert await client.is_closed()
+
+
+@pytest.mark.parametrize(("length", "kept"), [(1024, True), (30_000, False)])
+def test_sv_5_a_connection_does_not_keep_a_client_id_of_many_kilobytes(*, length: int, kept: bool) -> None:
+    """An id may have 32 KiB, and ten thousand connections may each bring one."""
+    throttle = RequestThrottle(RequestQuotas(none_for((CLIENT_ID, None)), LONG))
+    client_id = "".join("x" for _ in range(length))
+    before = sys.getrefcount(client_id)
+    header = RequestHeader(46, 0, 1, client_id)
+    assert throttle.spent(header, PEER, 1_000, 10**9) == 5000, "its quota holds all the same"
+    del header
+    assert (sys.getrefcount(client_id) > before) is kept

@@ -255,14 +255,14 @@ async def test_sv_5_new_connections_get_the_new_certificate_and_old_ones_go_on(s
         await ask(old)
         new = secured.ca.issue("CN=server")
         new.pem_keystore(secured.folder / "server.pem")
-        assert await secured.context.look()
+        assert await secured.context.check()
         async with secured.connected() as client:
             await ask(client)
             assert client.writer.get_extra_info("ssl_object").getpeercert(True) == new.der
         assert old.writer.get_extra_info("ssl_object").getpeercert(True) == secured.own.der
         await ask(old)
         (secured.folder / "server.pem").write_text("broken")
-        assert not await secured.context.look()
+        assert not await secured.context.check()
         async with secured.connected() as client:
             await ask(client)
 

@@ -156,6 +156,10 @@ class Tab:
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone
         )
 
+    async def unfold(self) -> None:
+        """Open every part of the page, as a reader of a phone does by a touch."""
+        await self.value("document.querySelectorAll('.part').forEach((one) => { one.open = true; })")
+
     async def picture(self, name: str, *, whole: bool = True) -> None:
         """The whole page as PNG, or what the window shows of it, where somebody wants pictures."""
         if PICTURES is not None:

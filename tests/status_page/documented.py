@@ -18,6 +18,8 @@ PATHS = {
     "status": "Status",
     "moves": "Moves",
     "brokers": "Brokers",
+    "partitions": "Partitions",
+    "departure": "Departure",
     "events": "Events",
     "history": "History",
 }
@@ -44,9 +46,12 @@ class Documented:
         self.check(PATHS[path.partition("?")[0]] if status == 200 else "Problem", document)
         return document
 
-    async def ask_all(self) -> None:
+    async def ask_all(self, *, departure: bool = True) -> None:
+        """`departure`: whether the server can tell who may go."""
         for path in PATHS:
-            await self.ask(path)
+            if path == "departure" and not departure:
+                continue
+            await self.ask(f"{path}?brokers=1" if path == "departure" else path)
 
     def check(self, name: str, document: Any) -> None:
         """Raises jsonschema.ValidationError where the value is no such document, and AssertionError where a number is
@@ -78,7 +83,9 @@ class Documented:
                 if found is None:
                     continue
                 name = f"{schema['title']}.{field}"
-                assert not isinstance(found, int) or found >= 0 or name == "Event.epoch", f"{name}: {found}"
+                assert not isinstance(found, int) or found >= 0 or name in ("Event.epoch", "Event.server"), (
+                    f"{name}: {found}"
+                )
                 self.told.add(name)
                 if "enum" in type_:
                     self.told.add(f"{name}={found}")

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
+from kafka_reassign_rpc.core.status.views import ServerView
 from kafka_reassign_rpc.server.http_server import HttpServer
 from kafka_reassign_rpc.status_page.events import EventReader, LogPage
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
-from kafka_reassign_rpc.status_page.server_view import ServerView
 from kafka_reassign_rpc.status_page.status_api import StatusApi
 
 

@@ -9,7 +9,7 @@ import pytest_asyncio
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus
 from kafka_reassign_rpc.core.reassignment.figure_history import Point
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
-from kafka_reassign_rpc.status_page.server_view import TermView
+from kafka_reassign_rpc.core.status.views import TermView
 from tests.status_page.browser import IN_BROWSER, Tab
 from tests.status_page.served import served
 from tests.status_page.views import STEP_S, at_rest, cluster_of, move, sample, server_of, term_of
@@ -65,6 +65,7 @@ async def page() -> AsyncIterator[str]:
 
 async def ready(tab: Tab) -> None:
     await eventually(lambda: tab.shows("#moves", "stalled: broker 9 is dead"))
+    await tab.unfold()
     await eventually(lambda: tab.shows("#brokers", "dead"))
     await eventually(lambda: tab.shows("#failed", "now", "never"))
     await eventually(lambda: tab.shows("#notices", "Reassignments are disabled"))

@@ -50,9 +50,14 @@ async def test_sv_11_a_standby_says_where_the_controller_is_shows_all_events_and
         elsewhere = "this server is not the controller: broker 1000 is the controller"
         await eventually(lambda: tab.shows("#moves", elsewhere))
         await eventually(lambda: tab.shows("#brokers", elsewhere))
-        assert await tab.text("#tiles") == "Brokers live\n5"
-        assert await tab.shows("#healing", "The controller knows.")
-        assert await tab.shows("#caps", "The controller knows.")
+        await eventually(lambda: tab.shows("#notices", "Last known state, of 20", "ago: it is shown in grey"))
+        await eventually(lambda: tab.shows("#tiles", "In flight\n1", "Brokers live\n5"))
+        colours = (
+            "['#tiles dd', '.notice.old, #live'].map((one) => getComputedStyle(document.querySelector(one)).color)"
+        )
+        tile, quiet = await tab.value(colours)
+        assert tile == quiet, "what was known once is grey"
+        assert await tab.value("document.body.classList.contains('stale')") is True
         await eventually(lambda: tab.shows("#events", "move.started", "payments-0", "OPS-77", "1000"))
         await tab.picture("standby")
 
@@ -67,6 +72,7 @@ async def test_sv_11_a_standby_says_where_the_controller_is_shows_all_events_and
         await eventually(lambda: tab.shows("#role", f"server {STANDBY}: controller"))
         await eventually(lambda: tab.shows("#moves", "payments-0", "OPS-77"))
         assert await tab.text("#notices") == ""
+        assert await tab.value("document.body.classList.contains('stale')") is False
         await eventually(lambda: tab.shows("#events", "controller.elected", f"{STANDBY}"))
         assert set(tab.problems) == {NOT_HERE}
 

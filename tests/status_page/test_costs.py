@@ -9,14 +9,14 @@ from typing import Any, cast
 
 import pytest
 
+from kafka_reassign_rpc.core.status.documents import Status
+from kafka_reassign_rpc.core.status.moves import MoveFilter, Selection, free, select_moves
+from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.server import http_server
 from kafka_reassign_rpc.server.http_server import HttpServer, StreamPage
 from kafka_reassign_rpc.status_page import paced_views, status_stream
-from kafka_reassign_rpc.status_page.documents import Status
-from kafka_reassign_rpc.status_page.moves import MoveFilter, Selection, free, select_moves
 from kafka_reassign_rpc.status_page.paced_views import PacedViews
 from kafka_reassign_rpc.status_page.status_stream import MOST_VIEWERS, StatusStream
-from kafka_reassign_rpc.status_page.summary import status_of
 from tests.longest_turn import longest_turn
 from tests.status_page.views import cluster_of, move, server_of, term_of
 from tests.waiting import eventually
@@ -57,7 +57,7 @@ async def test_sv_11_many_who_ask_at_once_share_one_computation() -> None:
 
 
 def status() -> Status:
-    return status_of(server_of(term_of(cluster_of({}))), at=5, version="1", rate=None, full=True)
+    return status_of(server_of(term_of(cluster_of({}))), at=5, version="1", full=True)
 
 
 async def events_of(stream: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, dict[str, Any]]]:
@@ -74,7 +74,7 @@ async def test_sv_11_a_stream_begins_with_everything_and_goes_on_with_what_has_c
     def look() -> Status:
         looks.append(1)
         number = next(at)
-        return status_of(server_of(term_of(cluster_of({}))), at=number, version="1", rate=number // 2, full=True)
+        return status_of(server_of(term_of(cluster_of({}))), at=number, version=str(number // 2), full=True)
 
     stream = StatusStream(look, every_s=0.01)
     assert looks == [], "nothing is computed while nobody looks"
@@ -82,11 +82,11 @@ async def test_sv_11_a_stream_begins_with_everything_and_goes_on_with_what_has_c
     assert opened is not None
     async with aclosing(cast("Any", events_of(opened))) as viewer:
         name, first = await anext(viewer)
-        assert (name, first["server"], first["totals"]["rate"]) == ("status", 1000, 0)
+        assert (name, first["server"], first["version"]) == ("status", 1000, "0")
         name, second = await anext(viewer)
         assert (name, second) == ("changes", {"at": 1})
         name, third = await anext(viewer)
-        assert (name, sorted(third)) == ("changes", ["at", "totals"])
+        assert (name, sorted(third)) == ("changes", ["at", "version"])
         behind = stream._number
 
         async def others_went_on() -> bool:
@@ -97,7 +97,7 @@ async def test_sv_11_a_stream_begins_with_everything_and_goes_on_with_what_has_c
         assert (name, len(late)) == ("status", len(first)), "who is behind gets all of it"
     await opened.aclose()  # type: ignore[attr-defined]
     await eventually(lambda: stream._ticker is not None and stream._ticker.done())
-    assert stream.viewers == 0
+    assert stream._viewers == 0
     await stream.close()
 
 
@@ -139,15 +139,15 @@ async def test_sv_11_a_viewer_that_never_reads_is_disconnected(monkeypatch: pyte
 
     def look() -> Status:
         version = f"{next(looks)}" + "x" * 1_000_000
-        return status_of(server_of(term_of(cluster_of({}))), at=5, version=version, rate=None, full=True)
+        return status_of(server_of(term_of(cluster_of({}))), at=5, version=version, full=True)
 
     stream = StatusStream(look, every_s=0.01)
     async with served(stream) as address:
         _, writer = await asyncio.open_connection(*address, limit=1)
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(REQUEST)
-        await eventually(lambda: stream.viewers == 1)
-        await eventually(lambda: stream.viewers == 0, within=20)
+        await eventually(lambda: stream._viewers == 1)
+        await eventually(lambda: stream._viewers == 0, within=20)
         writer.close()
 
 
@@ -166,7 +166,7 @@ async def test_sv_11_viewers_are_bounded_and_one_more_is_told_to_come_back() -> 
         assert b"Retry-After: 10" in answers[-1]
         for writer in opened:
             writer.close()
-        await eventually(lambda: stream.viewers == 0)
+        await eventually(lambda: stream._viewers == 0)
 
 
 async def test_sv_11_a_stream_ends_before_its_connection_does(monkeypatch: pytest.MonkeyPatch) -> None:

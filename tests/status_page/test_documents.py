@@ -1,46 +1,37 @@
 """What the status page says of a cluster, by cases that were reckoned by hand."""
 
-from collections.abc import Generator
 from itertools import pairwise
 from typing import TypeVar
 
 import msgspec
 import pytest
 
-from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.move_requesters import MoveRequesters
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus
+from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
-from kafka_reassign_rpc.status_page import brokers, moves
-from kafka_reassign_rpc.status_page.copy_rates import CopyRateTracker
-from kafka_reassign_rpc.status_page.documents import Moves, Status
+from kafka_reassign_rpc.core.status import brokers, documents, moves
+from kafka_reassign_rpc.core.status.documents import Moves, Status
+from kafka_reassign_rpc.core.status.moves import MoveFilter, Sort
+from kafka_reassign_rpc.core.status.summary import status_of
+from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
-from kafka_reassign_rpc.status_page.moves import MoveFilter, Sort
 from kafka_reassign_rpc.status_page.requests import BadParameter, EventsRequest, MovesRequest
-from kafka_reassign_rpc.status_page.server_view import TermView
-from kafka_reassign_rpc.status_page.summary import status_of
+from kafka_reassign_rpc.support.slices import finished
 from tests.status_page.views import at_rest, cluster_of, move, run, sample, server_of, term_of
 
 T = TypeVar("T")
 
 
-def done(steps: Generator[None, None, T]) -> T:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-
-
-def shown(term: TermView | None, rate: int | None = None, *, full: bool = True, at: int = 5000) -> Status:
-    return status_of(server_of(term), at=at, version="1", rate=rate, full=full)
+def shown(term: TermView | None, *, full: bool = True, at: int = 5000) -> Status:
+    return status_of(server_of(term), at=at, version="1", full=full)
 
 
 def listed(term: TermView, wanted: MoveFilter, offset: int = 0, limit: int = 50) -> Moves:
-    selection = done(moves.select_moves(term, wanted))
-    return moves.page_of(term, selection, MoveRequesters(), offset=offset, limit=limit, at=1, listed_at=1)
+    selection = finished(moves.select_moves(term, wanted))
+    return moves.page_of(term, selection, offset=offset, limit=limit, at=1, listed_at=1)
 
 
 def names(found: Moves) -> list[str]:
@@ -60,6 +51,7 @@ def test_sv_11_what_is_not_known_is_null_and_never_0() -> None:
     assert (silent.bytes_left, silent.moves_without_size) == (None, 2)
     [first, _] = listed(term_of(cluster, tracker), MoveFilter()).moves
     assert (first.bytes_total, first.bytes_copied, first.rate) == (None, None, None)
+    assert first.copied == {2: 10}, "what a replica holds is known without the leader"
     sample(tracker, cluster, 6.0, {1: {"t": {0: 100, 1: 50}}, 2: {"t": {0: 10, 1: 20}}})  # broker 3 does not answer
     found = listed(term_of(cluster, tracker), MoveFilter())
     assert (found.moves[0].bytes_total, found.moves[0].bytes_copied) == (200, None)
@@ -72,7 +64,7 @@ def test_sv_11_what_is_not_known_is_null_and_never_0() -> None:
 
 
 def test_sv_11_nothing_in_flight_is_known_to_be_nothing() -> None:
-    totals = shown(term_of(cluster_of({"t": {0: at_rest(1, 2)}})), 0).totals
+    totals = shown(term_of(cluster_of({"t": {0: at_rest(1, 2)}}))).totals
     assert totals is not None
     assert (totals.in_flight, totals.bytes_left, totals.stalled, totals.remaining_ms, totals.rate) == (0, 0, 0, 0, 0)
     assert (totals.under_replicated, totals.offline) == (2, 1)
@@ -80,30 +72,23 @@ def test_sv_11_nothing_in_flight_is_known_to_be_nothing() -> None:
 
 def test_sv_11_rates_are_those_between_samples_and_unknown_before_two_of_them() -> None:
     cluster = cluster_of({"t": {0: move((1,), (2,))}})
-    tracker, rates = ProgressTracker(60.0), CopyRateTracker()
-    rates.observe(tracker)
-    assert rates.of_all(moves=True) is None
+    tracker = ProgressTracker(60.0)
+    assert tracker.rates.of_all(moves=True) is None
     for now, copied in ((0.0, 0), (5.0, 500), (10.0, 2500)):
         sample(tracker, cluster, now, {1: {"t": {0: 9000}}, 2: {"t": {0: copied}}})
-        rates.observe(tracker)
-        rates.observe(tracker)
-    assert rates.of_all(moves=True) == 250
-    assert rates.of(2, moves=True) == (250, 0)
-    assert rates.of(1, moves=True) == (0, 250)
-    assert rates.of(2, moves=False) == (0, 0)
-    rates.observe(ProgressTracker(60.0))
-    assert rates.of(2, moves=True) == (None, None), "another term has seen nothing yet"
-    rates.observe(None)
-    assert rates.of_all(moves=False) is None
+    assert tracker.rates.of_all(moves=True) == 250
+    assert tracker.rates.of(2, moves=True) == (250, 0)
+    assert tracker.rates.of(1, moves=True) == (0, 250)
+    assert tracker.rates.of(2, moves=False) == (0, 0)
+    assert ProgressTracker(60.0).rates.of(2, moves=True) == (None, None), "another term has seen nothing yet"
 
 
 def test_sv_11_a_clock_of_samples_that_stands_still_makes_no_rate() -> None:
     cluster = cluster_of({"t": {0: move((1,), (2,))}})
-    tracker, rates = ProgressTracker(60.0), CopyRateTracker()
+    tracker = ProgressTracker(60.0)
     for copied in (0, 500):
         sample(tracker, cluster, 7.0, {1: {"t": {0: 9000}}, 2: {"t": {0: copied}}})
-        rates.observe(tracker)
-    assert rates.of_all(moves=True) is None
+    assert tracker.rates.of_all(moves=True) is None
 
 
 def test_sv_11_moves_are_filtered_sorted_and_paged_and_sums_are_those_of_all_pages() -> None:
@@ -164,10 +149,58 @@ def test_sv_11_a_queued_move_of_a_partition_that_moves_is_counted_as_the_status_
 def test_sv_11_a_move_that_is_over_by_now_is_left_out_of_its_page() -> None:
     cluster = cluster_of({"t": {0: move((1,), (2,)), 1: move((1,), (2,))}})
     term = term_of(cluster)
-    selection = done(moves.select_moves(term, MoveFilter()))
+    selection = finished(moves.select_moves(term, MoveFilter()))
     cluster.topics["t"].partitions[0] = at_rest(2)
-    found = moves.page_of(term, selection, MoveRequesters(), offset=0, limit=9, at=1, listed_at=1)
+    found = moves.page_of(term, selection, offset=0, limit=9, at=1, listed_at=1)
     assert names(found) == ["t-1"]
+
+
+def test_sv_11_a_move_that_ended_while_another_waits_for_its_partition_has_one_row() -> None:
+    cluster = cluster_of({"t": {0: move((1,), (2,))}})
+    run(cluster.queue.put(QueuePart("/q", "/q", {("t", 0): WaitingMove((4,), "queue")})))
+    term = term_of(cluster)
+    selection = finished(moves.select_moves(term, MoveFilter()))
+    cluster.topics["t"].partitions[0] = at_rest(2)
+    found = moves.page_of(term, selection, offset=0, limit=9, at=1, listed_at=1)
+    assert [(one.state, one.target) for one in found.moves] == [("waiting", (4,))]
+
+
+def test_sv_11_a_move_that_copies_nothing_has_0_bytes_without_any_answer() -> None:
+    cluster = cluster_of({"t": {0: move((1, 2), (1,)), 1: at_rest(1, 2)}})
+    run(cluster.queue.put(QueuePart("/q", "/q", {("t", 1): WaitingMove((2, 1), "queue")})))
+    found = listed(term_of(cluster), MoveFilter())
+    assert [(one.bytes_total, one.bytes_copied) for one in found.moves] == [(0, 0), (0, 0)]
+    assert (found.sums.bytes_total, found.sums.moves_without_size) == (0, 0)
+
+
+def test_sv_11_after_an_idle_hour_rates_do_not_count_it() -> None:
+    """10 bytes a second from 3600 s on, after a move that ended an hour before."""
+    cluster = cluster_of({"t": {0: move((1,), (2,)), 1: at_rest(1)}})
+    tracker = ProgressTracker(60.0)
+    sample(tracker, cluster, 0.0, {1: {"t": {0: 100}}, 2: {"t": {0: 100}}})
+    cluster = cluster_of({"t": {0: at_rest(2), 1: at_rest(1)}})
+    sample(tracker, cluster, 5.0, {})
+    cluster = cluster_of({"t": {1: move((1,), (2,))}})
+    sample(tracker, cluster, 3600.0, {1: {"t": {1: 900}}, 2: {"t": {1: 0}}})
+    assert tracker.rates.of_all(moves=True) is None, "one sample makes no rate"
+    sample(tracker, cluster, 3605.0, {1: {"t": {1: 900}}, 2: {"t": {1: 50}}})
+    assert tracker.rates.of_all(moves=True) == 10
+
+
+def test_sv_11_history_has_all_that_is_left_to_copy_waiting_moves_included() -> None:
+    cluster = cluster_of({"t": {0: move((1,), (2,)), 1: at_rest(1)}})
+    run(cluster.queue.put(QueuePart("/q", "/q", {("t", 1): WaitingMove((2,), "queue")})))
+    cluster.soft.sizes[TopicPartition("t", 1)] = 500
+    tracker, history = ProgressTracker(60.0), FigureHistory()
+    sample(tracker, cluster, 0.0, {1: {"t": {0: 100, 1: 500}}, 2: {"t": {0: 40}}})
+    term = term_of(cluster, tracker)
+    FigureKeeper(lambda: term, history).note(10.0, 1000)
+    assert shown(term).work.bytes_left == 560  # type: ignore[union-attr]
+    assert history.past("hour", 20.0, 9000).points[-1].bytes_left == 560
+
+
+def test_sv_11_only_what_is_complete_has_the_share_of_1_however_large_it_is() -> None:
+    assert documents.share(10**18 - 1, 10**18) == 0.9999
 
 
 def test_sv_11_brokers_are_counted_and_one_that_is_gone_but_holds_replicas_is_shown() -> None:
@@ -175,7 +208,7 @@ def test_sv_11_brokers_are_counted_and_one_that_is_gone_but_holds_replicas_is_sh
     cluster.broker_configs["1"] = {"follower.replication.throttled.rate": "5000"}
     counts = brokers.no_counts()
     run(brokers.count_replicas(cluster, counts))
-    shown_brokers = done(brokers.brokers_of(cluster, counts, CopyRateTracker(), at=1, counted_at=1)).brokers
+    shown_brokers = finished(brokers.brokers_of(cluster, counts, CopyRates(), at=1, counted_at=1)).brokers
     found = {one.id: one for one in shown_brokers}
     assert [(one.alive, one.replicas, one.leaders, one.rack) for one in found.values()] == [
         (True, 1, 1, "r1"),
@@ -185,7 +218,7 @@ def test_sv_11_brokers_are_counted_and_one_that_is_gone_but_holds_replicas_is_sh
     assert found[1].throttle_in is not None
     assert (found[1].throttle_in.rate, found[1].throttle_in.by) == (5000, "config")
     assert found[1].throttle_out is found[2].throttle_in is None
-    assert found[1].rate_in is None
+    assert found[1].rate_in == 0, "nothing moves"
 
 
 def test_sv_11_healing_is_shown_with_its_countdown_and_its_problems_only_in_full() -> None:
@@ -219,33 +252,6 @@ def test_sv_11_history_keeps_so_many_points_and_a_clock_that_jumps_does_not_bend
     assert history.past("hour", 5100.0, 9_100_000).points[-1].at == 9_100_000 - 110_000, "a standby knows no figures"
 
 
-def test_sv_11_the_requester_of_a_move_is_who_asked_for_it_also_after_it_has_waited() -> None:
-    known, by_client = MoveRequesters(), ("User:alice from 10.0.0.7", "User:alice")
-    known.note(catalogue.MOVE_WAITING, "t", 0, *by_client)
-    known.note(catalogue.MOVE_STARTED, "t", 0, "znode /admin/reassign_partitions_queue", None)
-    assert known.of("t", 0) == "User:alice from 10.0.0.7"
-    known.note(catalogue.MOVE_RETARGETED, "t", 0, "znode /x", None)
-    assert known.of("t", 0) == "znode /x"
-    known.note(catalogue.MOVE_COMPLETED, "t", 0, "controller", None)
-    assert known.of("t", 0) is None
-    known.note(catalogue.MOVE_WAITING, "t", 0, *by_client)
-    known.clear()
-    assert known.of_waiting("t", 0) is None
-
-
-def test_sv_11_a_move_in_flight_and_another_in_the_queue_of_its_partition_have_each_their_requester() -> None:
-    known = MoveRequesters()
-    known.note(catalogue.MOVE_STARTED, "t", 0, "User:alice from x", "User:alice")
-    known.note(catalogue.MOVE_WAITING, "t", 0, "User:bob from y", "User:bob")
-    assert (known.of("t", 0), known.of_waiting("t", 0)) == ("User:alice from x", "User:bob from y")
-    known.note(catalogue.MOVE_WITHDRAWN, "t", 0, "User:bob from y", "User:bob")
-    assert (known.of("t", 0), known.of_waiting("t", 0)) == ("User:alice from x", None)
-    known.note(catalogue.MOVE_WAITING, "t", 0, "User:bob from y", "User:bob")
-    known.note(catalogue.MOVE_CANCELLED, "t", 0, "znode /admin/reassign_partitions_queue", None)
-    known.note(catalogue.MOVE_STARTED, "t", 0, "znode /admin/reassign_partitions_queue", None)
-    assert (known.of("t", 0), known.of_waiting("t", 0)) == ("User:bob from y", None)
-
-
 @pytest.mark.parametrize(
     ("query", "problem"),
     [
@@ -261,6 +267,7 @@ def test_sv_11_a_move_in_flight_and_another_in_the_queue_of_its_partition_have_e
         ("topic=a&topic=b", "topic stands there twice"),
         ("colour=red", "unknown parameter 'colour': expected offset, limit,"),
         ("&".join(f"a{n}=1" for n in range(20)), "more than 10 parameters"),
+        ("topic=" + "%41" * 3_000, "the parameters have more than 8192 characters"),
     ],
 )
 def test_sv_11_a_parameter_that_makes_no_sense_is_refused_with_what_is_expected(query: str, problem: str) -> None:

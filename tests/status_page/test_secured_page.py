@@ -27,7 +27,9 @@ from tests.status_page.documented import EVENTS_OF_STREAM, PATHS, Documented
 from tests.waiting import eventually
 
 TOPIC = "secret-topic"
-API = tuple(f"/api/v1/{path}" for path in (*PATHS, "stream"))
+ASKED = {"departure": "departure?brokers=1"}
+"""What has to be asked for by name."""
+API = tuple(f"/api/v1/{ASKED.get(path, path)}" for path in (*PATHS, "stream"))
 EVERY_PATH = ("/", *(f"/static/{name}" for name in ASSETS), "/metrics", "/health", "/ready", *API)
 USER, PASSWORD = "operator", "a: päss"
 

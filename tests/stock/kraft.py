@@ -1,4 +1,6 @@
-"""Kafka 4.1.0 in KRaft mode, for features that ZooKeeper mode lacks. Node 1 is the only controller and a broker."""
+"""Kafka in KRaft mode: 4.1.0 for features that ZooKeeper mode lacks, where node 1 is the only controller and a broker;
+and controllers of 3.9.1, to which a cluster migrates.
+"""
 
 import asyncio
 import subprocess
@@ -6,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from .cluster import DEFAULTS, JVM, STARTED
-from .jars import classpath
+from .jars import BROKER_VERSION, classpath
 from .ports import kept_ports
 from .process import LoggedProcess
 
@@ -18,6 +20,10 @@ _LOG4J = Path(__file__).with_name("log4j2.properties")
 class KRaftNode(LoggedProcess):
     """One node. `properties`: server.properties without directories. `controller`: the controller's address."""
 
+    version = VERSION
+    cluster_id = _CLUSTER_ID
+    logging = f"-Dlog4j2.configurationFile={_LOG4J}"
+
     def __init__(
         self, node_id: int, port: int, directory: Path, properties: Mapping[str, str], jvm: Sequence[str] = JVM
     ) -> None:
@@ -26,7 +32,7 @@ class KRaftNode(LoggedProcess):
         self.id = node_id
         self.port = port
         self.controller = properties["controller.quorum.voters"].partition("@")[2]
-        self._java = [*jvm, f"-Dlog4j2.configurationFile={_LOG4J}", "-cp", classpath(VERSION)]
+        self._java = [*jvm, self.logging, "-cp", classpath(self.version)]
         self._config = directory / "server.properties"
         properties = {"log.dirs": str(directory / "data"), **properties}
         self._config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
@@ -39,13 +45,39 @@ class KRaftNode(LoggedProcess):
             "kafka.tools.StorageTool",
             "format",
             "-t",
-            _CLUSTER_ID,
+            self.cluster_id,
             "-c",
             str(self._config),
         ]
         await asyncio.to_thread(lambda: subprocess.run(format_it, check=True, stdout=subprocess.DEVNULL))
         self.launch(["java", *self._java, "kafka.Kafka", str(self._config)])
         await self.wait_for_line(STARTED, 240)
+
+
+class MigratingController(KRaftNode):
+    """A controller of 3.9.1 that takes over the brokers of this ZooKeeper as soon as they let it."""
+
+    version = BROKER_VERSION
+    logging = f"-Dlog4j.configuration=file:{Path(__file__).with_name('log4j-broker.properties')}"
+
+    def __init__(self, node_id: int, zookeeper: str, cluster_id: str, directory: Path) -> None:
+        [port] = kept_ports(1)
+        self.cluster_id = cluster_id
+        self.of_brokers: Mapping[str, str] = {
+            "zookeeper.metadata.migration.enable": "true",
+            "controller.quorum.voters": f"{node_id}@127.0.0.1:{port}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        }
+        """What a broker needs as well when it is restarted for the migration."""
+        own = {
+            "process.roles": "controller",
+            "node.id": str(node_id),
+            "listeners": f"CONTROLLER://127.0.0.1:{port}",
+            "zookeeper.connect": zookeeper,
+            "zookeeper.session.timeout.ms": DEFAULTS["zookeeper.session.timeout.ms"],
+        }
+        super().__init__(node_id, port, directory, {**self.of_brokers, **own})
 
 
 def kraft_cluster(

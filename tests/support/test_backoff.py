@@ -24,11 +24,11 @@ async def test_after_the_longest_wait_every_wait_is_the_longest() -> None:
 
 async def test_requests_until_a_call_are_one_and_those_after_it_another() -> None:
     calls: list[bool] = []
-    delayed = DelayedCall(lambda: calls.append(delayed.is_requested), 0.001, 0.002)
+    delayed = DelayedCall(lambda: calls.append(delayed._timer is not None), 0.001, 0.002)
     for count in (1, 2):
         delayed.request()
         delayed.request()
-        assert delayed.is_requested
+        assert delayed._timer is not None
         await eventually(lambda count=count: len(calls) == count)  # type: ignore[misc]
     assert calls == [False, False]
 
@@ -41,7 +41,7 @@ async def test_a_call_that_is_cancelled_is_not_made_and_may_be_requested_again()
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert not calls
-    assert not delayed.is_requested
+    assert delayed._timer is None
     delayed.request()
     await eventually(lambda: calls)
 
@@ -61,6 +61,6 @@ async def test_the_wait_before_a_call_grows_and_begins_again_after_a_reset(monke
         if is_new:
             delayed.reset()
         delayed.request()
-        while delayed.is_requested:
+        while delayed._timer is not None:
             await asyncio.sleep(0)
     assert waits == [1, 2, 3, 1]

@@ -1,14 +1,19 @@
-"""Where long work yields."""
+"""What long work handles piece by piece."""
 
-from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.support.slices import FREED_AT_ONCE, emptied, pieces
 
 
-def test_the_last_item_of_each_slice_is_marked() -> None:
-    assert list(in_slices("abcde", 2)) == [("a", False), ("b", True), ("c", False), ("d", True), ("e", False)]
+def test_pieces_keep_all_items_in_their_order() -> None:
+    assert list(pieces("abcde", 2)) == ["ab", "cd", "e"]
+    assert list(pieces("", 2)) == []
 
 
-def test_a_counter_counts_over_several_loops() -> None:
-    counter = SliceCounter(3)
-    assert [counter.step() for _ in range(2)] + [counter.step() for _ in range(4)] == [
-        False, False, True, False, False, True
-    ]  # fmt: skip
+@pytest.mark.parametrize("made", [list, set, dict.fromkeys])
+def test_sv_6_a_large_collection_is_emptied_piece_by_piece(made: Any) -> None:
+    items = made(range(3 * FREED_AT_ONCE + 1))
+    left = [len(items) for _ in emptied(items)]
+    assert left == [2 * FREED_AT_ONCE + 1, FREED_AT_ONCE + 1, 1, 0]

@@ -1,12 +1,14 @@
 """`in_turns`: the work of requests, of which there may be any number, in turns of a few milliseconds."""
 
 import asyncio
-from collections.abc import Generator
+import gc
+from collections.abc import Awaitable, Generator
+from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.support import slice_timer
-from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.api.large_requests import map_bounded
+from kafka_reassign_rpc.support.turns import SHORT_S, TURN_S, Turn, begun, in_turns, waited
 
 
 def steps(name: str, count: int, seen: list[str]) -> Generator[None, None, str]:
@@ -18,7 +20,8 @@ def steps(name: str, count: int, seen: list[str]) -> Generator[None, None, str]:
 
 async def test_sv_6_work_of_many_requests_has_one_turn_between_two_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each turn is one step here. In each iteration of the loop one request has a turn, and all have as many."""
-    monkeypatch.setattr(slice_timer, "YIELD_AFTER_S", 0)
+    monkeypatch.setattr("kafka_reassign_rpc.support.turns.TURN_S", 0)
+    monkeypatch.setattr("kafka_reassign_rpc.support.turns.SHORT_S", 0)
     seen: list[str] = []
 
     async def others() -> None:
@@ -52,7 +55,8 @@ async def test_sv_6_short_work_is_done_in_one_turn_and_its_error_is_the_callers(
 
 
 async def test_sv_6_cancelled_work_gives_its_turn_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slice_timer, "YIELD_AFTER_S", 0)
+    monkeypatch.setattr("kafka_reassign_rpc.support.turns.TURN_S", 0)
+    monkeypatch.setattr("kafka_reassign_rpc.support.turns.SHORT_S", 0)
     seen: list[str] = []
     endless = [asyncio.create_task(in_turns(steps("a", 10**9, seen))) for _ in range(3)]
     await asyncio.sleep(0.01)
@@ -60,3 +64,125 @@ async def test_sv_6_cancelled_work_gives_its_turn_back(monkeypatch: pytest.Monke
         one.cancel()
     await asyncio.wait(endless)
     assert await in_turns(steps("b", 3, seen)) == "b"
+
+
+class Clock:
+    """A clock that only work moves on. `longest`: the most that has been worked while no other task ran."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = self.seen = self.longest = 0.0
+        monkeypatch.setattr("kafka_reassign_rpc.support.turns._clock", lambda: self.now)
+
+    async def beside(self, work: Awaitable[Any]) -> None:
+        watch = asyncio.create_task(self._watch())
+        try:
+            await work
+        finally:
+            watch.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            self.longest = max(self.longest, self.now - self.seen)
+            self.seen = self.now
+            await asyncio.sleep(0)
+
+
+STEP_S = SHORT_S / 5
+
+
+async def test_sv_6_calls_of_one_request_that_do_not_wait_work_no_longer_together_than_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+
+    async def call(_item: int) -> None:
+        clock.now += STEP_S
+
+    await clock.beside(map_bounded(call, range(5_000)))
+    assert 0 < clock.longest <= TURN_S + 65 * STEP_S, "each of 64 calls may have begun"
+
+
+@pytest.mark.parametrize("count", [1, 3, 20])
+async def test_sv_6_hundreds_that_waited_for_the_same_hold_up_the_loop_no_longer_than_a_few(
+    monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """A round of the controller ends the wait of hundreds of requests at the same moment."""
+    clock = Clock(monkeypatch)
+    decided: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    ended: list[int] = []
+
+    def request(number: int) -> Generator[Awaitable[Any] | None, Any, None]:
+        yield from waited(asyncio.shield(decided))
+        for _ in range(count):
+            clock.now += STEP_S
+            yield None
+        ended.append(number)
+
+    tasks = []
+    for number in range(300):
+        rest = begun(request(number))
+        assert rest is not None
+        tasks.append(asyncio.ensure_future(rest))
+    await asyncio.sleep(0)
+    asyncio.get_running_loop().call_soon(decided.set_result, None)
+    await clock.beside(asyncio.gather(*tasks))
+    assert sorted(ended) == list(range(300))
+    assert 0 < clock.longest <= 2 * SHORT_S + TURN_S + STEP_S
+
+
+async def test_sv_6_many_short_pieces_of_work_are_long_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short request for each of a thousand brokers."""
+    clock = Clock(monkeypatch)
+    turn = Turn()
+
+    def short() -> Generator[None, None, None]:
+        clock.now += STEP_S
+        yield
+
+    await clock.beside(asyncio.gather(*(in_turns(short(), turn=turn) for _ in range(1_000))))
+    assert 0 < clock.longest <= SHORT_S + TURN_S
+
+
+async def test_sv_6_work_with_the_turn_goes_on_while_others_end_their_waits_all_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+
+    def waiting() -> Generator[Awaitable[Any] | None, Any, None]:
+        while True:
+            yield from waited(asyncio.sleep(0))
+            clock.now += 2 * SHORT_S
+            yield None
+
+    def long() -> Generator[None, None, None]:
+        for _ in range(100):
+            clock.now += STEP_S
+            yield
+
+    endless = [asyncio.create_task(in_turns(waiting())) for _ in range(5)]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        await in_turns(long())
+    for one in endless:
+        one.cancel()
+    await asyncio.wait(endless)
+
+
+async def test_sv_6_an_error_that_work_waited_for_is_freed_with_it() -> None:
+    async def fails() -> None:
+        raise ValueError("because")
+
+    def work() -> Generator[Awaitable[Any] | None, Any, str]:
+        try:
+            yield from waited(fails())
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert await in_turns(work()) == "because"
+        assert not [one for one in gc.get_objects() if isinstance(one, ValueError) and one.args == ("because",)]
+    finally:
+        gc.enable()

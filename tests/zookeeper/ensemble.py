@@ -50,7 +50,10 @@ class Ensemble:
         try:
             for server in self.servers:
                 await server.launch()
-            await asyncio.gather(*(server.wait_ready() for server in self.servers))
+            for server, serves in zip(
+                self.servers, await asyncio.gather(*(one._until_serving_or_dead() for one in self.servers)), strict=True
+            ):
+                assert serves, f"{server.address} ended:\n{server.log_tail()}"
         except BaseException:
             await self.stop()
             raise

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC
-from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, QueueEntries, QueuePartContent, decode_queue
 
@@ -94,3 +94,15 @@ def test_sv_6_beside_a_malformed_entry_the_clients_are_read() -> None:
     found = decoded([{"principal": "User:a", "address": "::1"}], {**MOVE, "client": 0}, {"topic": 5})
     assert found.entries == {("t", 0): WaitingMove((1, 2), RPC, "why", 9, by=client("User:a", None, "::1"))}
     assert len(found.problems) == 1
+
+
+@pytest.mark.parametrize(
+    "held",
+    [True, 7, "x", [], {"since": "x"}, {"who": 5}, {"since": -1}, {"since": 10**18, "who": "bob"}, {"since": 10**30}],
+)
+def test_dh_5_a_hold_that_cannot_be_read_holds_the_move(held: object) -> None:
+    entry = {"topic": "t", "partition": 0, "replicas": [1, 2], "held": held}
+    for more in ({}, {"throttle": "x"}):
+        found = decode_queue(json.dumps({"version": 1, "partitions": [entry | more]}).encode(), "/q")
+        assert found.entries["t", 0].held == Held()
+        assert "t-0 is held, and not known since when and by whom" in found.problems[-1]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.cluster import BATCH, MoveRecord
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record, encode_move_record
@@ -37,3 +38,23 @@ def test_236_8_the_record_of_a_move_says_by_which_route_it_came_and_may_say_what
         decode_move_record(b'{"version":1,"target":[3],"original_replicas":[1],"route":7}', PATH)
     said = encode_move_record(MoveRecord((3,), (1,), reason='heal "broker" \u20ac3'))
     assert decode_move_record(said, PATH) == MoveRecord((3,), (1,), reason='heal "broker" \u20ac3')
+
+
+@pytest.mark.parametrize(
+    "by",
+    [
+        requesters.client("User:alice", "admin-1", "10.0.0.7", "SSL", "PLAIN"),
+        requesters.client("User:ann \u20ac", None, "::1"),
+        requesters.znode("/admin/reassignment_requests/request_0000000007"),
+        None,
+    ],
+)
+def test_fg_5_the_record_of_a_move_says_who_asked_for_it(by: requesters.Requester | None) -> None:
+    move = MoveRecord((3,), (1,), by=by)
+    assert decode_move_record(encode_move_record(move), PATH) == move
+
+
+@pytest.mark.parametrize("by", [7, [], {}, {"who": 7}, {"who": "x" * 9999}, {"principal": "p"}, [[[[]]]] * 99])
+def test_fg_5_a_record_whose_requester_makes_no_sense_is_a_record_all_the_same(by: object) -> None:
+    data = json.dumps({"version": 1, "target": [3], "original_replicas": [1], "by": by}).encode()
+    assert decode_move_record(data, PATH) == MoveRecord((3,), (1,))

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS, MovedSettings
+from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore
+from kafka_reassign_rpc.zookeeper.settings_znode import ServerConfigStore, decode_settings
 from kafka_reassign_rpc.zookeeper.znode_acls import secured
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
+ALICE = requesters.client("User:alice", "admin-1", "10.0.0.7")
 INTERVAL, PAUSED, RATE = "failure.interval.ms", "self.healing.paused", "follower.replication.throttled.rate"
 OWN, DEFAULTS = znode_paths.config_broker("1000"), znode_paths.config_broker("<default>")
 
@@ -41,7 +43,7 @@ async def test_hm_1_settings_stand_in_a_znode_of_ours_and_nothing_of_them_under_
     await zk.ensure_path(znode_paths.ADMIN)
     store = ServerConfigStore(zk, 1000)
     assert await store.get("brokers", "1000") == {}
-    await store.alter("brokers", "1000", put(failure_interval_ms="5"))
+    await store.alter("brokers", "1000", put(failure_interval_ms="5"), by=ALICE)
     assert await at(zk, znode_paths.SETTINGS) == {INTERVAL: "5"}
     assert await at(zk, OWN) is None
     await store.alter("brokers", "1000", put(self_healing_paused="true", follower_replication_throttled_rate="7"))
@@ -49,9 +51,9 @@ async def test_hm_1_settings_stand_in_a_znode_of_ours_and_nothing_of_them_under_
     assert await at(zk, OWN) == {RATE: "7"}, "a config of Kafka's stays where brokers have it"
     assert await announced(zk) == ["brokers/1000"]
     version = (await zk.get(znode_paths.SETTINGS))[1].version
-    await store.alter("brokers", "1000", lambda current: current)
+    await store.alter("brokers", "1000", lambda current: current, by=ALICE)
     assert (await zk.get(znode_paths.SETTINGS))[1].version == version, "nothing is written where nothing changes"
-    await store.alter("brokers", "1000", lambda _: {})
+    await store.alter("brokers", "1000", lambda _: {}, by=ALICE)
     assert (await at(zk, znode_paths.SETTINGS), await at(zk, OWN)) == ({}, {})
 
 
@@ -63,7 +65,7 @@ async def test_hm_1_several_servers_share_the_settings_and_lose_no_change_of_eac
     async def set_one(number: int) -> None:
         change = {names[number]: str(number)}
         store = stores[number % 3]
-        await store.alter("brokers", str(1000 + number % 3), lambda current: {**current, **change})
+        await store.alter("brokers", str(1000 + number % 3), lambda current: {**current, **change}, by=ALICE)
 
     await asyncio.gather(*(set_one(number) for number in range(len(names))))
     wanted = {name: str(number) for number, name in enumerate(names)}
@@ -75,7 +77,7 @@ async def test_hm_1_a_setting_of_a_later_version_stays_and_is_shown_to_nobody(zk
     await zk.create(znode_paths.SETTINGS, b'{"version":1,"config":{"of.tomorrow":"1","failure.interval.ms":"2"}}')
     store = ServerConfigStore(zk, 1000)
     assert await store.get("brokers", "1000") == {INTERVAL: "2"}
-    await store.alter("brokers", "1000", lambda _: {PAUSED: "true"})
+    await store.alter("brokers", "1000", lambda _: {PAUSED: "true"}, by=ALICE)
     assert await at(zk, znode_paths.SETTINGS) == {"of.tomorrow": "1", PAUSED: "true"}
 
 
@@ -84,11 +86,14 @@ async def test_hm_1_settings_that_cannot_be_read_are_not_overwritten(zk: ZooKeep
     await zk.create(znode_paths.SETTINGS, b"garbage")
     store = ServerConfigStore(zk, 1000)
     assert await store.get("brokers", "1000") == {}
-    for change in (store.alter("brokers", "1000", put(failure_interval_ms="5")), store.read("brokers", "1000")):
+    for change in (
+        store.alter("brokers", "1000", put(failure_interval_ms="5")),
+        store.read("brokers", "1000"),
+    ):
         with pytest.raises(BadZnode, match=r"^/admin/reassignment_settings: "):
             await change
     with pytest.raises(BadZnode):
-        await store.move()
+        await store.move(ALICE)
     assert (await zk.get(znode_paths.SETTINGS))[0] == b"garbage"
 
 
@@ -96,17 +101,17 @@ async def test_hm_1_the_move_takes_all_settings_out_of_the_defaults_at_once_and_
     for path in (znode_paths.ADMIN, znode_paths.config_type("brokers"), znode_paths.CONFIG_CHANGES):
         await zk.ensure_path(path)
     store = ServerConfigStore(zk, 1000)
-    assert await store.move() == MovedSettings()
+    assert await store.move(ALICE) == MovedSettings()
     assert await zk.exists(znode_paths.SETTINGS) is None
-    await store.alter("brokers", "<default>", lambda _: {INTERVAL: "5", PAUSED: "true", RATE: "7"})
-    await store.alter("brokers", "1000", put(failure_interval_ms="6"))
-    assert await store.move() == MovedSettings({PAUSED: "true"}, {INTERVAL: "5"})
+    await store.alter("brokers", "<default>", lambda _: {INTERVAL: "5", PAUSED: "true", RATE: "7"}, by=ALICE)
+    await store.alter("brokers", "1000", put(failure_interval_ms="6"), by=ALICE)
+    assert await store.move(ALICE) == MovedSettings({PAUSED: "true"}, {INTERVAL: "5"})
     assert await at(zk, znode_paths.SETTINGS) == {INTERVAL: "6", PAUSED: "true"}
     assert await at(zk, DEFAULTS) == {RATE: "7"}
     written = [(await zk.get(path))[1].mzxid for path in (znode_paths.SETTINGS, DEFAULTS)]
     assert written[0] == written[1], "one transaction"
     assert await announced(zk) == ["brokers/<default>"] * 2, "brokers drop them"
-    assert await store.move() == MovedSettings()
+    assert await store.move(ALICE) == MovedSettings()
 
 
 @pytest.mark.parametrize("changed", ["defaults", "settings", "epoch"])
@@ -117,7 +122,7 @@ async def test_hm_1_a_move_during_which_somebody_else_writes_is_made_again_from_
     await zk.ensure_path(znode_paths.ADMIN)
     await zk.create(znode_paths.CONTROLLER_EPOCH, b"1")
     store, other = ServerConfigStore(zk, 1000), ServerConfigStore(zk, 1001)
-    await store.alter("brokers", "<default>", lambda _: {INTERVAL: "5"})
+    await store.alter("brokers", "<default>", lambda _: {INTERVAL: "5"}, by=ALICE)
     failed: list[Exception] = []
     transact = zk.transact
 
@@ -125,9 +130,9 @@ async def test_hm_1_a_move_during_which_somebody_else_writes_is_made_again_from_
         if not failed:
             monkeypatch.setattr(zk, "transact", transact)
             if changed == "defaults":
-                await other.alter("brokers", "<default>", lambda current: {**current, PAUSED: "true"})
+                await other.alter("brokers", "<default>", lambda current: {**current, PAUSED: "true"}, by=ALICE)
             elif changed == "settings":
-                await other.alter("brokers", "1001", put(failure_interval_ms="6"))
+                await other.alter("brokers", "1001", put(failure_interval_ms="6"), by=ALICE)
             else:
                 await zk.set(znode_paths.CONTROLLER_EPOCH, b"2")
             try:
@@ -138,7 +143,7 @@ async def test_hm_1_a_move_during_which_somebody_else_writes_is_made_again_from_
         return await transact(ops)  # type: ignore[arg-type]
 
     monkeypatch.setattr(zk, "transact", late)
-    found = await store.move()
+    found = await store.move(ALICE)
     assert len(failed) == 1
     expected = {
         "defaults": MovedSettings({INTERVAL: "5", PAUSED: "true"}),
@@ -154,3 +159,36 @@ async def test_hm_1_a_move_during_which_somebody_else_writes_is_made_again_from_
 def test_hm_1_in_a_secured_zookeeper_all_read_the_settings_and_only_servers_and_brokers_write_them() -> None:
     assert secured(znode_paths.SETTINGS) == secured(znode_paths.REASSIGNMENTS)
     assert secured(znode_paths.SETTINGS) != secured(DEFAULTS), "they hold no secrets, as configs of brokers may"
+
+
+async def test_fg_5_the_znode_tells_who_has_set_or_deleted_a_setting_while_it_has_that_value(
+    zk: ZooKeeper,
+) -> None:
+    await zk.ensure_path(znode_paths.ADMIN)
+    store = ServerConfigStore(zk, 1000)
+    bob = requesters.client("User:bob", None, "10.0.0.8")
+
+    async def by() -> dict[str, str]:
+        data, _ = await zk.get(znode_paths.SETTINGS)
+        return {name: one.who for name, one in decode_settings(data, znode_paths.SETTINGS).by().items()}
+
+    await store.alter("brokers", "1000", put(self_healing_paused="true", failure_interval_ms="5"), by=ALICE)
+    await store.alter("brokers", "1000", put(failure_interval_ms="6"), by=bob)
+    assert await by() == {PAUSED: ALICE.who, INTERVAL: bob.who}
+    await store.alter("brokers", "1000", lambda _: {INTERVAL: "6"}, by=bob)
+    assert await by() == {PAUSED: bob.who, INTERVAL: bob.who}, "who has deleted it"
+    content = json.loads((await zk.get(znode_paths.SETTINGS))[0])
+    content["config"] = {INTERVAL: "7"}
+    await zk.set(znode_paths.SETTINGS, json.dumps(content).encode())
+    assert await by() == {PAUSED: bob.who}, "somebody has edited the znode"
+    await store.alter("brokers", "1000", put(self_healing_paused="true"), by=requesters.CONTROLLER)
+    assert await by() == {}, "of anybody but a client no name is stored, and no former one is left"
+
+
+@pytest.mark.parametrize(
+    "set_by", [7, [], {INTERVAL: 7}, {INTERVAL: {"principal": 1}}, {INTERVAL: {"principal": "x" * 999, "address": "a"}}]
+)
+def test_fg_5_settings_hold_whatever_stands_where_their_author_should(set_by: object) -> None:
+    data = json.dumps({"version": 1, "config": {INTERVAL: "5"}, "set_by": set_by}).encode()
+    found = decode_settings(data, "/x")
+    assert (found.configs, found.by()) == ({INTERVAL: "5"}, {})

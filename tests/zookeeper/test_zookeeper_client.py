@@ -181,7 +181,11 @@ async def test_sv_3_a_server_killed_and_started_again_keeps_the_session(
         await zk.create("/mine", b"kept", ephemeral=True)
         await own_zookeeper.kill()
         await events.until("disconnected")
-        (told,) = [one for one in caplog.records if one.getMessage().startswith("ZooKeeper connection lost: ")]
+        (told,) = [
+            one
+            for one in caplog.records
+            if one.getMessage().startswith("ZooKeeper connection lost, connecting again: ")
+        ]
         assert told.levelname == "WARNING"
         await own_zookeeper.start()
         await events.until("connected")

@@ -103,11 +103,11 @@ async def test_sv_5_a_new_certificate_is_that_of_the_next_connection(server: Ser
     async with ZooKeeper(server.address, access=access) as client:
         assert ("x509", MINE.id) in await client.who_am_i()
         server.ca.issue("CN=renewed").pem_keystore(path)
-        assert await access.tls.look()
+        assert await access.tls.check()
         assert ("x509", MINE.id) in await client.who_am_i(), "an open connection keeps its certificate"
     async with ZooKeeper(server.address, access=access) as client:
         assert ("x509", "CN=renewed") in await client.who_am_i()
         path.write_text("garbage")
-        assert not await access.tls.look()
+        assert not await access.tls.check()
     async with ZooKeeper(server.address, access=access) as client:
         assert ("x509", "CN=renewed") in await client.who_am_i(), "what cannot be used changes nothing"

@@ -4,6 +4,7 @@
     alter_reassignments_command    AlterPartitionReassignments
     reassign_partitions_commands   `/admin/reassign_partitions` and its cancel
     queue_commands                 `/admin/reassign_partitions_queue`
+    lease_commands                 another rate for the throttle leases of moves
     leadership_commands            elections, AlterPartition, controlled shutdown
     topic_commands                 topics that are created, grow, are deleted, or change in ZooKeeper
     cluster_commands               controller failover, registered brokers, configs, sizes, confirmed stops

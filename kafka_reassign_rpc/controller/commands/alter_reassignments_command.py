@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
+from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events.decided_events import Refusals, reassigned
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
@@ -12,18 +12,16 @@ from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
-from kafka_reassign_rpc.support.slices import in_slices
 
 
 class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
     """AlterPartitionReassignments.
 
-    After a lost commit the command is decided again. A partition that already is as the first decision wanted it has
-    been changed by the lost commit: its answer is that of the first decision. (Otherwise a cancel would answer that
-    nothing is in progress.)
+    After a lost commit the command is decided again. If the lost commit has carried a partition's change out, the
+    answer is that of the first decision. (Otherwise a cancel would answer that nothing is in progress.)
 
-    A target that the caps on moves in flight do not allow yet joins the end of the queue. Every target of a request
-    for the queue joins it, also while reassignments are disabled or brokers of the target are not alive.
+    A target that the caps on moves in flight do not allow yet joins the end of the queue. Every target of a request for
+    the queue joins it, even while reassignments are disabled or brokers of the target are not alive.
     """
 
     def __init__(self, request: AlterReassignments, by: Requester = CONTROLLER) -> None:
@@ -33,7 +31,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         self._wanted: dict[TopicPartition, Partition] = {}
         """Each partition as the last decision wanted it."""
         self._withdrawn: set[TopicPartition] = set()
-        """Partitions that had no move in flight, but a waiting one, which this command withdrew."""
+        """Partitions of which this command withdrew a waiting move, while none was in flight."""
 
     def decide(self, work: Round) -> Iterator[None]:
         yield from work.count_moves_in_flight()
@@ -43,15 +41,14 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         refusals = Refusals()
         for topic, items in self._request.topics:
             too_large = work.refused.get(topic)
-            for (index, target, expected), pause in in_slices(items, SLICE):
+            for index, target, expected in items:
                 error = too_large or self._decide_one(
                     work, TopicPartition(topic, index), target, expected, disabled=disabled, may_change=may_change
                 )
                 results.append((topic, index, error))
                 if error is not None:
                     refusals.add(topic, index, target, error)
-                if pause:
-                    yield
+                yield
             yield
         for event in refusals.events():
             work.view.report(event)
@@ -83,12 +80,15 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
             route=self._request.route,
             reason=self._request.reason,
             throttle=self._request.throttle,
+            lifts=self._request.lifts,
             adding_must_live=not self._request.queue,
         )
         for change in changes:
             if target is not None and self._has_to_wait(work, name, target, change.value):
                 asked = self._request
-                move = WaitingMove(target, asked.route, asked.reason, asked.throttle, asked.moves_per_broker)
+                move = WaitingMove(
+                    target, asked.route, asked.reason, asked.throttle, asked.moves_per_broker, lifts=asked.lifts
+                )
                 return reassign_partitions.withdraw_for_client(
                     work.view, name, queue_admission.append(work.view, name, move)
                 )
@@ -105,7 +105,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         return self._request.queue or work.has_to_wait(name, before, after)
 
     def _withdraw_others(self, work: Round, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
-        """Take the partition out of the batch and the queue. Returns the answer with regard to what left them."""
+        """Takes the partition out of the batch and the queue. Returns the answer, which depends on what left them."""
         answer = queue_admission.withdraw_for_client(work.view, name, error)
         answer = reassign_partitions.withdraw_for_client(work.view, name, answer)
         if isinstance(error, NoReassignmentInProgress):

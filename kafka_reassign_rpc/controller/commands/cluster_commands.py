@@ -1,10 +1,9 @@
-"""Commands about the state of the cluster: controller failover, registered brokers, states, configs, sizes,
-confirmed stops."""
+"""Commands about the state of the cluster: controller failover, registered brokers, states, configs, sizes, confirmed
+stops."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.controller.commands.command import (
-    SLICE,
     Command,
     Round,
     change_each,
@@ -25,10 +24,10 @@ from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stoppe
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.round.round_view import Change
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.core.writers import facts
 from kafka_reassign_rpc.core.writers.topic_facts import StatesFound
-from kafka_reassign_rpc.support.slices import in_slices
 
 
 class Barrier(Command[None]):
@@ -42,9 +41,8 @@ class Barrier(Command[None]):
 def _forget_failures_of_registered(work: Round, joined: Collection[int] = ()) -> None:
     """A broker that is back has not failed, nor has one of `joined`, which may be lost again by now.
 
-    If it is lost again, however soon, that is a new failure with its own time.
-
-    The healer's next diagnosis may be too late to see that it was back: it makes none while it plans.
+    If it is lost again, however soon, that is a new failure with its own time. The healer's next diagnosis may be too
+    late to see that the broker was back: it makes none while it plans.
     """
     for broker in sorted(work.view.failures().keys() & (work.view.cluster.brokers.keys() | joined)):
         work.view.forget_failure(broker)
@@ -52,12 +50,12 @@ def _forget_failures_of_registered(work: Round, joined: Collection[int] = ()) ->
 
 
 class ControllerFailover(Command[None]):
-    """Decide about all that was read, as a new controller or after foreign writes (Kafka: onControllerFailover).
+    """Decides about all that was read, as a new controller or after foreign writes (Kafka: onControllerFailover).
 
-    propagate   called once the decisions are durable: all brokers have to learn the whole state then
-    changed     after foreign writes: the moves that are not as this controller knew them, and the partitions to which
-                others have given other replicas. A new controller knows none
-    bounced     brokers that registered anew since the cluster was read before: they have failed and started again
+    propagate   called once the decisions are durable: then all brokers have to learn the whole state
+    changed     after foreign writes: the moves that differ from what this controller knew, and the partitions to which
+                others have given other replicas. A new controller has none
+    bounced     brokers that have registered again since the last read: they have failed and started again
     """
 
     def __init__(
@@ -76,10 +74,9 @@ class ControllerFailover(Command[None]):
 
     def decide(self, work: Round) -> Iterator[None]:
         _forget_failures_of_registered(work)
-        for topic, pause in in_slices(list(work.view.cluster.topics), SLICE):
+        for topic in list(work.view.cluster.topics):
             give_topic_id(work, topic)
-            if pause:
-                yield
+            yield
         if self._bounced:
             yield from _settle_all(work, self._bounced)
         yield from change_each(work, every_partition(work.view.cluster), lambda name: self._fail_over(work, name))
@@ -104,7 +101,7 @@ class ControllerFailover(Command[None]):
 class BrokersRead(Command[None]):
     """The registered brokers, as just read from `/brokers/ids`.
 
-    changed   called once the decisions are durable, if any broker has changed
+    `changed` is called once the decisions are durable, if any broker has changed.
     """
 
     def __init__(self, found: facts.BrokersRegistered, own_id: int, changed: Callable[[], None]) -> None:
@@ -127,7 +124,7 @@ class BrokersRead(Command[None]):
             yield from change_each(
                 work,
                 every_partition(work.view.cluster),
-                lambda name: missing_replicas.settle_missing(work.view, *name, self._own_id),
+                lambda name: missing_replicas.replace_missing(work.view, *name, self._own_id),
             )
             yield from brake_waiting_repairs(work)
         self.answer(None)
@@ -139,8 +136,6 @@ class BrokersRead(Command[None]):
 
 
 class Reported(Command[None]):
-    """Something was read or reported about which nothing has to be decided at once."""
-
     def __init__(self, *found: facts.Fact[object]) -> None:
         super().__init__()
         self._found = found
@@ -155,14 +150,14 @@ class Reported(Command[None]):
 
 def _settle_all(work: Round, down: Collection[int]) -> Iterator[None]:
     return change_each(
-        work, every_partition(work.view.cluster), lambda name: broker_changes.settle(work.view, *name, down=down)
+        work, every_partition(work.view.cluster), lambda name: broker_changes.adapt(work.view, *name, down=down)
     )
 
 
 class StatesRead(Command[None]):
     """States of partitions that brokers have written by themselves, as just read (inter.broker.protocol.version < 2.7).
 
-    changed   called with the partitions that have changed, once the decisions about them are durable
+    `changed` is called with the partitions that have changed, once the decisions about them are durable.
     """
 
     def __init__(
@@ -177,7 +172,7 @@ class StatesRead(Command[None]):
         self._changed = yield from self._found.apply(cluster)
 
     def decide(self, work: Round) -> Iterator[None]:
-        yield from change_each(work, self._changed, lambda name: broker_changes.settle(work.view, *name))
+        yield from change_each(work, self._changed, lambda name: broker_changes.adapt(work.view, *name))
         self.answer(None)
 
     def durable(self) -> None:
@@ -187,7 +182,7 @@ class StatesRead(Command[None]):
 
 
 class _MayAllowUncleanElection(Command[None]):
-    """Settings or configs. Where they allow unclean election, partitions without a leader get one at once.
+    """Settings or configs. If they allow unclean election, partitions without a leader get one at once.
 
     Source: KafkaController, processTopicUncleanLeaderElectionEnable and processUncleanLeaderElectionEnable.
     """
@@ -218,21 +213,16 @@ class _MayAllowUncleanElection(Command[None]):
 
 
 class ConfigsRead(_MayAllowUncleanElection):
-    """Dynamic configs of some topics or brokers, as just read."""
-
     def __init__(
         self,
         kind: str,
         configs: Mapping[str, Mapping[str, str]],
         versions: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
-        """See `facts.ConfigsFound`."""
-        super().__init__(facts.ConfigsFound(kind, configs, versions or {}), configs if kind == facts.TOPICS else ())
+        super().__init__(facts.ConfigsFound(kind, configs, versions or {}), configs if kind == TOPICS else ())
 
 
 class BrokerSettingsLearnt(_MayAllowUncleanElection):
-    """What the brokers were started with."""
-
     def __init__(self, settings: BrokerSettings) -> None:
         super().__init__(facts.BrokersStartedWith(settings))
 
@@ -246,11 +236,10 @@ class StopsConfirmed(Command[None]):
         self._stops = stops
 
     def decide(self, work: Round) -> Iterator[None]:
-        for (name, stop), pause in in_slices([item for item in self._stops.items() if item[1].delete], SLICE):
+        for name, stop in [item for item in self._stops.items() if item[1].delete]:
             topic = work.view.topic(name.topic)
             if topic is not None and topic.created == stop.created:
                 for change in confirm_stopped(work.view, *name, (self._broker_id,), leader_epoch=stop.leader_epoch):
                     work.view.add(change)
-            if pause:
-                yield
+            yield
         self.answer(None)

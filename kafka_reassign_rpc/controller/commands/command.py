@@ -1,7 +1,7 @@
 """Commands and rounds: a command decides on the round's view, and gets its answer once the round is durable.
 
-A command that has read something, or to which something was reported, hands it over first, as facts
-(`core.writers.facts`). Its decision, as every decision, only looks at the cluster.
+A command that has read something, or to which something was reported, first hands it over as facts
+(`core.writers.facts`). Its decision only reads the cluster.
 """
 
 import asyncio
@@ -19,16 +19,12 @@ from kafka_reassign_rpc.core.round.round_view import Change, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import BY_QUEUE, CONTROLLER, Requester, by_topic_znode
 from kafka_reassign_rpc.core.znode_routes import queue_admission
-from kafka_reassign_rpc.support.slices import in_slices
 
 Answer = TypeVar("Answer")
 
-SLICE = 100
-"""Partitions that a command decides between two yields."""
-
 
 def every_partition(cluster: Cluster) -> Iterator[TopicPartition]:
-    """The partitions of all present topics. Decisions skip those that are gone by the time of a later slice."""
+    """Yields the partitions of all present topics. Decisions skip those that are gone by the time of a later slice."""
     for topic in list(cluster.topics.values()):
         for index in list(topic.partitions):
             yield TopicPartition(topic.name, index)
@@ -37,19 +33,17 @@ def every_partition(cluster: Cluster) -> Iterator[TopicPartition]:
 def change_each(
     work: "Round", names: Iterable[TopicPartition], decide: Callable[[TopicPartition], Iterable[Change]]
 ) -> Iterator[None]:
-    """Add to the round what `decide` wants for each of these partitions."""
-    for name, pause in in_slices(names, SLICE):
+    for name in names:
         for change in decide(name):
             work.view.add(change)
-        if pause:
-            yield
+        yield
 
 
 def give_topic_id(work: "Round", name: str) -> None:
-    """An id for a topic that has none (KIP-516; Kafka: KafkaController.processTopicIds).
+    """Gives an id to a topic that has none (KIP-516; Kafka: KafkaController.processTopicIds).
 
-    Topics have none that a cluster before 2.8, or a tool that writes to ZooKeeper, has created. One that had an
-    id before its znode vanished keeps it: brokers would refuse their own logs under another one.
+    Topics have none that a cluster before 2.8, or a tool that writes to ZooKeeper, has created. One that had an id
+    before its znode vanished keeps it: brokers would refuse their own logs under another one.
     """
     topic = work.view.topic(name)
     if topic is not None and topic.id is None and name not in work.refused:
@@ -59,7 +53,6 @@ def give_topic_id(work: "Round", name: str) -> None:
 
 
 def vanished(topic: str, count: int) -> Event:
-    """The event of a topic, or of so many of its partitions, that somebody has removed from ZooKeeper."""
     reason = "no mark of deletion: its logs stay on the brokers. Put the znodes back, or let them be"
     return Event(catalogue.TOPIC_VANISHED, topic, who=by_topic_znode(topic).who, reason=reason, count=count)
 
@@ -67,8 +60,8 @@ def vanished(topic: str, count: int) -> Event:
 class Round:
     """One turn of the loop over the queued commands, which share its view.
 
-    refused   topics whose znode would not fit into ZooKeeper with this round's changes, with the reason: a command
-              that changes their assignment answers with the reason instead
+    refused   topics whose znode has no room in ZooKeeper for this round's changes, with the reason: a command that
+              changes their assignment answers with it instead
     settings  the server's settings for every new move
     """
 
@@ -82,12 +75,12 @@ class Round:
 
     @property
     def in_flight(self) -> MovesInFlight:
-        """What is in flight and what may join it. `count_moves_in_flight` has run before."""
+        """Call `count_moves_in_flight` first."""
         assert self._in_flight is not None
         return self._in_flight
 
     def count_moves_in_flight(self) -> Iterator[None]:
-        """Count what is in flight, once in each round. The caps are those of now: a command of this round may have read
+        """Counts what is in flight, once in each round. The caps are always read: a command of this round may have read
         other configs, or that brokers are gone."""
         caps = reassignment_settings.caps_in_force(self.view.cluster, self.settings, self.view.gone)
         if self._in_flight is not None:
@@ -98,7 +91,7 @@ class Round:
         self._in_flight = in_flight
 
     def starts(self, name: TopicPartition, before: Partition, after: Partition) -> bool:
-        """Whether the caps on moves in flight allow this change now."""
+        """Whether the caps on moves in flight allow this change now. If so, counts it."""
         if self.in_flight.waits_for(name, before, after) is not None:
             return False
         self.in_flight.replace(name, before, after)
@@ -111,7 +104,6 @@ class Round:
         return queue_admission.is_room_claimed(self.view) or not self.starts(name, before, after)
 
     def start_queued_moves(self) -> Iterator[None]:
-        """Start the queued moves that may start now."""
         asked_by, self.view.by = self.view.by, BY_QUEUE
         yield from self.count_moves_in_flight()
         yield from queue_admission.start_waiting_moves(self.view, self.settings, self.in_flight, self.refused)
@@ -121,9 +113,8 @@ class Round:
 class Command(Generic[Answer]):
     """Subclasses decide. After a lost commit `decide` runs again for the same command, on the state as read again.
 
-    `learn` does not: what was read again is newer than its facts, and what was reported outlives a reload.
-
-    by   who asked for it
+    `learn` does not: what was read again is newer than its facts, and what was reported outlives a reload. `by` is who
+    asked for the command.
     """
 
     by: Requester = CONTROLLER
@@ -133,15 +124,15 @@ class Command(Generic[Answer]):
         self._answer: Answer
 
     def learn(self, _cluster: Cluster) -> Iterator[None]:
-        """Apply the command's facts. The loop calls it once, before any command of the round decides."""
+        """Applies the command's facts. The loop calls it once, before any command of the round decides."""
         return iter(())
 
     def decide(self, work: Round) -> Iterator[None]:
-        """Add changes to `work.view`, yielding at least every `SLICE` partitions; then call `answer`."""
+        """Adds changes to `work.view`, yielding after each partition; then calls `answer`."""
         raise NotImplementedError
 
     def answer(self, answer: Answer) -> None:
-        """Set the answer. The caller gets it once all changes of this round are durable."""
+        """Sets the answer. The caller gets it once all changes of this round are durable."""
         self._answer = answer
 
     def durable(self) -> None:

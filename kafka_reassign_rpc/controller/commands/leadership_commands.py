@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from kafka_reassign_rpc.api.ports import AlterPartition, ItemResult
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, change_each, every_partition
+from kafka_reassign_rpc.controller.commands.command import Command, Round, change_each, every_partition
 from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -20,15 +20,16 @@ from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, To
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.writers import facts
 from kafka_reassign_rpc.support.bounded_text import word
-from kafka_reassign_rpc.support.slices import in_slices
+from kafka_reassign_rpc.support.counted import first_of
 
 SHOWN = 5
-"""Replicas of a failed log dir, or partitions with an elected leader, that an event names."""
+"""An event names at most so many replicas of a failed log dir, or partitions with an elected leader."""
 LONGEST_NAME = 249
 
 
 class ElectLeadersCommand(Command[Sequence[ItemResult]]):
-    """ElectLeaders, for the named partitions or for all. (api/ leaves those without need out of the answer then.)
+    """ElectLeaders, for the named partitions or for all. (api/ removes those that needed no election from the answer
+    for all.)
 
     After a lost commit the command is decided again: a partition that has the elected leader by now got it from there.
     """
@@ -48,18 +49,16 @@ class ElectLeadersCommand(Command[Sequence[ItemResult]]):
         names: Iterable[TopicPartition] = (
             every_partition(work.view.cluster) if self._partitions is None else self._partitions
         )
-        for name, pause in in_slices(names, SLICE):
+        for name in names:
             results.append((*name, self._elect(work, name)))
-            if pause:
-                yield
+            yield
         if self._elected:
             work.view.report(Event(catalogue.LEADERS_ELECTED, reason=self._told(), count=len(self._elected)))
         self.answer(results)
 
     def _told(self) -> str:
-        some = ", ".join(f"{word(topic, LONGEST_NAME)}-{index}" for topic, index in islice(self._elected, SHOWN))
-        more = f" and {len(self._elected) - SHOWN} more" if len(self._elected) > SHOWN else ""
-        return f"{self._election.name.lower()}: {some}{more}"
+        some = [f"{word(topic, LONGEST_NAME)}-{index}" for topic, index in islice(self._elected, SHOWN)]
+        return f"{self._election.name.lower()}: {first_of(some, SHOWN, of=len(self._elected))}"
 
     def _elect(self, work: Round, name: TopicPartition) -> KafkaError | None:
         error, changes = elect(work.view, *name, self._election)
@@ -74,7 +73,7 @@ class ElectLeadersCommand(Command[Sequence[ItemResult]]):
 
 
 class RebalanceLeaders(Command[int]):
-    """Elect preferred leaders for brokers that lead too few of their partitions. Answers how many were elected."""
+    """Elects preferred leaders for brokers that lead too few of their partitions. Answers how many were elected."""
 
     def __init__(self, percentage: int) -> None:
         super().__init__()
@@ -82,24 +81,20 @@ class RebalanceLeaders(Command[int]):
 
     def decide(self, work: Round) -> Iterator[None]:
         imbalance = LeaderImbalance(work.view.cluster)
-        for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
+        for name in every_partition(work.view.cluster):
             imbalance.count((name,))
-            if pause:
-                yield
+            yield
         elected = 0
-        for name, pause in in_slices(imbalance.to_elect(self._percentage), SLICE):
+        for name in imbalance.to_elect(self._percentage):
             error, changes = elect(work.view, *name, ElectionType.PREFERRED)
             elected += error is None
             for change in changes:
                 work.view.add(change)
-            if pause:
-                yield
+            yield
         self.answer(elected)
 
 
 class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):
-    """AlterPartition: the ISR changes of one leader."""
-
     def __init__(self, request: AlterPartition) -> None:
         super().__init__()
         self._request = request
@@ -110,11 +105,10 @@ class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):
         if error is not None:
             raise error
         answers: list[Partition | KafkaError] = []
-        for change, pause in in_slices(request.changes, SLICE):
+        for change in request.changes:
             answer = self._decide_one(work, change)
             answers.append(answer)
-            if pause:
-                yield
+            yield
         self.answer(answers)
 
     def _decide_one(self, work: Round, change: IsrChange) -> Partition | KafkaError:
@@ -129,7 +123,7 @@ class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):
 class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
     """ControlledShutdown: another replica leads each partition of the broker, and its followers stop.
 
-    Answers the partitions it still leads.
+    Answers the partitions that it still leads.
     """
 
     def __init__(self, broker_id: int, broker_epoch: int) -> None:
@@ -147,7 +141,7 @@ class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
             raise error
         left = []
         stopped = work.view.leaving.setdefault(self._broker_id, [])
-        for name, pause in in_slices(every_partition(cluster), SLICE):
+        for name in every_partition(cluster):
             if broker_changes.stops_following(work.view, *name, self._broker_id):
                 stopped.append(name)
             still_leads, changes = broker_changes.controlled_shutdown(work.view, *name, self._broker_id)
@@ -155,19 +149,17 @@ class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
                 work.view.add(change)
             if still_leads:
                 left.append(name)
-            if pause:
-                yield
+            yield
         self.answer(left)
 
 
 def _is_registered_as(cluster: Cluster, broker: Broker) -> bool:
-    """Whether the broker has not registered anew since, and is not gone."""
     now = cluster.brokers.get(broker.id)
     return now is not None and now.epoch == broker.epoch
 
 
 def _still_holds(work: Round, answer: LogDirAnswer) -> bool:
-    """Whether the in-sync replica that a replica with an earlier topic's log was held against is one still."""
+    """Whether the in-sync replica that a replica with an earlier topic's log was held against is still in sync."""
     if answer.in_sync is None:
         return True
     value = work.view.get(*answer.name)
@@ -175,7 +167,7 @@ def _still_holds(work: Round, answer: LogDirAnswer) -> bool:
 
 
 class LogDirsAnswered(Command[None]):
-    """What a broker has answered about the log dirs of its replicas. Where one has failed, or has the log of an earlier
+    """What a broker has answered about the log dirs of its replicas. If one has failed, or has the log of an earlier
     topic, another in-sync replica leads (Kafka's onReplicasBecomeOffline)."""
 
     def __init__(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
@@ -186,9 +178,9 @@ class LogDirsAnswered(Command[None]):
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
         failed: list[TopicPartition] = []
-        # A broker that has registered anew since answers anew.
+        # A broker that has registered again since answers again.
         answers = self._answers if _is_registered_as(cluster, self._broker) else ()
-        for answer, pause in in_slices(answers, SLICE):
+        for answer in answers:
             topic = cluster.topics.get(answer.name.topic)
             if topic is not None and topic.id == answer.topic_id and _still_holds(work, answer):
                 changes = broker_changes.log_dir_answered(
@@ -198,8 +190,7 @@ class LogDirsAnswered(Command[None]):
                     failed.append(answer.name)
                 for change in changes:
                     work.view.add(change)
-            if pause:
-                yield
+            yield
         if failed:
             shown = ", ".join([*map(str, islice(failed, SHOWN)), *(["…"] if len(failed) > SHOWN else [])])
             work.view.report(
@@ -208,8 +199,8 @@ class LogDirsAnswered(Command[None]):
         self.answer(None)
 
 
-class BeginReplicasAnew(Command[None]):
-    """A broker has refused a whole LeaderAndIsr: its replicas of these partitions (None: all of them) begin anew."""
+class RestartReplicas(Command[None]):
+    """A broker has refused a whole LeaderAndIsr: its replicas of these partitions (None: all of them) restart."""
 
     def __init__(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
         super().__init__()
@@ -218,10 +209,10 @@ class BeginReplicasAnew(Command[None]):
 
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
-        if _is_registered_as(cluster, self._broker):  # one that has registered anew learns all anew
+        if _is_registered_as(cluster, self._broker):  # one that has registered again learns everything
             names = every_partition(cluster) if self._partitions is None else _names(self._partitions)
             yield from change_each(
-                work, names, lambda name: broker_changes.begun_anew(work.view, *name, self._broker.id)
+                work, names, lambda name: broker_changes.with_higher_leader_epoch(work.view, *name, self._broker.id)
             )
         self.answer(None)
 

@@ -1,36 +1,74 @@
-"""Commands about KIP-236's queue. `core.znode_routes.queue_admission` decides about the waiting moves.
+"""Commands about KIP-236's queue. `core.znode_routes.queue_admission` decides about the waiting moves."""
 
-Code of the controller that has queued moves withdraws those that have not started with `WithdrawQueuedMoves`.
-"""
+from collections.abc import Iterator, Sequence
 
-from collections.abc import Callable, Iterator, Sequence
-
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
+from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
-from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
+from kafka_reassign_rpc.core.state.queue_entries import Held
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.writers.facts import QueueRootFound
-from kafka_reassign_rpc.core.znode_routes import queue_admission
+from kafka_reassign_rpc.core.znode_routes import holding
+from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.znode_routes.znodes_read import QueueRootRead, ZnodeProblem
-from kafka_reassign_rpc.support.slices import SliceCounter
 
 
 class StartQueuedMoves(Command[None]):
-    """Start queued moves: there may be room in flight."""
-
     def decide(self, work: Round) -> Iterator[None]:
         yield from work.start_queued_moves()
         self.answer(None)
 
 
+class HoldMoves(Command[HoldOutcome]):
+    """Hold or release the moves of the queue that are selected. `held`: why they are held; None: they are released.
+
+    After a lost commit the command is decided again; what the lost one has changed counts as changed.
+    """
+
+    def __init__(self, selection: Selection, held: Held | None, by: Requester) -> None:
+        super().__init__()
+        self.by = by
+        self._selection = selection
+        self._held = held
+        self._changed: set[TopicPartition] = set()
+
+    def decide(self, work: Round) -> Iterator[None]:
+        view = work.view
+        queue = view.cluster.queue
+        selected = 0
+        for stored in list(queue.names.values()):
+            yield
+            name = TopicPartition(*stored)
+            place = queue.place(*name)
+            if place is None or view.queue.gone(name, place.path):
+                continue
+            move = place.move
+            if not self._selection.takes(name, view.get(*name), move.target, move.reason):
+                continue
+            selected += 1
+            held = self._held
+            if holding.release(view, name, place) if held is None else holding.hold(view, name, place, held):
+                self._changed.add(name)
+        in_flight = 0
+        for topic in list(view.cluster.moving):
+            for index in list(view.cluster.moving.get(topic, ())):
+                yield
+                partition = view.get(topic, index)
+                record = None if partition is None else partition.move
+                if partition is not None and partition.is_moving:
+                    reason = "" if record is None else record.reason
+                    in_flight += self._selection.takes(TopicPartition(topic, index), partition, (), reason)
+        changed = len(self._changed)
+        self.answer(HoldOutcome(changed, max(0, selected - changed), in_flight))
+
+
 class QueueZnodesRead(Command[None]):
     """The root znodes of the queues, as just read.
 
-    A root that was not there may have been created by this controller since. The next write finds out: if the root
-    is really gone, the write fails and everything is read again.
+    This controller may have created a root since that was absent in the read. The next write finds out: if the root is
+    really gone, the write fails and everything is read again.
     """
 
     def __init__(self, roots: Sequence[QueueRootRead]) -> None:
@@ -43,7 +81,7 @@ class QueueZnodesRead(Command[None]):
         for root in self._roots:
             if root.part is None:
                 self._missing.append(root.root)
-            elif (yield from QueueRootFound(root.root, root.part, root.occupied).apply(cluster)):
+            elif (yield from QueueRootFound(root.root, root.part, root.has_children).apply(cluster)):
                 self._problems += root.problems
 
     def decide(self, work: Round) -> Iterator[None]:
@@ -54,30 +92,3 @@ class QueueZnodesRead(Command[None]):
             work.view.report(Event(catalogue.ENTRY_REFUSED, who=f"znode {problem.root}", reason=problem.text))
         yield from process_batch_and_queue(work)
         self.answer(None)
-
-
-class WithdrawQueuedMoves(Command[int]):
-    """Withdraw the waiting moves for which `which` is true. Answers how many they were."""
-
-    def __init__(self, which: Callable[[TopicPartition, WaitingMove], bool], by: Requester = CONTROLLER) -> None:
-        super().__init__()
-        self.by = by
-        self._which = which
-
-    def decide(self, work: Round) -> Iterator[None]:
-        withdrawn = 0
-        slices = SliceCounter(SLICE)
-        view = work.view
-        for topic, places in list(view.cluster.queue.topics.items()):
-            for index, place in places.items():
-                name = TopicPartition(topic, index)
-                if self._which(name, place.move) and queue_admission.find(view, name) == place.move:
-                    queue_admission.withdraw(view, name)
-                    withdrawn += 1
-                if slices.step():
-                    yield
-        for name, move in list(view.queue.appended.items()):
-            if self._which(name, move):
-                queue_admission.withdraw(view, name)
-                withdrawn += 1
-        self.answer(withdrawn)

@@ -1,13 +1,12 @@
 """Commands about KIP-236's znodes: the batch in `/admin/reassign_partitions`, its cancel, `/admin/reassign_cancel`.
 
 `core.znode_routes.reassign_partitions` decides about one entry. The commands do that for all entries, slice by slice,
-within the room that the znode has left: original replicas make it longer, so entries for which there is no room wait
-until others have left.
+within the room that the znode has left: original replicas make it longer, so some entries wait until others have left.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
+from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -18,11 +17,10 @@ from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import waiting_route_conflict
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeProblem
-from kafka_reassign_rpc.support.slices import in_slices
 
 
 def process_batch_and_queue(work: Round) -> Iterator[None]:
-    """Process every entry of the batch, and the queue.
+    """Processes every entry of the batch, and the queue.
 
     A batch that is being cancelled comes before the queue: its rollback makes room in flight. Otherwise the queue comes
     first: its moves have waited longer, and requests that go before the batch may be among them.
@@ -36,39 +34,40 @@ def process_batch_and_queue(work: Round) -> Iterator[None]:
         changes.rewrite = True
         yield from _roll_back(work, batch)
     elif batch is not None and not batch.unreadable:
-        changes.rewrite |= batch.flawed or not (batch.entries or batch.occupied)
+        changes.rewrite |= batch.needs_rewrite or not (batch.entries or batch.has_children)
         yield from work.count_moves_in_flight()
         yield from _start_entries(work, batch)
     if cancel is not None and changes.cancelled is None:
         yield from _roll_back_legacy_requests(work, {} if batch is None else batch.entries)
         changes.cancelled = cancel
-        reason = "the znode cannot be deleted: it has children" if cancel.occupied else None
+        reason = "the znode cannot be deleted: it has children" if cancel.has_children else None
         work.view.report(Event(catalogue.BATCH_CANCELLED, reason=reason))
     work.view.by = asked_by
     if cancel is not None:
         yield from work.start_queued_moves()
 
 
-def _entries(work: Round, batch: BatchZnode) -> Iterator[tuple[TopicPartition, BatchEntry, bool]]:
-    """The entries that no earlier command of the round has ended or withdrawn, and whether to yield after each."""
+def _entries(work: Round, batch: BatchZnode) -> Iterator[tuple[TopicPartition, BatchEntry]]:
+    """Yields the entries that no earlier command of the round has ended or withdrawn."""
     changes = work.view.batch
-    for (name, entry), pause in in_slices(batch.entries.items(), SLICE):
+    for name, entry in batch.entries.items():
         if name not in changes.ended and name not in changes.withdrawn:
-            yield name, changes.started.get(name, entry), pause
+            yield name, changes.started.get(name, entry)
 
 
 def _start_entries(work: Round, batch: BatchZnode) -> Iterator[None]:
     changes = work.view.batch
-    changes.crowded = False
+    changes.lacks_room = False
     room = batch.room - sum(map(_growth, changes.started.values()))
     changes.waiting = 0
-    for name, entry, pause in _entries(work, batch):
+    for name, entry in _entries(work, batch):
+        yield
         outcome = _outcome(work, name, entry, stripped=name in batch.stripped)
         started = outcome.entry is not None and outcome.entry != entry
         if started and entry.original is None and outcome.entry is not None:
             growth = _growth(outcome.entry)
             if growth > room:
-                changes.crowded = True
+                changes.lacks_room = True
                 continue
             room -= growth
         for change in outcome.changes:
@@ -81,13 +80,11 @@ def _start_entries(work: Round, batch: BatchZnode) -> Iterator[None]:
         elif started:
             changes.started[name] = outcome.entry
         changes.waiting += outcome.waits
-        if pause:
-            yield
     if changes.waiting and changes.waiting != batch.waiting:
         disabled = restrictions.reassignments_disabled(work.view.cluster)
         what = "They start as moves in flight end." if disabled is None else str(disabled)
         work.view.report(Event(catalogue.ENTRY_WAITING, reason=f"{changes.waiting} of its entries wait. {what}"))
-    if changes.crowded and not batch.crowded:
+    if changes.lacks_room and not batch.lacks_room:
         reason = "the znode is full; the rest of its entries wait until others have left it"
         work.view.report(Event(catalogue.ENTRY_WAITING, reason=reason))
 
@@ -95,7 +92,6 @@ def _start_entries(work: Round, batch: BatchZnode) -> Iterator[None]:
 def _outcome(
     work: Round, name: TopicPartition, entry: BatchEntry, *, stripped: bool
 ) -> reassign_partitions.BatchEntryOutcome:
-    """The outcome for an entry, within the caps on moves in flight and the size of the topic's znode."""
     before = work.view.get(*name)
     if before is not None and before.target != entry.target:
         move = queue_admission.find(work.view, name)
@@ -114,14 +110,13 @@ def _outcome(
 
 
 def _growth(entry: BatchEntry) -> int:
-    """Bytes that original replicas add to the znode."""
     return len(f',"original_replicas":{list(entry.original or ())}')
 
 
 def _roll_back(work: Round, batch: BatchZnode) -> Iterator[None]:
     changes = work.view.batch
     room = batch.room
-    for name, entry, pause in _entries(work, batch):
+    for name, entry in _entries(work, batch):
         outcome = _roll_back_move(work, name, entry)
         if outcome.entry is None:
             changes.ended[name] = None
@@ -129,33 +124,29 @@ def _roll_back(work: Round, batch: BatchZnode) -> Iterator[None]:
             room -= len(outcome.entry.not_cancelled or "") + len(',"cancel_skipped":""')
             if room > 0:
                 changes.noted[name] = outcome.entry
-        if pause:
-            yield
+        yield
 
 
 def _roll_back_legacy_requests(work: Round, entries: Mapping[TopicPartition, BatchEntry]) -> Iterator[None]:
-    """Roll back the moves of request znodes with `"legacy":true`, and withdraw those of them that wait.
+    """Rolls back the moves of request znodes with `"legacy":true`, and withdraws those that wait.
 
     They have no entry in the batch, unless somebody has made one; their records have the original replicas.
     """
-    for name, pause in in_slices(_moving(work), SLICE):
+    for name in _moving(work):
         partition = work.view.get(*name)
         if partition is not None and partition.is_moving and partition.move is not None and partition.move.legacy:
             entry = entries.get(name)
             if entry is None or entry.target != partition.target:
                 _roll_back_move(work, name, BatchEntry(partition.target, partition.original))
-        if pause:
-            yield
-    for name, pause in in_slices(_waiting(work), SLICE):
+        yield
+    for name in _waiting(work):
         move = queue_admission.find(work.view, name)
         if move is not None and move.route == BATCH:
             queue_admission.withdraw(work.view, name)
-        if pause:
-            yield
+        yield
 
 
 def _moving(work: Round) -> Iterator[TopicPartition]:
-    """Partitions that move, also those that this round starts."""
     moving = work.view.cluster.moving
     for topic, indexes in list(moving.items()):
         for index in list(indexes):
@@ -164,7 +155,6 @@ def _moving(work: Round) -> Iterator[TopicPartition]:
 
 
 def _waiting(work: Round) -> Iterator[TopicPartition]:
-    """Partitions whose move waits in the queue, also those that join it in this round."""
     for topic, places in list(work.view.cluster.queue.topics.items()):
         for index in list(places):
             yield TopicPartition(topic, index)
@@ -172,7 +162,7 @@ def _waiting(work: Round) -> Iterator[TopicPartition]:
 
 
 def _roll_back_move(work: Round, name: TopicPartition, entry: BatchEntry) -> reassign_partitions.BatchEntryOutcome:
-    """Cancel the move of an entry, with its throttle, and report what its author has to know."""
+    """Cancels the move of an entry, with its throttle, and reports what its author has to know."""
     before = work.view.get(*name)
     outcome = reassign_partitions.roll_back(work.view, name, entry)
     refused = work.refused.get(name[0])
@@ -189,9 +179,9 @@ def _roll_back_move(work: Round, name: TopicPartition, entry: BatchEntry) -> rea
 
 
 class ProcessBatchAndQueue(Command[None]):
-    """Process the batch and the queue again: something has changed that their entries may wait for.
+    """Processes the batch and the queue again: something has changed that their entries may wait for.
 
-    topics   queued moves of these topics are decided again too, also those that were known to wait
+    `topics`: queued moves of these topics are decided again even if they were known to wait.
     """
 
     def __init__(self, topics: Collection[str] = ()) -> None:
@@ -206,10 +196,7 @@ class ProcessBatchAndQueue(Command[None]):
 
 
 class AdminZnodesRead(Command[None]):
-    """The znodes of KIP-236, as just read.
-
-    batch_read  whether `read` includes the batch; otherwise the known batch stays
-    """
+    """The znodes of KIP-236, as just read. Without `batch_read` the known batch stays."""
 
     def __init__(self, read: AdminZnodes, *, batch_read: bool, read_at: int = LAST_ZXID) -> None:
         super().__init__()

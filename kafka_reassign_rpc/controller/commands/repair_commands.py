@@ -11,8 +11,10 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
+from kafka_reassign_rpc.controller.commands.command import Command, Round
+from kafka_reassign_rpc.controller.commands.lease_commands import rate_event
 from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
+from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import failed_brokers, healing_settings, repair_targets
@@ -28,28 +30,25 @@ from kafka_reassign_rpc.core.round.round_view import PartitionChange
 from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
-from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
+from kafka_reassign_rpc.core.znode_routes import lease_rates, queue_admission, reassign_partitions
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
 from kafka_reassign_rpc.planner.scheduling.start_order import StartOrder, start_priority
 from kafka_reassign_rpc.support.counted import counted
-from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 REASONS = 5
-"""Reasons why partitions cannot be repaired that are reported one by one."""
+"""So many reasons why partitions cannot be repaired are reported one by one."""
 
 NAMED = 3
 """So many of the partitions are named with each reason: topics have long names, and a report is one line."""
 
 
 class UnrepairedPartition(NamedTuple):
-    """Why a repair leaves a partition as it is that has lost replicas on these brokers."""
-
     brokers: frozenset[int]
     reason: str
 
 
 class RepairMemory:
-    """What one controller remembers between diagnoses. Its successor begins anew, and may report something again.
+    """What one controller remembers between diagnoses. Its successor starts without it, and may report something again.
 
     missed      since when it has missed each lost broker, ms
     tried       incomplete repairs by broker: when to try again (ms), and the brokers that were live at the last try
@@ -57,8 +56,9 @@ class RepairMemory:
     alerted     brokers for which it has raised an alert
     held_back   the last reported reason why nothing is healed
     problems    the last reported invalid configs and unknown racks
-    left        partitions that a repair had to leave as they are
-    braked_ms   when too many brokers were gone last, ms
+    left        partitions that a repair could not move
+    braked_ms   when too many brokers were last gone, ms
+    throttle    what repairs follow since the last diagnosis; None: before the first one
     """
 
     def __init__(self) -> None:
@@ -70,17 +70,16 @@ class RepairMemory:
         self.problems: list[str] = []
         self.left: Mapping[TopicPartition, UnrepairedPartition] = {}
         self.braked_ms: int | None = None
+        self.throttle: HealingThrottle | None = None
 
     @property
     def impossible(self) -> list[str]:
-        """The reports about the partitions in `left`."""
         return list(_impossible(self.left))
 
 
 class FailedBrokersReport(msgspec.Struct, frozen=True):
     """The diagnosis, the number of lost replicas by broker, the number of repair moves that wait and move, and both by
-    broker.
-    """
+    broker."""
 
     settings: HealingSettings
     diagnosis: Diagnosis
@@ -91,16 +90,25 @@ class FailedBrokersReport(msgspec.Struct, frozen=True):
 
 
 class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
-    """Find failed brokers: note new failures, forget past ones, withdraw repairs that are no longer needed.
+    """Finds failed brokers: records new failures, forgets past ones, withdraws repairs that are no longer needed.
 
-    The answer says what to heal now. `ordered`: brokers that an operator wants healed at once.
+    Repairs that wait or move follow `self.healing.throttle`.
+
+    The answer says what to heal now. `ordered` are brokers that an operator wants healed at once.
     """
 
     def __init__(
-        self, started_with: HealingSettings, memory: RepairMemory, now_ms: int, ordered: Collection[int] = ()
+        self,
+        started_with: HealingSettings,
+        memory: RepairMemory,
+        now_ms: int,
+        ordered: Collection[int] = (),
+        *,
+        fastest: int = 0,
     ) -> None:
         super().__init__()
         self._started_with = started_with
+        self._fastest = fastest
         self._memory = memory
         self._now_ms = now_ms
         self._ordered = frozenset(ordered)
@@ -112,15 +120,19 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._dropped: Counter[str] = Counter()
         self._waiting_for: Counter[int] = Counter()
         self._moving_from: Counter[int] = Counter()
+        self._rated_waiting: Counter[int] = Counter()
+        self._rated_moving: Counter[int] = Counter()
+        """Repairs that get another rate, by that rate."""
 
     def decide(self, work: Round) -> Iterator[None]:
         self._begin()
         cluster, memory = work.view.cluster, self._memory
         settings, self._problems = healing_settings.settings_of(cluster, self._started_with)
         self._problems += failed_brokers.rack_problems(cluster, settings)
+        self._throttle = settings.throttle
         yield from self._review_waiting_repairs(work)
         yield from self._review_moving_repairs(work, cancel=settings.cancel_on_return)
-        lost = yield from count_lost(work)
+        lost = (yield from count_lost(work)).replicas
         failed, now_ms = work.view.failures(), self._now_ms
         # A broker that this controller has missed, and that has not failed by now, was back meanwhile.
         self._missed = {broker: memory.missed.get(broker, now_ms) if broker in failed else now_ms for broker in lost}
@@ -147,7 +159,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         for broker in diagnosis.forget:
             work.view.forget_failure(broker)
         self._diagnosis = diagnosis
-        self._report(work, diagnosis, lost)
+        self._report(work, diagnosis, lost, settings)
         repairs = [
             BrokerRepair(broker, self._waiting_for[broker], self._moving_from[broker], is_back=broker in live)
             for broker in sorted(self._waiting_for.keys() | self._moving_from.keys())
@@ -164,11 +176,14 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         memory.braked_ms = self._diagnosis.braked_ms
         memory.repairs = memory.repairs - self._ended | self._waiting.keys() | self._moving.keys()
         memory.left = {name: left for name, left in memory.left.items() if not left.brokers.isdisjoint(memory.tried)}
+        memory.throttle = self._throttle
         super().durable()
 
+    def _rate(self, present: int) -> int:
+        return self._throttle.now_of(present, self._fastest, self._memory.throttle)
+
     def _review_waiting_repairs(self, work: Round) -> Iterator[None]:
-        """Withdraw the repair moves of returned brokers that have not started; count the waiting ones."""
-        for (name, move), pause in in_slices(_heals(work), SLICE):
+        for name, move in _heals(work):
             partition = work.view.get(*name)
             left = repair_targets.still_needed(work.view.cluster, partition, move.target)
             if left is None:
@@ -177,8 +192,10 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             elif left == move.target or queue_admission.append(work.view, name, replace(move, target=left)) is None:
                 self._waiting[move.reason] += 1
                 self._waiting_for.update(repair_targets.repaired_brokers(move.reason, left))
-            if pause:
-                yield
+                rate = self._rate(move.throttle)
+                if lease_rates.change_waiting(work.view, name, rate):
+                    self._rated_waiting[rate] += 1
+            yield
         for reason, count in self._dropped.items():
             work.view.report(
                 Event(
@@ -188,11 +205,9 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             )
 
     def _review_moving_repairs(self, work: Round, *, cancel: bool) -> Iterator[None]:
-        slices = SliceCounter(SLICE)
         for topic, indexes in list(work.view.cluster.moving.items()):
             for index in list(indexes):
-                if slices.step():
-                    yield
+                yield
                 partition = work.view.get(topic, index)
                 if partition is None or partition.move is None or partition.move.route != HEAL:
                     continue
@@ -206,33 +221,26 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                     self._moving_from.update(
                         repair_targets.repaired_brokers(partition.move.reason, partition.move.target)
                     )
+                    rate = self._rate(partition.move.throttle)
+                    if lease_rates.change_moving(work.view, TopicPartition(topic, index), rate):
+                        self._rated_moving[rate] += 1
 
-    def _report(self, work: Round, found: Diagnosis, lost: Mapping[int, int]) -> None:
+    def _report(self, work: Round, found: Diagnosis, lost: Mapping[int, int], settings: HealingSettings) -> None:
         memory, report = self._memory, work.view.report
         for broker in found.record:
-            report(
-                Event(
-                    catalogue.HEAL_NOTICED, broker=broker, reason=f"it is gone, with {counted(lost[broker], 'replica')}"
-                )
-            )
+            report(Event(catalogue.HEAL_NOTICED, broker=broker, reason=f"it is gone{_replicas(lost[broker])}"))
         for broker in sorted(found.forget):
-            back = broker in work.view.cluster.brokers
-            report(
-                Event(
-                    catalogue.HEAL_OVER, broker=broker, reason="it is back" if back else "it holds no replica any more"
-                )
-            )
+            report(Event(catalogue.HEAL_OVER, broker=broker, reason=self._why_over(work, broker)))
+        heal_at = failed_brokers.promised_times(found, settings, restrictions.disabled_by(work.view.cluster))
         for broker in found.alerts:
             if broker not in memory.alerted:
-                report(
-                    Event(
-                        catalogue.HEAL_ALERT,
-                        broker=broker,
-                        reason=_alert(found.heal_at[broker], self._now_ms, lost[broker]),
-                    )
-                )
+                reason = _alert(heal_at.get(broker), self._now_ms, lost[broker])
+                report(Event(catalogue.HEAL_ALERT, broker=broker, reason=reason))
         if found.held_back is not None and found.held_back != memory.held_back:
             report(Event(catalogue.HEAL_HELD_BACK, reason=found.held_back))
+        for rate in self._rated_waiting | self._rated_moving:
+            why = f"repairs follow {healing_settings.THROTTLE}={self._throttle}"
+            report(rate_event(rate, self._rated_moving[rate], self._rated_waiting[rate], why))
         for problem in self._problems:
             if problem not in memory.problems:
                 report(Event(catalogue.HEAL_MISCONFIGURED, reason=problem))
@@ -240,9 +248,14 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         for reason in sorted(self._ended - self._dropped.keys()):
             report(Event(catalogue.HEAL_DONE, reason=f"{reason}: its last move has ended"))
 
+    def _why_over(self, work: Round, broker: int) -> str:
+        if broker in work.view.cluster.brokers:
+            return "it is back"
+        is_repaired = self._waiting_for[broker] or self._moving_from[broker]
+        return "its repair takes its last replicas away" if is_repaired else "it holds no replica any more"
+
 
 def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:
-    """Repair moves that wait in the queue."""
     for topic, places in list(work.view.cluster.queue.topics.items()):
         for index, place in list(places.items()):
             if place.move.route == HEAL:
@@ -253,16 +266,26 @@ def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:
 
 def _alert(heal_at: int | None, now_ms: int, replicas: int) -> str:
     when = "" if heal_at is None else f"; it is healed in {max(0, heal_at - now_ms) // 1000} s unless it comes back"
-    return f"it is still gone, with {counted(replicas, 'replica')}{when}"
+    return f"it is still gone{_replicas(replicas)}{when}"
+
+
+def _replicas(count: int) -> str:
+    return f", with {counted(count, 'replica')}" if count else "; moves in flight take all of its replicas away"
 
 
 class PreparedRepair(NamedTuple):
-    """A planned repair: `plan` heals `brokers`. It was made at `at_ms`, when the brokers in `live` were registered."""
+    """A planned repair: `plan` heals `brokers`. It was made at `at_ms`, when the brokers in `live` were registered.
+
+    cordoned   the brokers that it gives no replica
+    adopted    moves of the plan that others had in the queue
+    """
 
     plan: Plan
     brokers: tuple[int, ...]
     live: Mapping[int, Broker]
     at_ms: int
+    cordoned: frozenset[int] = frozenset()
+    adopted: Collection[TopicPartition] = ()
 
 
 class QueuedRepair(NamedTuple):
@@ -270,7 +293,7 @@ class QueuedRepair(NamedTuple):
 
     held_back  why nothing of it joined the queue, or None
     moves      the moves that are in the queue now, in the order of the plan
-    left_out   the partitions that stay as they are, for the planner or for the queue
+    left_out   the partitions that the planner or the queue did not take
     """
 
     held_back: str | None
@@ -279,15 +302,15 @@ class QueuedRepair(NamedTuple):
 
 
 class QueueRepairs(Command[QueuedRepair]):
-    """Queue the moves of a planned repair, and forget the failures of brokers that the repair empties.
+    """Queues the moves of a planned repair, and forgets the failures of brokers that the repair empties.
 
-    To sample and to plan takes time: pause and brake may hold by now. Then nothing joins the queue, and the answer
-    says why.
+    Sampling and planning take time. If pause or brake hold by now, nothing joins the queue, and the answer says why.
 
-    The next diagnosis deals with a partition whose replicas have changed since it was planned for, or whose brokers are
-    back. Partitions that cannot be written to now come first (see `start_priority`); within that, brokers take turns.
+    The next diagnosis deals with a partition whose replicas or waiting moves have changed since, or whose brokers are
+    back: the failures of brokers that hold such partitions stay. Partitions that cannot be written to now come first
+    (see `start_priority`); within that, brokers take turns.
 
-    fastest   highest observed replication throughput, bytes/s: see `core.throttling.observed_throughput`
+    `fastest` is the highest observed replication throughput, bytes/s: see `core.throttling.observed_throughput`.
     """
 
     def __init__(
@@ -311,26 +334,26 @@ class QueueRepairs(Command[QueuedRepair]):
     def decide(self, work: Round) -> Iterator[None]:
         settings, _ = healing_settings.settings_of(work.view.cluster, self._started_with)
         lost = yield from count_lost(work)
+        self._leaving, self._rest = lost.leaving, Counter(lost.replicas)
         gone = self._still_gone(work)
-        self._held_back = brake(lost, work.view.cluster.brokers, settings)
+        self._held_back = brake(lost.brokers, work.view.cluster.brokers, settings)
         if self._held_back is None and not gone:
             self._held_back = "what was to be healed came back meanwhile, or its repair is queued already"
         if self._held_back is None:
             yield from self._queue_all(work, gone, settings.throttle)
             moves = []
-            for move, pause in in_slices(self._prepared.plan.moves, SLICE):
+            for move in self._prepared.plan.moves:
                 if (move.topic, move.partition) in self._queued:
                     moves.append(move)
-                if pause:
-                    yield
+                yield
             self.answer(QueuedRepair(None, moves, [*self._prepared.plan.left_out, *self._refused]))
         else:
             self.answer(QueuedRepair(self._held_back))
 
     def _still_gone(self, work: Round) -> frozenset[int]:
-        """The brokers to heal that have been gone all the time: a bounce during planning ends a failure too.
+        """Returns the brokers to heal that have been gone all the time: a bounce during planning ends a failure too.
 
-        After a lost commit the failures may be forgotten because of this very repair.
+        After a lost commit this very repair may be why the failures are forgotten.
         """
         failed = work.view.failures().keys() | self._emptied
         return frozenset(self._prepared.brokers) & failed - work.view.cluster.brokers.keys()
@@ -343,36 +366,41 @@ class QueueRepairs(Command[QueuedRepair]):
         self._left = {name: left for name, left in self._memory.left.items() if left.brokers.isdisjoint(gone)}
         turns = StartOrder()
         yield from self._order_moves(work, gone, turns)
-        for move, pause in in_slices(turns.moves(), SLICE):
+        for move in turns.moves():
             self._queue(work, move, [broker for broker in move.original if broker in gone])
-            if pause:
-                yield
-        for one, pause in in_slices(self._prepared.plan.left_out, SLICE):
+            yield
+        for one in self._prepared.plan.left_out:
             self._leave(work, TopicPartition(one.topic, one.partition), one.replicas, one.reason)
-            if pause:
-                yield
+            yield
         self._report(work)
 
     def _order_moves(self, work: Round, gone: frozenset[int], turns: StartOrder) -> Iterator[None]:
-        """Give `turns` the moves of partitions that have not changed since they were planned for."""
         cluster = work.view.cluster
         topic, min_isr = None, 1
-        for move, pause in in_slices(self._prepared.plan.moves, SLICE):
+        for move in self._prepared.plan.moves:
             name = TopicPartition(move.topic, move.partition)
             partition = work.view.get(*name)
             if partition is not None and not gone.isdisjoint(move.original):
                 queued = queue_admission.find(work.view, name)
                 joined = queued is not None and (queued.route, queued.target) == (HEAL, move.target)
-                if joined or repair_targets.wanted_replicas(cluster, partition, queued) == move.original:
+                wanted = repair_targets.wanted_replicas(cluster, partition, queued)
+                if joined or (wanted == move.original and self._is_as_planned(work, name, move.target, queued)):
                     if move.topic != topic:
                         topic, min_isr = move.topic, min_insync_replicas(cluster, move.topic)
                     turns.add(move, start_priority(partition.isr, min_isr, cluster.brokers), partition.leader)
-            if pause:
-                yield
+            yield
+
+    def _is_as_planned(
+        self, work: Round, name: TopicPartition, target: tuple[int, ...], queued: WaitingMove | None
+    ) -> bool:
+        """Whether somebody still wants what the repair has adopted, and nobody wants anything else by now."""
+        if repair_targets.serves_as_repair(queued, work.view.cluster):
+            return queued.target == target
+        return name not in self._prepared.adopted
 
     def _queue(self, work: Round, move: PlannedMove, lost: Sequence[int]) -> None:
         name = TopicPartition(move.topic, move.partition)
-        partition = work.view.get(*name)
+        partition, before = work.view.get(*name), queue_admission.find(work.view, name)
         assert partition is not None
         error: KafkaError | None = None
         if partition.is_moving:  # or nothing is refused that keeps the replication factor and brings in live brokers
@@ -390,6 +418,7 @@ class QueueRepairs(Command[QueuedRepair]):
         self._repairs.add(reason)
         for broker in lost:
             self._moves[broker] += 1
+            self._rest[broker] -= before is None or before.route != HEAL
 
     def _leave(self, work: Round, name: TopicPartition, replicas: Iterable[int], reason: str) -> None:
         self._left[name] = UnrepairedPartition(frozenset(replicas) - work.view.cluster.brokers.keys(), reason)
@@ -397,7 +426,7 @@ class QueueRepairs(Command[QueuedRepair]):
     def _report(self, work: Round) -> None:
         self._unhealed = self._moves.keys() & {broker for left in self._left.values() for broker in left.brokers}
         for broker, count in self._moves.items():
-            if broker not in self._unhealed:
+            if broker not in self._unhealed and broker not in self._leaving and not self._rest[broker]:
                 work.view.forget_failure(broker)
                 self._emptied.add(broker)
             if count:
@@ -422,7 +451,6 @@ class QueueRepairs(Command[QueuedRepair]):
 
 
 def _impossible(found: Mapping[TopicPartition, UnrepairedPartition]) -> Iterator[str]:
-    """Reports about partitions that stay as they are: the most frequent reasons one by one, all others in one."""
     names: dict[str, list[TopicPartition]] = {}
     for name, left in found.items():
         names.setdefault(left.reason, []).append(name)
@@ -435,7 +463,7 @@ def _impossible(found: Mapping[TopicPartition, UnrepairedPartition]) -> Iterator
 
 
 def _stay(names: Sequence[TopicPartition]) -> str:
-    """How many, and the first of them in the order of their names: so a report that was made is known again."""
+    """Returns how many, and the first of them by name, so that the same report is recognized when it comes again."""
     named = ", ".join(map(str, nsmallest(NAMED, names))) + (" …" if len(names) > NAMED else "")
     if len(names) == 1:
         return f"1 partition stays as it is ({named})"

@@ -1,6 +1,6 @@
 """Commands about whole topics: clients create, grow or delete them; in ZooKeeper they appear, change or vanish.
 
-After a lost commit a client's command is decided again. What it finds done by its first decision is answered as done.
+After a lost commit a client's command is decided again. What its first decision has done is answered as done.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewPartitions, NewTopic
 from kafka_reassign_rpc.controller.commands.command import (
-    SLICE,
     Command,
     Round,
     change_each,
@@ -36,12 +35,11 @@ from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester, by_deletion_mark
 from kafka_reassign_rpc.core.topics import lost_commits, topic_changes
 from kafka_reassign_rpc.core.writers.topic_facts import MarksChanged, MarksFound, TopicsChanged, TopicsFound
-from kafka_reassign_rpc.support.slices import in_slices
 
 NO_ID = UUID(int=0)
 
 MAX_NEW_PARTITIONS = 1_000_000
-"""Partitions that one request may create."""
+"""One request may create so many partitions."""
 
 
 class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
@@ -163,8 +161,6 @@ class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
 
 
 class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
-    """CreatePartitions."""
-
     def __init__(
         self,
         wanted: Sequence[NewPartitions],
@@ -207,7 +203,6 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
         return durable
 
     def _add(self, work: Round, wanted: NewPartitions, room: int) -> Generator[None, None, int]:
-        """Returns how many partitions the topic gets."""
         before = work.view.topics.get(wanted.topic)
         change = yield from topic_changes.create_partitions(
             work.view, wanted.topic, wanted.count, wanted.assignments, most=room
@@ -224,10 +219,10 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
 class TopicDeletionsRead(Command[None]):
     """The marks in `/admin/delete_topics`: the deletion of topics that others have marked begins now.
 
-    A topic whose mark has waited and goes stays. Its partitions without a state get their first one.
+    A topic stays if its mark goes before the deletion has begun. Its partitions without a state get their first one.
 
     marked    called with the topics whose replicas have to stop now
-    stale     called where there are marks: those in `Cluster.stale_marks` have to go
+    stale     called if there are marks: those in `Cluster.stale_marks` have to go
     """
 
     def __init__(
@@ -272,10 +267,8 @@ class TopicDeletionsRead(Command[None]):
 class TopicsRead(Command[None]):
     """Topics that others have created or changed, as just read from ZooKeeper.
 
-    appeared    called with the names once the topics are usable
-
-    New partitions that come with a state were there before: their epochs rise, so that leaders ask again for an ISR
-    that was refused since.
+    New partitions that come with a state existed before: their epochs rise, so that leaders repeat a request for an ISR
+    that was refused meanwhile. `appeared` is called with the names once the topics are usable.
     """
 
     def __init__(self, found: TopicsFound, own_id: int, *, appeared: Callable[[Sequence[str]], None]) -> None:
@@ -315,7 +308,6 @@ class TopicsRead(Command[None]):
 
 
 def _partitions(cluster: Cluster, names: Iterable[str]) -> Iterator[TopicPartition]:
-    """The partitions of those of these topics that exist."""
     for name in names:
         topic = cluster.topics.get(name)
         for index in topic.partitions if topic else ():
@@ -325,7 +317,7 @@ def _partitions(cluster: Cluster, names: Iterable[str]) -> Iterator[TopicPartiti
 class TopicsVanished(Command[None]):
     """Topics whose znodes are gone: this controller or somebody else has deleted them.
 
-    topics   their `Topic.created` by name: by now another topic may have that name
+    `topics` has their `Topic.created` by name: by now another topic may have that name.
     """
 
     def __init__(self, topics: Mapping[str, int]) -> None:
@@ -333,13 +325,12 @@ class TopicsVanished(Command[None]):
         self._topics = topics
 
     def decide(self, work: Round) -> Iterator[None]:
-        for (name, created), pause in in_slices(self._topics.items(), SLICE):
+        for name, created in self._topics.items():
             topic = work.view.cluster.topics.get(name)
             if topic is not None and topic.created == created and name not in work.view.topics:
                 work.view.add(TopicDeleted(name))
                 if not topic.deleting:
                     work.view.report(vanished(name, len(topic.partitions)))
-            if pause:
-                yield
+            yield
         self.answer(None)
         yield

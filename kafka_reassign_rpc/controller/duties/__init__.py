@@ -8,8 +8,10 @@ propagation         marks at the channels what brokers have to learn of a commit
 topic_deletion      counts confirmed StopReplicas
 topic_removals      removes a topic's znodes after the last one; marks and records without a topic
 progress_sampling   asks brokers how far moves are
+disk_survey         asks brokers how full their disks are, while somebody looks
 self_healing        diagnoses failed brokers, plans and queues their repairs (KIP-46)
-leader_balance      preferred leader elections from time to time; purges old config change announcements
+leader_balance      preferred leader elections from time to time
+config_changes      purges old announcements of config changes
 delegation_tokens   removes delegation tokens that have expired
 producer_ids        allocates blocks of producer ids
 feature_znode       creates `/feature` (KIP-584)

@@ -18,9 +18,9 @@ from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import ResourcePattern
 from kafka_reassign_rpc.core.acls.acl_cache import NO_ENTRIES, Entries
 from kafka_reassign_rpc.support.backoff import Backoff
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore, Change, Read
@@ -32,11 +32,11 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, Unknown, ZkEr
 log = logging.getLogger(__name__)
 
 MOST_ACLS = 1_000_000
-"""With more ACLs the keeper gives up, and super users alone are admitted: memory has an end."""
+"""With more ACLs the keeper gives up, and admits only super users: memory has an end."""
 TOLD = 20
 """Unreadable znodes that are logged one by one at a load."""
 FIRST_RETRY_S, LONGEST_RETRY_S = 0.1, 10.0
-SLICE = 200
+READ_TOGETHER = 200
 _FEEDS = frozenset((znode_paths.ACL_CHANGES, znode_paths.EXTENDED_ACL_CHANGES))
 
 
@@ -45,8 +45,6 @@ class TooManyInZooKeeper(RuntimeError):
 
 
 class AclKeeper:
-    """`start` it once, `close` it at the end. `change` is how this server writes ACLs."""
-
     def __init__(self, zk: ZooKeeper, authorizer: AclAuthorizer) -> None:
         self.authorizer = authorizer
         self._zk = zk
@@ -56,7 +54,7 @@ class AclKeeper:
         self._wake = asyncio.Event()
         self._stale = True
         self._last: Mapping[str, int] = {}
-        self._pace = SliceTimer()
+        self._pace = Pace()
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -70,7 +68,8 @@ class AclKeeper:
             await end(self._task)
 
     async def change(self, pattern: ResourcePattern, change: Change) -> tuple[Entries, Entries]:
-        """The ACLs of a pattern before and after a change, which counts from now on. Raises as AclStore.change."""
+        """Changes the ACLs of a pattern, at once in force. Returns those before and after. Raises as
+        AclStore.change."""
         async with self._lock:
             before, after = await self._store.change(pattern, change)
             await self._put(pattern, after)
@@ -97,16 +96,20 @@ class AclKeeper:
                 if isinstance(error, NotSent | Unknown) or not self._zk.connected:
                     continue  # `_reconnected` comes, or has come
                 if isinstance(error, ZkError | TooManyInZooKeeper):
-                    log.error("the ACLs cannot be loaded: %s", error)
+                    log.error(
+                        "the ACLs cannot be loaded, so the last ones hold, or only super users are admitted: %s", error
+                    )
                 else:
-                    log.exception("the ACLs cannot be loaded")
+                    log.exception(
+                        "a defect: the last ACLs hold, or only super users are admitted, until all are loaded again"
+                    )
                 self._wake.set()
                 await backoff.sleep()
             else:
                 backoff.reset()
 
     async def _load(self) -> None:
-        """Read everything. What vanishes from ZooKeeper meanwhile is announced."""
+        """Reads everything. What vanishes from ZooKeeper meanwhile is announced."""
         self._stale = False
         await self._store.create_paths()
         self._last = await self._store.last_changes()
@@ -124,15 +127,18 @@ class AclKeeper:
         if bad > TOLD:
             log.error("the ACLs of %d more resources cannot be read: only super users are admitted there", bad - TOLD)
         if not self.authorizer.loaded:
-            log.info("%d ACLs of %d resources are loaded", self._cache.size, len(self._cache.patterns()))
+            log.info(
+                "%d ACLs of %d resources are loaded and decide from now on",
+                self._cache.size,
+                len(self._cache.patterns()),
+            )
         self.authorizer.loaded = True
         await self._store.purge_changes(now_ms())
 
     async def _follow(self) -> None:
-        """Read the resources that are announced."""
         changed = await self._store.changed_since(self._last)
         if changed.bad:
-            log.warning("all ACLs are read again: %s", changed.bad[0])
+            log.warning("an announcement cannot be decoded, so all ACLs are read again: %s", changed.bad[0])
             await self._load()
             return
         await self._read(changed.patterns)
@@ -141,7 +147,7 @@ class AclKeeper:
             await self._store.purge_changes(now_ms())
 
     async def _read(self, patterns: Sequence[ResourcePattern]) -> None:
-        for some in pieces(patterns, SLICE):
+        for some in pieces(patterns, READ_TOGETHER):
             for read in await self._store.read(some):
                 await self._take(read, told=True)
 

@@ -1,9 +1,8 @@
-"""Asks each registered broker once what it is: its API versions, and the settings that it was started with.
+"""Asks each registered broker once for its API versions, and for the settings that it was started with.
 
-The survey asks for as long as the server runs, as controller and as standby. Each registration is asked on a connection
-of its own, so that a broker that is slow or silent delays nothing: until it has answered, what is built in holds. A
-broker can change these answers only by a restart, which registers it anew; its API versions are kept meanwhile. All of
-this is soft state.
+It runs on the controller and on standbys. Each registration has its own connection, so a slow broker delays nothing:
+until it has answered, the built-in values hold. A broker can change these answers only by a restart, which registers it
+again; its API versions stay known meanwhile. All of this is soft state.
 """
 
 import asyncio
@@ -30,13 +29,13 @@ log = logging.getLogger(__name__)
 ANSWER_TIMEOUT_S = 30.0
 """Kafka's controller.socket.timeout.ms."""
 PATIENCE_S = 5.0
-"""How long after a broker has registered requests wait for the first answers."""
+"""So long after a broker has registered, requests wait for the first answers."""
 FIRST_BACKOFF_S = 0.1
 LONGEST_BACKOFF_S = 30.0
 
 _ANY_AUTHORIZER = "one that does not let this server read it (DESCRIBE_CONFIGS)"
 STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 4, 5
-"""Kafka's DescribeConfigsResponse.ConfigSource: what a broker was started with, and what is built into it."""
+"""Kafka's DescribeConfigsResponse.ConfigSource: what a broker was started with, and its defaults."""
 
 
 class _Registration:
@@ -57,8 +56,6 @@ class _Registration:
 
 
 class _Answer(NamedTuple):
-    """What a broker has last answered: its settings, and what it makes of the configs of topics."""
-
     settings: Mapping[str, Value] = {}
     of_topics: BrokerAnswer | None = None
 
@@ -67,7 +64,7 @@ _NOTHING = _Answer()
 
 
 class BrokerSurvey:
-    """`look` tells it the registered brokers; the rest is what is known of them.
+    """Takes the registered brokers by `set_brokers`, and keeps what is known of them.
 
     links       how it connects to brokers
     own         the settings that the operator gives this server, by Kafka's names
@@ -83,22 +80,22 @@ class BrokerSurvey:
         self._refuses = refuses
         self._registered: dict[int, _Registration] = {}
         self._versions: dict[int, Versions] = {}
-        """Of the APIs in `protocol.versions.SUPPORTED`: what each broker has last answered, those that are away too."""
+        """Each broker's last answer about the APIs in `protocol.versions.SUPPORTED`, of absent brokers too."""
         self._last: dict[int, _Answer] = {}
-        """What each broker has last answered, those that are away, or have come back and not answered again, too."""
+        """Each broker's last answer, also of those that are away, or have come back and not answered again."""
         self._has_looked = False
         self._most_answered = self._is_over = False
-        """Whether most brokers have answered, and whether all others had the time to as well: once, then for ever."""
+        """Whether most brokers have answered, and whether all others had the time to; once true, both stay so."""
         self._patience_ends = 0.0
         self._go_on = asyncio.Event()
-        """Wakes those that wait for the first survey."""
+        """It wakes those that wait for the first survey."""
         self._silent_about: set[str] = set()
         self._told: frozenset[tuple[str, frozenset[Value]]] = frozenset()
         self._evaluation: asyncio.Handle | None = None
         self.on_settings: Callable[[], None] = lambda: None
-        """Called when `settings` or `news` may have changed."""
+        """Is called when `settings` or `news` may have changed."""
         self.revision = 0
-        """Changes with everything that the survey knows of API versions."""
+        """It changes with everything that the survey knows of API versions."""
         self.settings = broker_settings.in_force(self._own, (), AT_FIRST)
         """The settings in force: see `core.broker_settings`."""
         self.policies: Mapping[str, str] = {}
@@ -106,24 +103,22 @@ class BrokerSurvey:
         self.lets_anybody_in: bool | None = None
         """Whether the brokers, as far as they have answered, have no authorizer; None while none has answered."""
         self._evaluated = asyncio.Event()
-        """Set, and replaced, at each evaluation."""
+        """Is set, and replaced, at each evaluation."""
         self.on_authorizer: Callable[[], None] = lambda: None
-        """Called when `lets_anybody_in` has changed."""
+        """Is called when `lets_anybody_in` has changed."""
 
     @property
     def brokers(self) -> Iterable[int]:
-        """The ids of the registered brokers."""
         return self._registered.keys()
 
     @property
     def of_topics(self) -> Mapping[int, BrokerAnswer | None]:
-        """What each registered broker has answered about the configs of topics."""
         return {id_: one.of_topics for id_, one in self._registered.items()}
 
     @property
     def last_of_topics(self) -> Mapping[int, BrokerAnswer | None]:
-        """The same, with the former answer of a broker that has come back and has not answered again; of all brokers
-        that are away where none is registered."""
+        """Like `of_topics`, but a broker that has not answered again has its former answer. If no broker is registered,
+        it includes all that were."""
         answered = {id_: one.of_topics for id_, one in self._last.items() if one.of_topics is not None}
         return {id_: answered.get(id_) for id_ in self._registered or answered}
 
@@ -133,11 +128,11 @@ class BrokerSurvey:
         return self._has_looked and all(one.tried for one in self._registered.values())
 
     async def unknown(self, names: Collection[str], seconds: float) -> Collection[str]:
-        """Wait for the first survey, for so long at most. Returns those of these settings and policies that are needed
-        and not known then: the operator has not given them, and most brokers have not answered.
+        """Waits for the first survey. Returns those of these settings and policies that are needed and still unknown:
+        the operator has not given them, and most brokers have not answered.
 
-        A policy is needed where a broker refuses to tell its settings. Brokers that are merely silent keep nobody from
-        creating topics and changing configs, such as throttles: a warning says that no policy was looked at.
+        A policy is needed if a broker refuses to tell its settings. Silent brokers keep nobody from creating topics and
+        changing configs, such as throttles: a warning says that no policy was checked.
         """
         asked = [name for name in names if name not in self._own and (self._refuses or name not in POLICIES)]
         if asked and self._registered and not self._is_over:
@@ -148,52 +143,55 @@ class BrokerSurvey:
             return ()
         if any(one.refuses for one in self._registered.values()):
             return asked
-        self._tell_silent([name for name in asked if name in POLICIES])
+        self._warn_of_silence([name for name in asked if name in POLICIES])
         return [name for name in asked if name not in POLICIES]
 
     @property
     def had_time_to_say(self) -> bool:
-        """Whether each registered broker has said something, or has had the time to."""
         return self.has_asked_all or (self._has_looked and asyncio.get_running_loop().time() >= self._patience_ends)
 
     async def authorizer_known(self) -> None:
-        """Wait until `lets_anybody_in` is known, or each broker has had the time to say what it has."""
+        await self._evaluated_until(lambda: self.lets_anybody_in is not None or self.had_time_to_say)
+
+    async def all_answered(self) -> None:
+        """Waits until each registered broker has answered, or has had the time to."""
+        await self._evaluated_until(lambda: self.had_time_to_say)
+
+    async def _evaluated_until(self, done: Callable[[], bool]) -> None:
         now = asyncio.get_running_loop().time()
         with suppress(TimeoutError):
             async with asyncio.timeout_at(self._patience_ends if self._has_looked else now + PATIENCE_S):
-                while self.lets_anybody_in is None and not self.had_time_to_say:
+                while not done():
                     await self._evaluated.wait()
 
     @property
     def authorizer(self) -> str | None:
-        """The class of the authorizer that any broker has; "" once each registered one has said that it has none, None
-        before."""
+        """Returns the class of the authorizer that any broker has; "" once each registered one has said that it has
+        none, None before."""
         return broker_settings.authorizer([one.settings for one in self._registered.values()])
 
     @property
     def last_authorizer(self) -> str:
-        """The class of the authorizer that any broker has last said that it has: why nobody is let in."""
+        """Returns the class of the authorizer that any broker last had: why nobody is let in."""
         return broker_settings.authorizer(self._last_settings()) or ""
 
     @property
     def silent(self) -> str:
-        """Why it is not known whether the brokers have an authorizer, for people."""
         if not self._registered:
             return "ZooKeeper has ACLs, and no broker is registered"
         unheard = broker_settings.listed(self._registered.keys() - self._last.keys())
         return f"ZooKeeper has ACLs, and no answer came from {unheard}"
 
     def stop_waiting(self) -> None:
-        """Those that wait for the first survey go on without it."""
         self._go_on.set()
         self._go_on = asyncio.Event()
 
     def versions(self) -> Iterable[Versions]:
-        """The API versions that clients may count on, each set of versions once.
+        """Returns the API versions that clients may count on, each set of versions once.
 
-        A broker that is away, or has come back and has not answered again, counts as what it was: clients keep the
-        versions that they have learnt. One that has never answered counts as the oldest that is supported, and before
-        the first look there may be such brokers. A cluster that has had no broker counts as one of the newest.
+        A broker that is away, or has come back and has not answered again, counts as before: clients keep the versions
+        that they have learnt. One that has never answered counts as the oldest supported one, and before the first
+        `set_brokers` there may be such brokers. A cluster that has had no broker counts as one of the newest.
         """
         if self._has_looked and not self._registered and not self._versions:
             return (OF_NEWEST_BROKER,)
@@ -203,10 +201,8 @@ class BrokerSurvey:
         return found.values()
 
     def news(self) -> Sequence[str]:
-        """What an operator should know about settings of brokers: each difference once, until it changes.
-
-        Nothing as long as some broker has not had the time to answer.
-        """
+        """Returns what an operator should know about settings of brokers, each difference once until it changes;
+        nothing while some broker still has time to answer."""
         if not self.has_asked_all:
             return ()
         answered = {id_: one.settings for id_, one in self._registered.items()}
@@ -214,8 +210,7 @@ class BrokerSurvey:
         told, self._told = self._told, frozenset((one.name, one.values) for one in found)
         return [one.text for one in found if (one.name, one.values) not in told]
 
-    def look(self, brokers: Mapping[int, Broker]) -> None:
-        """These brokers are registered, and no others."""
+    def set_brokers(self, brokers: Mapping[int, Broker]) -> None:
         self._has_looked = True
         self.revision += 1
         for id_, one in list(self._registered.items()):
@@ -236,7 +231,7 @@ class BrokerSurvey:
         await end(*(one.task for one in registered.values()))
 
     def _evaluate_soon(self) -> None:
-        """Evaluate the answers once for all that come in the same turn of the event loop."""
+        """Evaluates the answers once for all that come in the same turn of the event loop."""
         if self._evaluation is None:
             self._evaluation = asyncio.get_running_loop().call_soon(self._evaluate)
 
@@ -249,7 +244,10 @@ class BrokerSurvey:
         if self.lets_anybody_in != let_in:
             self.on_authorizer()
         if self.settings != before:
-            log.info("the brokers' settings are %s", broker_settings.as_configs(self.settings) or "Kafka's defaults")
+            log.info(
+                "this server follows the brokers' settings: %s",
+                broker_settings.as_configs(self.settings) or "Kafka's defaults",
+            )
         self._most_answered |= 2 * sum(map(bool, answered)) > len(answered)
         self._is_over |= self._most_answered and self.has_asked_all
         self.on_settings()
@@ -259,12 +257,10 @@ class BrokerSurvey:
         evaluated.set()
 
     def _last_settings(self) -> Collection[Mapping[str, Value]]:
-        """What the registered brokers have last said; where none is registered, what those have that were."""
         known = {id_: one.settings for id_, one in self._last.items()}
         return [known.get(id_, {}) for id_ in self._registered or known]
 
     async def _ask(self, broker: Broker) -> None:
-        """Until the broker has answered."""
         backoff = Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S)
         while not await self._has_answered(broker):
             await backoff.sleep()
@@ -284,29 +280,34 @@ class BrokerSurvey:
             if error.is_unauthorized:
                 before = self._last.get(broker.id, _NOTHING)
                 self._last[broker.id] = before._replace(settings={broker_settings.AUTHORIZER: _ANY_AUTHORIZER})
-            self._tell_refused(broker, error)
+            self._warn_of_refusal(broker, error)
             return False
         except (OSError, TimeoutError, EOFError, ProtocolError) as error:
-            log.debug("broker %d does not say what it is: %s", broker.id, error or type(error).__name__)
+            log.debug(
+                "broker %d does not tell its versions and settings, and is asked again: %s",
+                broker.id,
+                error or type(error).__name__,
+            )
             return False
         except Exception:
-            log.exception("a defect while broker %d was asked what it is", broker.id)
+            log.exception(
+                "a defect while broker %d was asked for its versions and settings; it is asked again", broker.id
+            )
             return False
         else:
             return True
         finally:
             self._attempt_is_over(broker)
 
-    def _tell_silent(self, policies: Collection[str]) -> None:
-        """Once for each policy."""
+    def _warn_of_silence(self, policies: Collection[str]) -> None:
         for name in policies:
             if name not in self._silent_about:
                 self._silent_about.add(name)
                 log.warning("most brokers have not told their settings: whether they have %s is not known, and requests"
-                            " go on without a look at it", name)  # fmt: skip
+                            " go on without that check", name)  # fmt: skip
 
-    def _tell_refused(self, broker: Broker, error: ConfigsRefused) -> None:
-        """Once for each registration: what such a broker has is not known for ever."""
+    def _warn_of_refusal(self, broker: Broker, error: ConfigsRefused) -> None:
+        """Warns once for each registration: what such a broker has stays unknown."""
         one = self._registered[broker.id]
         one.refuses = True
         if not one.tried:
@@ -332,7 +333,6 @@ _ASKED = tuple(dict.fromkeys((*broker_settings.ASKED, *live_brokers.ASKED)))
 
 
 def _settings(entries: Iterable[ConfigEntry]) -> Mapping[str, Value]:
-    """What the broker was started with."""
     found: dict[str, Value] = {}
     for entry in entries:
         text = _at_start(entry) if entry.name in broker_settings.ASKED else None
@@ -355,7 +355,8 @@ def _of_topics(entries: Sequence[ConfigEntry]) -> BrokerAnswer:
 
 
 def _at_start(entry: ConfigEntry) -> str | None:
-    """The static value of a config, else its default: dynamic configs come before them, and we know those ourselves."""
+    """Returns the static value of a config, else its default: this server knows the dynamic ones, which go before,
+    itself."""
     for synonym in entry.synonyms or ():
         if synonym.source in (STATIC_BROKER_CONFIG, DEFAULT_CONFIG):
             return synonym.value

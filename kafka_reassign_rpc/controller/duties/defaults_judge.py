@@ -1,6 +1,6 @@
 """Asks every live broker whether it accepts cluster-wide configs, before they are written.
 
-The registered brokers are read from ZooKeeper for each question, and once more after all have answered: one that has
+The registered brokers are read from ZooKeeper for each question, and again after all have answered: one that has
 registered meanwhile is asked as well. See docs/decisions/0007-brokers-judge-their-defaults.md.
 """
 
@@ -21,17 +21,17 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 AT_ONCE = 50
-"""Brokers that are asked at the same time."""
+"""So many brokers are asked at the same time."""
 ANSWER_S = 10.0
-"""How long a broker may take."""
+"""A broker may take so long."""
 WHOLE_S = 25.0
-"""How long all may take together, and those of the questions before: less than Kafka's request.timeout.ms."""
+"""All may take so long together, and those of the questions before: less than Kafka's request.timeout.ms."""
 LOOKS = 5
 SHOWN = 5
 
 
 class Verdict(NamedTuple):
-    """What became of the question to a broker. `silence`: why it has not answered; empty: it has."""
+    """A broker's answer. `silence` says why there is none; empty if there is one."""
 
     broker: int
     refusal: Refusal | None = None
@@ -39,8 +39,6 @@ class Verdict(NamedTuple):
 
 
 class DefaultsJudge:
-    """One question at a time."""
-
     def __init__(self, zk: ZooKeeper, links: BrokerLinks, client_id: str) -> None:
         self._zk = zk
         self._links = links
@@ -48,7 +46,6 @@ class DefaultsJudge:
         self._turn = asyncio.Lock()
 
     async def accept(self, change: DefaultsChange) -> None:
-        """Returns if all live brokers accept the change. Raises KafkaError."""
         try:
             async with asyncio.timeout(WHOLE_S), self._turn:
                 await self._accept(change)
@@ -76,7 +73,7 @@ class DefaultsJudge:
         raise RequestTimedOut("Nothing is changed: brokers come and go all the time. Try again.")
 
     async def _live(self) -> Mapping[int, Broker]:
-        """The registered brokers. Raises RequestTimedOut where one of them cannot be understood."""
+        """Raises RequestTimedOut if a registered broker cannot be decoded."""
         brokers = await read_brokers(self._zk)
         registered = await self._zk.children(znode_paths.BROKER_IDS)
         unknown = [name for name in registered if name not in {str(id_) for id_ in brokers}]
@@ -125,7 +122,8 @@ def decide(verdicts: Sequence[Verdict]) -> None:
 
 
 def _answer(broker: int, refusal: Refusal, *, alone: bool) -> KafkaError:
-    """The broker's own code and message, with its id where not all refuse, and with what stands in the way already."""
+    """Returns the broker's own code and message, with its id if not all refuse, and with what already stands in the
+    way."""
     text = f"Broker {broker}: {refusal.error}" if alone else str(refusal.error)
     if refusal.standing:
         named = ", ".join(list(refusal.culprits)[:SHOWN])

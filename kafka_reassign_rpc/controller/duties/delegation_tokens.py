@@ -1,7 +1,7 @@
-"""Removes delegation tokens that have expired. Kafka: DelegationTokenManager.expireTokens, which the controller runs.
+"""Removes expired delegation tokens. Kafka: DelegationTokenManager.expireTokens, which the controller runs.
 
-Brokers let nobody in with an expired token, and create and renew tokens themselves. A token that is renewed while it is
-being removed stays: the removal holds for one version of its znode.
+Brokers create and renew tokens themselves, and let nobody in with an expired one. A token that is renewed during its
+removal stays: the removal holds for one version of its znode.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ READ_TOGETHER = 100
 
 
 async def expire_delegation_tokens(zk: ZooKeeper, store: FencedZooKeeper, now_ms: Callable[[], int]) -> None:
-    """At once and then every hour, until cancelled or until another server is the controller (raises
+    """Runs at once and then every hour, until cancelled or until another server is the controller (raises
     ControllerMoved)."""
     while True:
         try:
             await remove_expired_tokens(zk, store, now_ms)
         except ReloadNeeded as error:
-            log.info("expired delegation tokens stay for now: %s", error)
+            log.info("expired delegation tokens stay until the next run in an hour: %s", error)
         await asyncio.sleep(CHECK_INTERVAL_S)
 
 
@@ -47,7 +47,7 @@ async def remove_expired_tokens(zk: ZooKeeper, store: FencedZooKeeper, now_ms: C
             try:
                 expired = decode_token_end(data, znode_paths.delegation_token(token)) < now_ms()
             except BadZnode as error:
-                log.error("left alone: %s", error)
+                log.error("%s: the token stays until its znode is repaired or deleted", error)
                 continue
             if expired:
                 await _remove(store, token, stat.version)
@@ -64,6 +64,6 @@ async def _remove(store: FencedZooKeeper, token: str, version: int) -> None:
     try:
         await store.write_together([removal(token, version)])
     except ReloadNeeded as error:
-        log.info("the expired delegation token %s stays for now: %s", token, error)
+        log.info("the expired delegation token %s stays until the next run in an hour: %s", token, error)
     else:
         log.info("the expired delegation token %s is removed", token)

@@ -1,8 +1,8 @@
 """`/feature`: the finalized features of the cluster (KIP-584). Kafka: KafkaController.maybeSetupFeatureVersioning.
 
-In ZooKeeper mode no broker supports a feature, so the set is empty, and a znode that exists stays as it is; one that is
-garbage is logged, since a controller of Kafka fails at it. A new one is written in version 1: brokers before 3.3 read
-no other, and a later controller of Kafka rewrites it at its failover.
+In ZooKeeper mode no broker supports a feature, so the set is empty. A znode that exists stays as it is; garbage is
+logged, since a controller of Kafka fails at it. A new one is written in version 1: brokers before 3.3 read no other,
+and a later controller of Kafka rewrites it at its failover.
 """
 
 import logging
@@ -33,7 +33,7 @@ _decoder = msgspec.json.Decoder(_Feature)
 
 
 async def ensure_feature_znode(store: FencedZooKeeper) -> None:
-    """Create the znode if it does not exist. Raises ControllerMoved, ReloadNeeded."""
+    """Creates the znode if it does not exist. Raises ControllerMoved, ReloadNeeded."""
     (found,) = await store.read([znode_paths.FEATURE])
     if found is None:
         await store.write([Create(znode_paths.FEATURE, NO_FEATURES)])
@@ -41,4 +41,4 @@ async def ensure_feature_znode(store: FencedZooKeeper) -> None:
     try:
         decode_json(_decoder, found[0], znode_paths.FEATURE)
     except BadZnode as error:
-        log.warning("left as it is: %s", error)
+        log.warning("a controller of Kafka would fail at this znode, which stays as it is: %s", error)

@@ -1,4 +1,4 @@
-"""What a controller does from time to time: preferred leader elections, and purging config change announcements."""
+"""Elects preferred leaders from time to time."""
 
 import asyncio
 import logging
@@ -7,24 +7,12 @@ from collections.abc import Callable
 from kafka_reassign_rpc.controller.commands.leadership_commands import RebalanceLeaders
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
-from kafka_reassign_rpc.zookeeper.config_znodes import CHANGE_EXPIRATION_MS, ConfigStore
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
 
 
-async def purge_config_changes(configs: ConfigStore, now_ms: Callable[[], int]) -> None:
-    """Until cancelled: delete announcements of config changes once all brokers have had time to read them."""
-    while True:
-        await asyncio.sleep(CHANGE_EXPIRATION_MS / 1000)
-        try:
-            await configs.purge_changes(now_ms())
-        except ZkError as error:
-            log.info("old config change announcements stay for now: %s", error)
-
-
 FIRST_CHECK_S = 5.0
-"""After the election of a controller, and while brokers have not told their settings (KafkaController.scala,
+"""The wait after the election of a controller, and while brokers have not told their settings (KafkaController.scala,
 onControllerFailover)."""
 
 
@@ -32,7 +20,7 @@ class LeaderBalance:
     """Elects preferred leaders: Kafka's auto.leader.rebalance.enable, leader.imbalance.check.interval.seconds and
     leader.imbalance.per.broker.percentage, as `SoftState.broker_settings` has them.
 
-    knows_settings   whether the brokers have told theirs, or have had the time to
+    `knows_settings`: whether the brokers have told theirs, or have had the time to.
     """
 
     def __init__(self, loop: ControllerLoop, knows_settings: Callable[[], bool]) -> None:
@@ -42,11 +30,10 @@ class LeaderBalance:
         self._changed = asyncio.Event()
 
     def settings_changed(self) -> None:
-        """The interval begins anew, with the settings of now."""
         self._changed.set()
 
     async def run(self) -> None:
-        """Until cancelled, or until this is no longer the controller."""
+        """Runs until cancelled, or until this is no longer the controller."""
         while True:
             self._changed.clear()
             settings = self._loop.cluster.soft.broker_settings
@@ -64,14 +51,14 @@ class LeaderBalance:
                     return
 
     async def _rebalance(self) -> bool:
-        """Elect preferred leaders once. Returns whether this is still the controller."""
+        """Elects preferred leaders once. Returns whether this is still the controller."""
         percentage = self._loop.cluster.soft.broker_settings.leader_imbalance_per_broker_percentage
         try:
             elected = await self._loop.submit(RebalanceLeaders(percentage))
         except NotController:
             return False
         except KafkaError as error:
-            log.warning("preferred leaders are not elected this time: %s", error)
+            log.warning("no preferred leader is elected until the next check: %s", error)
         else:
             if elected:
                 log.info("%d preferred leaders elected", elected)

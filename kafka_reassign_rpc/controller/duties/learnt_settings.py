@@ -1,4 +1,4 @@
-"""Has the settings in force that the survey learns from the brokers."""
+"""Puts into force the settings that the survey learns from the brokers."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -15,9 +15,9 @@ from kafka_reassign_rpc.core.state.cluster import Broker
 
 
 class LearntSettings:
-    """Of one term. `run` puts into the cluster what the survey knows.
+    """Works for one term: `run` puts into the cluster what the survey knows.
 
-    changed         called when others are in force, with what `delete.topic.enable` was before
+    changed         called when others are in force, with the former `delete.topic.enable`
     deletion_known  set once `delete.topic.enable` is known, and at the end of the term: nobody need wait any longer
     """
 
@@ -32,18 +32,17 @@ class LearntSettings:
         self._due = asyncio.Event()
         self._asked: Mapping[int, Broker] | None = None
         self._note_deletion()
-        self.look()
+        self.ask_new_brokers()
         survey.on_settings = self._due.set
 
-    def look(self) -> None:
-        """Have brokers asked that were not registered before, whether a watch has told of them or a reload."""
+    def ask_new_brokers(self) -> None:
+        """Has newly registered brokers asked, whether a watch or a reload has shown them."""
         brokers = self._loop.cluster.brokers
         if brokers != self._asked:
             self._asked = brokers
-            self._survey.look(brokers)
+            self._survey.set_brokers(brokers)
 
     async def run(self) -> None:
-        """Until cancelled."""
         while True:
             await self._due.wait()
             self._due.clear()

@@ -1,16 +1,30 @@
-"""Counts partitions that are under-replicated or offline, for the metrics."""
+"""Counts partitions that are under-replicated or offline, for the status document and the metrics."""
 
 import asyncio
 
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.core.partition_health import PartitionHealth
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.core.partition_health import HEALTHY, PartitionHealth
+from kafka_reassign_rpc.support.turns import Pace
 
 INTERVAL_S = 5.0
+SOON_S = 1.0
+"""So soon it counts again while a partition is unhealthy: what has come back is not shown as lost."""
+JOINING_S = 0.5
 
 
 async def count_partitions(loop: ControllerLoop, health: PartitionHealth) -> None:
-    """Until cancelled. After the first time only topics that have changed are counted."""
+    """Runs until cancelled. After the first time it counts only topics that have changed."""
+    await _brokers_joined(loop)
     while True:
-        await SliceTimer().through(health.update(loop.cluster))
-        await asyncio.sleep(INTERVAL_S)
+        await Pace().through(health.update(loop.cluster))
+        await asyncio.sleep(INTERVAL_S if health.now == HEALTHY else SOON_S)
+
+
+async def _brokers_joined(loop: ControllerLoop) -> None:
+    """A cluster without any broker is one that starts: nobody knows what is offline before its brokers are there."""
+    if loop.cluster.brokers:
+        return
+    before = None
+    while not before or before != loop.cluster.brokers.keys():
+        before = set(loop.cluster.brokers)
+        await asyncio.sleep(JOINING_S)

@@ -21,8 +21,6 @@ LAST_ID = 2**63 - 1
 
 
 class ProducerIds:
-    """Allocates blocks while this process is the controller."""
-
     def __init__(self, store: FencedZooKeeper, own_id: int) -> None:
         self._store = store
         self._own_id = own_id
@@ -33,7 +31,8 @@ class ProducerIds:
         """The mzxid of the last block that could not be read."""
 
     async def one(self) -> int:
-        """An id for a producer that asks this server, from the server's own block. Raises as `allocate` does."""
+        """Returns an id for a producer that asks this server, from the server's own block. Raises as `allocate`
+        does."""
         async with self._refilling:
             if not self._own:
                 first, count = await self.allocate(self._own_id)
@@ -42,9 +41,9 @@ class ProducerIds:
             return found
 
     async def allocate(self, broker_id: int) -> tuple[int, int]:
-        """(first id, how many). Raises UnknownServerError when ids have run out, NotController while ZooKeeper does not
-        answer, and CoordinatorLoadInProgress while it cannot be read which have been given out: all ask again.
-        """
+        """Returns the first id and how many. Raises UnknownServerError when ids have run out, NotController while
+        ZooKeeper does not answer, and CoordinatorLoadInProgress while the last block cannot be read: then all ask
+        again."""
         async with self._one_at_a_time:
             try:
                 return await self._next_block(broker_id), BLOCK
@@ -52,7 +51,6 @@ class ProducerIds:
                 raise NotController(str(error)) from error
 
     async def _next_block(self, broker_id: int) -> int:
-        """Its first id."""
         path = znode_paths.PRODUCER_ID_BLOCK
         (found,) = await self._store.read([path])
         last = None if found is None else self._last(found[0], found[1].mzxid)
@@ -64,11 +62,13 @@ class ProducerIds:
         return first
 
     def _last(self, data: bytes, mzxid: int) -> int | None:
-        """The last id that has been given out; None before the first."""
         try:
             return znode_contents.decode_producer_id_block(data)
         except BadZnode as error:
             if mzxid != self._told:
-                log.error("no producer ids can be given out: %s", error)
+                log.error(
+                    "no producer ids can be allocated, and new idempotent producers wait, until it is repaired: %s",
+                    error,
+                )
                 self._told = mzxid
             raise CoordinatorLoadInProgress(str(error)) from None

@@ -1,14 +1,14 @@
 """Samples the progress of moves: asks brokers for the sizes of replicas, from time to time.
 
-The sampler works only while moves are in flight, or wait. It asks the brokers that get replicas
-and the leaders that they copy from, for the topics concerned only, in the highest common version of DescribeLogDirs.
-Each broker has a connection for this beside its channel, so that a large answer does not delay LeaderAndIsr. A sample
-does without brokers that do not answer. All state here is soft and ends with the term.
+It works only while moves are in flight or wait, and asks only the brokers that get replicas and the leaders that they
+copy from, for the topics concerned. Each broker has a connection for this beside its channel, so that a large answer
+does not delay LeaderAndIsr. A sample does without brokers that do not answer.
 """
 
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -28,9 +28,8 @@ from kafka_reassign_rpc.planner.planner_cluster import Volume
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.log_dirs_reader import MAX_VERSION, LogDirsReader
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
-from kafka_reassign_rpc.support.slices import SliceCounter
 from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 
@@ -40,17 +39,15 @@ INTERVAL = "reassignment.progress.interval.ms"
 STALL_TIMEOUT = "reassignment.stall.timeout.ms"
 
 WAIT_S = 1.0
-"""How long a sample waits for brokers. Later answers are in the next sample."""
+"""A sample waits so long for brokers. Later answers are in the next sample."""
 EVERYTHING_WAIT_S = 5.0
-"""How long `everything` waits for brokers: one that hangs must not hold up the repair of others."""
+"""`everything` waits so long for brokers: one that hangs must not hold up the repair of others."""
 ANSWER_TIMEOUT_S = 15.0
-"""After this time without an answer, a broker gets a new connection."""
+"""Without an answer for so long, a broker gets a new connection."""
 PARTITIONS_PER_REQUEST = 5_000
-"""Keeps the time to encode a request at a few ms."""
+"""With this many, a request takes a few ms to encode."""
 MOVES_PER_INTERVAL = 4_000
 """With more moves, samples are taken less often, so that sampling takes about 2 % of the processor at most."""
-SLICE = 200
-"""Moves between two yields."""
 
 
 class Sampling(msgspec.Struct, frozen=True):
@@ -60,31 +57,28 @@ class Sampling(msgspec.Struct, frozen=True):
     stall_s: float = 60.0
 
 
-SAMPLING = Sampling()
-
 Wanted = dict[str, list[int]]
 
 
 class Disk(NamedTuple):
-    """The volumes of a broker's log dirs that are online, and their bytes together; -1: not known."""
+    """The volumes of a broker's online log dirs, and their bytes together; -1 if unknown."""
 
     capacity: int = -1
     free: int = -1
     volumes: tuple[Volume, ...] = ()
+    failed: tuple[tuple[str, int], ...] = ()
+    """Path and error code of the log dirs that do not work."""
 
 
 class Sample(NamedTuple):
-    """Bytes of partitions on their leaders, and the disks of brokers."""
-
     sizes: Mapping[TopicPartition, int]
     disks: Mapping[int, Disk]
+    held: Mapping[int, int] = {}
+    """What all replicas of each broker take."""
 
 
 class ProgressSampler:
-    """`run` takes the samples; `tracker` has the figures.
-
-    record   takes the events of moves that stall or resume
-    """
+    """`run` takes the samples; `tracker` has the figures. `record` takes the events of moves that stall or resume."""
 
     def __init__(
         self,
@@ -105,17 +99,17 @@ class ProgressSampler:
         self._brokers: dict[int, _AskedBroker] = {}
 
     async def run(self) -> None:
-        """Until cancelled, or until this is no longer the controller."""
+        """Runs until cancelled, or until this is no longer the controller."""
         try:
             while self._settings.interval_s > 0:
                 began = self._clock()
                 cluster = self._loop.cluster
                 waiting = in_flight_caps.partitions_to_measure(cluster)
-                if cluster.moving or self.tracker.totals.moves or cluster.soft.sizes or waiting:
+                if cluster.moving or not self.tracker.is_idle or cluster.soft.sizes or waiting:
                     await self._sample(cluster, waiting)
                 if not cluster.moving and not waiting:
                     await self._disconnect(self._brokers)
-                pause = self._settings.interval_s * max(1.0, self.tracker.totals.moves / MOVES_PER_INTERVAL)
+                pause = self._settings.interval_s * max(1.0, self.tracker.sums.all.moves / MOVES_PER_INTERVAL)
                 await asyncio.sleep(max(pause / 2, began + pause - self._clock()))
         except NotController:
             return
@@ -123,26 +117,11 @@ class ProgressSampler:
             await self._disconnect(self._brokers)
 
     async def everything(self) -> Sample:
-        """A sample of all replicas on the live brokers, taken now, without brokers that do not answer in time."""
-        cluster = self._loop.cluster
-        asked = [_AskedBroker(broker, self._client_id, self._links) for broker in cluster.brokers.values()]
-        try:
-            for one in asked:
-                one.ask(None)
-            tasks = [one.task for one in asked if one.task is not None]
-            if tasks:
-                await asyncio.wait(tasks, timeout=EVERYTHING_WAIT_S)
-            answers = {one.broker.id: found for one in asked if (found := one.answer()) is not None}
-        finally:
-            for one in asked:
-                await one.close()
-        sizes: dict[TopicPartition, int] = {}
-        await SliceTimer().through(_leader_sizes(cluster, answers, sizes))
-        return Sample(sizes, {broker: disk_of(dirs) for broker, dirs in answers.items()})
+        return await sample_everything(self._loop.cluster, self._client_id, self._links, EVERYTHING_WAIT_S)
 
     async def _sample(self, cluster: Cluster, waiting: Collection[TopicPartition]) -> None:
         wanted: dict[int, Wanted] = {}
-        await SliceTimer().through(_partitions_to_ask_for(cluster, wanted, waiting))
+        await Pace().through(_partitions_to_ask_for(cluster, wanted, waiting))
         await self._disconnect([broker for broker in self._brokers if broker not in wanted])
         for broker, partitions in wanted.items():
             registered = cluster.brokers[broker]
@@ -157,7 +136,7 @@ class ProgressSampler:
         answers = {broker: asked.answer() for broker, asked in self._brokers.items()}
         events: list[Event] = []
         sizes: dict[TopicPartition, int | None] = {}
-        await SliceTimer().through(self.tracker.update(self._clock(), cluster, answers, events, sizes, waiting))
+        await Pace().through(self.tracker.update(self._clock(), cluster, answers, events, sizes, waiting))
         if events:
             self._record(events)
         if sizes:
@@ -170,11 +149,29 @@ class ProgressSampler:
                 await asked.close()
 
 
+async def sample_everything(cluster: Cluster, client_id: str, links: BrokerLinks, seconds: float) -> Sample:
+    """What all registered brokers tell of their log dirs within this time, on connections that are closed then."""
+    asked = [_AskedBroker(broker, client_id, links) for broker in cluster.brokers.values()]
+    try:
+        for one in asked:
+            one.ask(None)
+        tasks = [one.task for one in asked if one.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+        answers = {one.broker.id: found for one in asked if (found := one.answer()) is not None}
+    finally:
+        for one in asked:
+            await one.close()
+    sizes: dict[TopicPartition, int] = {}
+    held: Counter[int] = Counter()
+    await Pace().through(_leader_sizes(cluster, answers, sizes, held))
+    return Sample(sizes, {broker: disk_of(dirs) for broker, dirs in answers.items()}, held)
+
+
 def _partitions_to_ask_for(
     cluster: Cluster, wanted: dict[int, Wanted], waiting: Collection[TopicPartition]
 ) -> Iterator[None]:
-    """Fill `wanted` with the partitions to ask each registered broker for. Yields every `SLICE` moves."""
-    slices = SliceCounter(SLICE)
+    """Fills `wanted` with the partitions to ask each registered broker for."""
     for topic in list(cluster.moving):
         for index in list(cluster.moving.get(topic, ())):
             partition = cluster.get(topic, index)
@@ -182,40 +179,39 @@ def _partitions_to_ask_for(
                 for broker in {partition.leader, *partition.adding}:
                     if broker in cluster.brokers:
                         wanted.setdefault(broker, {}).setdefault(topic, []).append(index)
-            if slices.step():
-                yield
+            yield
     for name in waiting:
         partition = cluster.get(*name)
         if partition is not None and not partition.is_moving and partition.leader in cluster.brokers:
             wanted.setdefault(partition.leader, {}).setdefault(name.topic, []).append(name.partition)
-        if slices.step():
-            yield
+        yield
 
 
 def _leader_sizes(
-    cluster: Cluster, answers: Mapping[int, list[SampledLogDir]], sizes: dict[TopicPartition, int]
+    cluster: Cluster,
+    answers: Mapping[int, list[SampledLogDir]],
+    sizes: dict[TopicPartition, int],
+    held: Counter[int],
 ) -> Iterator[None]:
-    """Fill `sizes` with the bytes of partitions on their leaders. Yields every `SLICE` replicas."""
-    slices = SliceCounter(SLICE)
     for broker, dirs in answers.items():
         for one in dirs:
             for topic, of_topic in one.sizes.items():
                 for index, size in of_topic.items():
+                    held[broker] += size
                     partition = cluster.get(topic, index)
                     if partition is not None and partition.leader == broker:
                         sizes[TopicPartition(topic, index)] = size
-                    if slices.step():
-                        yield
+                    yield
 
 
 def disk_of(dirs: Collection[SampledLogDir]) -> Disk:
-    """What a broker with these log dirs has room for."""
     if not dirs:
         return Disk()
+    failed = tuple((one.path, one.error) for one in dirs if one.error)
     found = volumes([LogDirSpace(one.path, one.total, one.usable) for one in dirs if not one.error])
     if found is None:
-        return Disk() if any(not one.error for one in dirs) else Disk(0, 0)
-    return Disk(sum(one.size for one in found), sum(one.free for one in found), found)
+        return Disk(failed=failed) if len(failed) < len(dirs) else Disk(0, 0, failed=failed)
+    return Disk(sum(one.size for one in found), sum(one.free for one in found), found, failed)
 
 
 class _AskedBroker:
@@ -229,12 +225,11 @@ class _AskedBroker:
         self._client: RpcClient | None = None
 
     def ask(self, wanted: Mapping[str, list[int]] | None) -> None:
-        """Ask for these partitions, or for all. Does nothing while an earlier request has no answer."""
+        """Asks for these partitions, or for all (None). Does nothing while an earlier request has no answer."""
         if self.task is None:
             self.task = asyncio.create_task(self._ask(wanted), name=f"progress-{self.broker.id}")
 
     def answer(self) -> list[SampledLogDir] | None:
-        """The answer that came since the last call, if any."""
         if self.task is None or not self.task.done():
             return None
         task, self.task = self.task, None
@@ -256,23 +251,31 @@ class _AskedBroker:
                 self._client = await self._links.open(self.broker, self._client_id, ANSWER_TIMEOUT_S)
             return await self._all_of(self._client, wanted)
         except (OSError, TimeoutError, EOFError, ProtocolError) as error:
-            log.debug("broker %d does not report sizes: %s", self.broker.id, error or type(error).__name__)
+            log.debug(
+                "broker %d does not report sizes, so the progress of its moves stays as it was: %s",
+                self.broker.id,
+                error or type(error).__name__,
+            )
         except Exception:
-            log.exception("a defect while broker %d was asked for sizes", self.broker.id)
+            log.exception("a defect while broker %d was asked for sizes; the next sample asks again", self.broker.id)
         self._drop()
         return None
 
     async def _all_of(self, client: RpcClient, wanted: Mapping[str, list[int]] | None) -> list[SampledLogDir] | None:
         version = min(await client.version(DescribeLogDirsRequest), MAX_VERSION)
         found: dict[str, SampledLogDir] = {}
-        pace = SliceTimer()
+        pace = Pace()
         for topics in _requests(wanted):
             request = DescribeLogDirsRequest(version=version, topics=topics)
             body = await client.call(DescribeLogDirsRequest, request, version, raw=True)
             reader = LogDirsReader(body, version)
             await pace.through(reader.read())
             if reader.error:
-                log.debug("broker %d does not report sizes: error %d", self.broker.id, reader.error)
+                log.debug(
+                    "broker %d does not report sizes, so the progress of its moves stays as it was: error %d",
+                    self.broker.id,
+                    reader.error,
+                )
                 return None
             for one in reader.dirs:
                 known = found.get(one.path)
@@ -282,7 +285,6 @@ class _AskedBroker:
 
 
 def _requests(wanted: Mapping[str, list[int]] | None) -> Iterator[list[tuple[str, list[int]]] | None]:
-    """Topics with their partitions, cut into pieces of `PARTITIONS_PER_REQUEST`; None: all of them."""
     if wanted is None:
         yield None
         return
@@ -303,5 +305,4 @@ def _requests(wanted: Mapping[str, list[int]] | None) -> Iterator[list[tuple[str
 def _joined(
     one: Mapping[str, Mapping[int, int]], other: Mapping[str, Mapping[int, int]]
 ) -> dict[str, Mapping[int, int]]:
-    """The sizes of two answers together. A topic may be in both."""
     return {name: {**one.get(name, {}), **other.get(name, {})} for name in one.keys() | other.keys()}

@@ -6,12 +6,11 @@ from contextlib import suppress
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import StopsConfirmed
 from kafka_reassign_rpc.controller.commands.command import Command
-from kafka_reassign_rpc.controller.commands.leadership_commands import BeginReplicasAnew, LogDirsAnswered
+from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAnswered, RestartReplicas
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.term_tasks import TermTasks
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
-from kafka_reassign_rpc.controller.store import ReloadNeeded
-from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
+from kafka_reassign_rpc.controller.store import ReloadNeeded, Store
 from kafka_reassign_rpc.controller_channel.broker_reports import LogDirAnswer
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
@@ -23,9 +22,7 @@ log = logging.getLogger(__name__)
 class ReportedByBrokers:
     """The `controller_channel.broker_reports.BrokerReports` of a term."""
 
-    def __init__(
-        self, loop: ControllerLoop, store: FencedZooKeeper, deletions: TopicDeletions, tasks: TermTasks
-    ) -> None:
+    def __init__(self, loop: ControllerLoop, store: Store, deletions: TopicDeletions, tasks: TermTasks) -> None:
         self._loop = loop
         self._store = store
         self._deletions = deletions
@@ -41,7 +38,7 @@ class ReportedByBrokers:
             self._loop.submit(StopsConfirmed(broker, others))
 
     def knows_newer_controller(self) -> None:
-        """ZooKeeper decides whether that is true."""
+        """The store decides whether that is true."""
         if not self._is_confirming:
             self._is_confirming = True
             self._tasks.begin(self._confirm())
@@ -50,13 +47,13 @@ class ReportedByBrokers:
         self._tasks.begin(self._insist(lambda: LogDirsAnswered(broker, answers)))
 
     def leader_and_isr_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
-        self._tasks.begin(self._insist(lambda: BeginReplicasAnew(broker, partitions)))
+        self._tasks.begin(self._insist(lambda: RestartReplicas(broker, partitions)))
 
     async def _confirm(self) -> None:
         try:
             await self._store.confirm()
         except ReloadNeeded as reason:  # the broker says it once more
-            log.info("whether there is a newer controller could not be read: %s", reason)
+            log.info("whether there is a newer controller could not be read, so this one goes on: %s", reason)
         finally:
             self._is_confirming = False
 

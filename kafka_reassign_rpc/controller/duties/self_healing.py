@@ -1,12 +1,11 @@
 """Self-healing (KIP-46) during one term: diagnoses failed brokers and queues their repairs.
 
-    a broker registers or is gone, a config changes, or a time is reached
-        -> `DiagnoseFailedBrokers` notes and forgets failures, and says which brokers to heal now or soon
-        -> soon: the healer asks brokers for the sizes of their replicas, and the planner decides where replicas go
-        -> now: `QueueRepairs` compares the plan with the state by then. Its moves join the queue with the route "heal":
-           they are durable, and start chunk by chunk. The failures are forgotten
+1. After a change of brokers or configs, and at set times, `DiagnoseFailedBrokers` records and forgets failures, and
+   says which brokers to heal now or soon.
+2. Soon: the healer asks brokers for the sizes of their replicas, and the planner decides where replicas go.
+3. Now: `QueueRepairs` compares the plan with the state by then. Its moves join the queue with the route "heal": they
+   are durable, and start chunk by chunk. The failures are forgotten.
 
-The healer plans late where it could not plan before (an operator wants a repair at once, brokers have changed since).
 A controller that dies on the way leaves failures for its successor. Replicas whose moves wait or move by then do not
 count as lost, so nothing is repaired twice. When a broker returns, the moves of its repair that have not started leave
 the queue.
@@ -19,7 +18,8 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller.commands.command import SLICE
+import msgspec
+
 from kafka_reassign_rpc.controller.commands.repair_commands import (
     DiagnoseFailedBrokers,
     FailedBrokersReport,
@@ -30,13 +30,15 @@ from kafka_reassign_rpc.controller.commands.repair_commands import (
 )
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
+from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
-from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts
+from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts, promised_times
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.core.topics import own_replicas
@@ -50,13 +52,12 @@ from kafka_reassign_rpc.planner.planner_cluster import (
     PlannerPartition,
     PlannerTopic,
 )
-from kafka_reassign_rpc.support.slice_timer import SliceTimer, in_turns
-from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
+from kafka_reassign_rpc.support.turns import Pace, in_turns
 
 log = logging.getLogger(__name__)
 
 DIAGNOSE_EVERY_S = 10.0
-"""How often to diagnose while a broker is gone: moves by hand can end a failure too."""
+"""So often to diagnose while a broker is gone: moves by hand can end a failure too."""
 
 PLANNING = PlanOptions(lead_first=False, weights=GoalWeights(time=0.0))
 """Nobody balances the cluster after a repair: the emptiest brokers get most, and no leader changes for it."""
@@ -92,7 +93,6 @@ class Healer:
         self._last_report: FailedBrokersReport | None = None
 
     def diagnose_again(self) -> None:
-        """Brokers or configs have changed."""
         self._wake.set()
 
     def nothing_moves(self) -> None:
@@ -101,23 +101,23 @@ class Healer:
             self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled, or until this is no longer the controller."""
+        """Runs until cancelled, or until this is no longer the controller."""
         while self._loop.is_open:
             self._wake.clear()
             pause: float | None = DIAGNOSE_EVERY_S
             try:
                 pause = await self.diagnose_and_heal()
             except (PlanError, KafkaError) as error:
-                log.info("no repair now: %s", error)
+                log.info("no repair starts before the next diagnosis: %s", error)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
 
     async def diagnose_and_heal(self) -> float | None:
-        """Diagnose once, and heal or prepare. Returns after how many seconds to diagnose again if nothing happens.
+        """Diagnoses once, and heals or prepares. Returns after how many seconds to diagnose again if nothing happens.
 
-        Raises PlanError where brokers came back meanwhile, KafkaError where repairs are held back by now, or where this
-        is no longer the controller.
+        Raises PlanError if brokers came back meanwhile, KafkaError if repairs are held back by now, or if this is no
+        longer the controller.
         """
         found = await self._diagnose()
         if found.diagnosis.heal:
@@ -130,21 +130,21 @@ class Healer:
         return self._pause(found)
 
     async def status(self) -> HealingStatus:
-        """Failed brokers and their repairs, for operators."""
         return self._status_of(await self._diagnose())
 
     @property
     def last_status(self) -> HealingStatus | None:
-        """As last diagnosed: it costs nothing. None before the first diagnosis."""
+        """Returns the status as last diagnosed, which costs nothing; None before the first diagnosis."""
         return None if self._last_report is None else self._status_of(self._last_report)
 
     def _status_of(self, found: FailedBrokersReport) -> HealingStatus:
         failed = self._loop.cluster.failed
+        settings = found.settings
+        heal_at = promised_times(found.diagnosis, settings, restrictions.disabled_by(self._loop.cluster))
         brokers = [
-            FailedBroker(broker, since, found.diagnosis.heal_at.get(broker), found.lost.get(broker, 0))
+            FailedBroker(broker, since, heal_at.get(broker), found.lost.get(broker, 0))
             for broker, since in sorted(failed.items())
         ]
-        settings = found.settings
         return HealingStatus(
             None if settings.interval_ms < 0 else settings.interval_ms,
             settings.paused,
@@ -157,9 +157,9 @@ class Healer:
         )
 
     async def heal(self, broker: int, by: Requester, *, dry_run: bool) -> Repair:
-        """An operator wants a failed broker healed now, or wants to see the plan for it.
+        """Heals a failed broker now, as an operator wants, or shows the plan for it.
 
-        Raises InvalidRequest where it is not lost, PolicyViolation where something holds repairs back.
+        Raises InvalidRequest if it is not lost, PolicyViolation if something holds repairs back.
         """
         if broker in self._loop.cluster.brokers:
             raise InvalidRequest(f"Broker {broker} is registered: there is nothing to heal.")
@@ -167,8 +167,11 @@ class Healer:
         if error is not None:
             raise InvalidRequest(error.message)
         found = await self._diagnose(() if dry_run else (broker,))
-        if broker not in found.lost:
-            raise InvalidRequest(f"Broker {broker} holds no replica that is not being moved already.")
+        if not found.lost.get(broker):
+            raise InvalidRequest(
+                f"There is nothing to heal of broker {broker}: it holds no replicas, or its repair or moves in flight"
+                " take all of them away."
+            )
         if found.diagnosis.held_back is not None and not dry_run:
             raise _nothing_is_healed(found.diagnosis.held_back)
         try:
@@ -181,7 +184,7 @@ class Healer:
         return await in_turns(_shown(queued.moves, queued.left_out))
 
     def _pause(self, found: FailedBrokersReport) -> float | None:
-        """Seconds until the next diagnosis if nothing happens; None: for ever."""
+        """Returns the seconds until the next diagnosis if nothing happens; None waits without end."""
         if not found.lost and not found.waiting and not found.moving:
             return None
         due = found.diagnosis.due_ms
@@ -189,7 +192,9 @@ class Healer:
 
     async def _diagnose(self, ordered: Sequence[int] = ()) -> FailedBrokersReport:
         found = await self._loop.submit(
-            DiagnoseFailedBrokers(self._started_with, self._memory, self._now_ms(), ordered)
+            DiagnoseFailedBrokers(
+                self._started_with, self._memory, self._now_ms(), ordered, fastest=self._throughput.fastest
+            )
         )
         self._last_report = found
         self.last_diagnosed = RepairCounts(
@@ -204,9 +209,9 @@ class Healer:
         return found
 
     async def _heal(self, brokers: tuple[int, ...], by: Requester) -> QueuedRepair:
-        """Queue the repair of these brokers. One repair at a time: the next one knows the queued moves of this one.
+        """Queues the repair of these brokers. One repair runs at a time: the next one knows its queued moves.
 
-        Raises PolicyViolation where repairs are held back by the time that this one is planned.
+        Raises PolicyViolation if repairs are held back by the time that this one is planned.
         """
         async with self._repairs:
             prepared = self._prepared_for(brokers) or await self._prepare(brokers)
@@ -219,9 +224,10 @@ class Healer:
             return queued
 
     def _prepared_for(self, brokers: tuple[int, ...]) -> PreparedRepair | None:
-        """The plan for these brokers, if it is recent and the live brokers are still the same."""
         found = self._prepared
-        if found is None or (found.brokers, found.live) != (brokers, self._loop.cluster.brokers):
+        cluster = self._loop.cluster
+        wanted = brokers, cluster.brokers, cordoned(cluster)
+        if found is None or (found.brokers, found.live, found.cordoned) != wanted:
             return None
         return found if 0 <= self._now_ms() - found.at_ms <= 2 * PREPARE_MS else None
 
@@ -231,8 +237,10 @@ class Healer:
         cluster = self._loop.cluster
         topics: list[PlannerTopic] = []
         coming = _Coming(Counter(), Counter())
-        await SliceTimer().through(_topics(cluster, sample, topics, coming))
+        waiting: dict[TopicPartition, PlannedMove] = {}
+        await Pace().through(_topics(cluster, sample, topics, coming, frozenset(brokers), waiting))
         lost = [PlannerBroker(broker, live=False) for broker in {*cluster.failed, *brokers} - cluster.brokers.keys()]
+        closed = cordoned(cluster)
         there = [
             PlannerBroker(
                 broker.id,
@@ -242,23 +250,20 @@ class Healer:
                 arriving=coming.bytes[broker.id],
                 arriving_unknown=coming.unknown[broker.id],
                 volumes=disk.volumes,
+                cordoned=broker.id in closed,
             )
             for broker in cluster.brokers.values()
             for disk in [sample.disks.get(broker.id, Disk())]
         ]
         planning = InMemoryPlanner(PlannerCluster(there + lost, topics), Goal(GoalKind.HEAL, brokers), PLANNING)
-        await SliceTimer().through(planning.steps())
-        await SliceTimer().through(_free(topics))
-        return PreparedRepair(planning.plan, brokers, live, at_ms)
-
-
-def _wanted_replicas(cluster: Cluster, topic: str, index: int, partition: Partition) -> tuple[int, ...]:
-    place = cluster.queue.place(topic, index)
-    return repair_targets.wanted_replicas(cluster, partition, None if place is None else place.move)
+        await Pace().through(planning.steps())
+        await Pace().through(_free(topics))
+        plan = msgspec.structs.replace(planning.plan, moves=(*waiting.values(), *planning.plan.moves))
+        return PreparedRepair(plan, brokers, live, at_ms, closed, waiting.keys())
 
 
 def _free(topics: list[PlannerTopic]) -> Iterator[None]:
-    """Free the planner's input topic by topic: freeing all partitions at once takes too long."""
+    """Frees the planner's input topic by topic: freeing all partitions at once takes too long."""
     while topics:
         topics.pop()
         yield
@@ -267,19 +272,26 @@ def _free(topics: list[PlannerTopic]) -> Iterator[None]:
 class _Coming(NamedTuple):
     """What moves, waiting or not, have yet to copy to each broker: bytes, and replicas of unknown size.
 
-    What is copied already of a replica counts as well: brokers are asked for the sizes of leaders alone.
+    The copied part of a replica counts as well: brokers are asked only for the sizes of leaders.
     """
 
     bytes: Counter[int]
     unknown: Counter[int]
 
 
-def _topics(cluster: Cluster, sample: Sample, found: list[PlannerTopic], coming: _Coming) -> Iterator[None]:
+def _topics(
+    cluster: Cluster,
+    sample: Sample,
+    found: list[PlannerTopic],
+    coming: _Coming,
+    repaired: frozenset[int],
+    waiting: dict[TopicPartition, PlannedMove],
+) -> Iterator[None]:
     """Fill `found` with the planner's input: each partition has the replicas that its move, waiting or not, leads to.
 
-    Yields every `SLICE` partitions.
+    Fill `waiting` with the moves of others that wait and would take replicas from the `repaired` brokers: they are as
+    good as what the planner finds, and somebody wants them.
     """
-    slices = SliceCounter(SLICE)
     for topic in list(cluster.topics.values()):
         if topic.deleting:
             continue
@@ -289,9 +301,18 @@ def _topics(cluster: Cluster, sample: Sample, found: list[PlannerTopic], coming:
             partition = cluster.get(topic.name, index)
             if partition is None:
                 continue
-            target = _wanted_replicas(cluster, topic.name, index, partition)
+            place = cluster.queue.place(topic.name, index)
+            queued = None if place is None else place.move
+            wanted = repair_targets.wanted_replicas(cluster, partition, queued)
+            target = queued.target if repair_targets.serves_as_repair(queued, cluster) else wanted
             size = sample.sizes.get(TopicPartition(topic.name, index), UNKNOWN)
-            for broker in repair_targets.still_to_copy(partition, target):
+            to_copy = repair_targets.still_to_copy(partition, target)
+            if target != wanted and not repaired.isdisjoint(wanted):
+                copied = max(0, size) * len(to_copy)
+                waiting[TopicPartition(topic.name, index)] = PlannedMove(
+                    topic.name, index, wanted, target, partition.leader, copied, 0, "its move waits already", ""
+                )
+            for broker in to_copy:
                 if size == UNKNOWN:
                     coming.unknown[broker] += 1
                 else:
@@ -308,8 +329,7 @@ def _topics(cluster: Cluster, sample: Sample, found: list[PlannerTopic], coming:
                     min_isr=min_isr,
                 )
             )
-            if slices.step():
-                yield
+            yield
         found.append(PlannerTopic(topic.name, partitions))
 
 
@@ -318,17 +338,14 @@ def _nothing_is_healed(held_back: str) -> KafkaError:
 
 
 def _shown(moves: Sequence[PlannedMove], left_out: Sequence[LeftOut]) -> Generator[None, None, Repair]:
-    """For operators; yields every `SLICE` partitions."""
     found: list[RepairMove] = []
     reasons: dict[TopicPartition, str] = {}
     copied = 0
-    for move, pause in in_slices(moves, SLICE):
+    for move in moves:
         found.append(RepairMove(TopicPartition(move.topic, move.partition), move.original, move.target))
         copied += move.bytes
-        if pause:
-            yield
-    for one, pause in in_slices(left_out, SLICE):
+        yield
+    for one in left_out:
         reasons[TopicPartition(one.topic, one.partition)] = one.reason
-        if pause:
-            yield
+        yield
     return Repair(found, reasons, copied)

@@ -1,4 +1,4 @@
-"""The duties of one term, and what they begin beside themselves: whatever fails ends the term."""
+"""The duties of one term, and what they begin beside themselves. Any failure ends the term."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
@@ -48,13 +48,12 @@ class TermTasks:
         return self._over.is_set()
 
     def end_term(self, why: str = MOVED) -> None:
-        """Another server is the controller, or may be; or why else this term ends."""
+        """Ends the term: another server is the controller, or may be, or for another reason."""
         if not self._over.is_set():
             self.why = why
             self._over.set()
 
     def start(self, loop: Work, duties: Iterable[Duty]) -> None:
-        """Start the loop, with which the term ends, and the duties in their order."""
         self._loop = asyncio.create_task(loop, name="controller-loop")
         self._tasks[self._loop] = None
         self._loop.add_done_callback(self._loop_ended)
@@ -63,11 +62,9 @@ class TermTasks:
             self.begin(self._run(duty), duty.name)
 
     def failed_over(self) -> None:
-        """The failover is durable: the other duties begin."""
         self._failed_over.set()
 
     async def over(self) -> str:
-        """Wait until the term ends. Returns why."""
         await self._over.wait()
         return self.why
 
@@ -76,15 +73,14 @@ class TermTasks:
         self.end_term(MOVED if defect is None else _told(defect))
 
     def raise_defect(self) -> None:
-        """Raise the defect that has ended the loop, if one has."""
         if self._loop is not None and self._loop.done() and not self._loop.cancelled():
             self._loop.result()
 
-    def in_slices(self, steps: Iterator[None]) -> None:
-        self.begin(SliceTimer().through(steps))
+    def begin_steps(self, steps: Iterator[None]) -> None:
+        self.begin(Pace().through(steps))
 
     def begin(self, work: Work, name: str | None = None) -> None:
-        """Begin work that somebody has to do once, beside everything else; not after the end."""
+        """Begins work that has to be done once, beside everything else; not after the end."""
         if self._is_stopped:
             work.close()
             return
@@ -94,7 +90,7 @@ class TermTasks:
         task.add_done_callback(lambda _: work.close())  # it was never awaited if it was cancelled before it began
 
     async def stop(self) -> None:
-        """End the term, and all that runs, the last first. It waits for all together: nobody holds up the others."""
+        """Ends the term, and all that runs, the last first. It waits for all together: none holds up the others."""
         self.end_term()
         self._is_stopped = True
         for duty in reversed(self._duties):
@@ -116,13 +112,13 @@ class TermTasks:
         try:
             await work
         except ControllerMoved as reason:
-            log.warning("%s", reason)
+            log.warning("this term ends: %s", reason)
             self.end_term(str(reason) or MOVED)
         except (ReloadNeeded, ZkError) as reason:
             log.warning("this term ends, and the next one does it again: %s", reason)
             self.end_term(str(reason) or type(reason).__name__)
         except Exception as defect:
-            log.exception("a defect ends this term; the next one begins anew")
+            log.exception("a defect ends this term; the next one starts from what ZooKeeper holds")
             self.end_term(_told(defect))
 
 

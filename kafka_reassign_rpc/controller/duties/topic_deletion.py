@@ -19,7 +19,7 @@ MOST_STRAYS = 50_000
 """Each is an entry of a request, and is remembered until its topic is gone."""
 
 _Key = tuple[str, int]
-"""A topic among all that are, were or will be: its name, and `Topic.created`."""
+"""A topic's name and its `Topic.created`, which identify it among all that ever have the name."""
 
 
 def _key(topic: Topic) -> _Key:
@@ -27,10 +27,10 @@ def _key(topic: Topic) -> _Key:
 
 
 class TopicDeletions:
-    """Counts the confirmations of one term. A new controller begins anew: a second StopReplica does no harm.
+    """Counts the confirmations of one term. A new controller starts from zero: a second StopReplica does no harm.
 
     due     called with a topic when its last replica is deleted: its removal begins
-    own_id  this server's broker id: replicas that others have placed there are not waited for
+    own_id  this server's broker id: nobody waits for replicas that others have placed there
     """
 
     def __init__(self, cluster: Cluster, due: Callable[[Topic], None], own_id: int = -1) -> None:
@@ -56,7 +56,6 @@ class TopicDeletions:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether the brokers are known to allow deletions."""
         return self._cluster.soft.broker_settings.delete_topic_enable is True
 
     def is_waiting(self, topic: Topic) -> bool:
@@ -64,14 +63,14 @@ class TopicDeletions:
         return topic.deleting and self.is_enabled and _key(topic) not in self._in_removal
 
     def remaining(self, topic: Topic) -> Iterator[tuple[int, int]]:
-        """(partition, broker) of the replicas that have to be deleted; nothing where the topic waits for none."""
+        """Yields (partition, broker) of the replicas to delete; nothing if the topic waits for none."""
         if self.is_waiting(topic):
             confirmed = self._confirmed.get(_key(topic), set())
             yield from replicas_to_delete(self._cluster, topic.name, confirmed, self._own_id)
 
     def strays(self, topic: Topic) -> Iterator[tuple[int, int]]:
-        """(partition, broker) of logs that may be left on other brokers, and are to be deleted with the topic: of all
-        topics in deletion `MOST_STRAYS` at the most. (The logs of others stay, as always in Kafka.)"""
+        """Yields (partition, broker) of logs that may be left on other brokers, and are deleted with the topic: at most
+        `MOST_STRAYS` of all topics in deletion. (The logs of others stay, as always in Kafka.)"""
         key, count = _key(topic), len(returned_since(self._cluster, topic)) * len(topic.partitions)
         known = self._strays.get(key, 0)
         if self.is_waiting(topic) and self._strays_total - known + count <= MOST_STRAYS:
@@ -80,19 +79,16 @@ class TopicDeletions:
             yield from possible_strays(self._cluster, topic.name, self._confirmed.get(key, set()))
 
     def check(self, topic: Topic) -> None:
-        """Begin the removal, once, if no replica is left of a topic in deletion."""
         if self.is_waiting(topic) and next(self.remaining(topic), None) is None:
             self._in_removal.add(_key(topic))
             self._due(topic)
 
     def forget(self, topic: Topic) -> None:
-        """The topic is gone, or its deletion has ended otherwise."""
         self._confirmed.pop(_key(topic), None)
         self._in_removal.discard(_key(topic))
         self._strays_total -= self._strays.pop(_key(topic), 0)
 
     def read_again(self) -> None:
-        """The cluster was read again: a topic whose mark is gone is not in deletion any more."""
         deleting = {_key(topic) for topic in self._cluster.topics.values() if topic.deleting}
         for gone in self._confirmed.keys() - deleting:
             del self._confirmed[gone]

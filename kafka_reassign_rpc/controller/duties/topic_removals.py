@@ -1,6 +1,6 @@
 """Removes znodes that nobody needs any more: of topics whose deletion is over, of marks and records without a topic.
 
-Others may change them meanwhile: then it is tried again, after a pause.
+If others change them meanwhile, it tries again after a pause.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 log = logging.getLogger(__name__)
 
 REMOVALS_AT_ONCE = 50
-"""Topics whose znodes are being removed at the same time."""
+"""The znodes of so many topics are removed at the same time."""
 FIRST_BACKOFF_S = 0.05
 LONGEST_BACKOFF_S = 5.0
-"""The wait between two attempts to remove znodes that others change meanwhile."""
+"""The longest wait between two attempts to remove znodes that others change."""
 
 
 class TopicRemovals:
     """`begin` removes a topic; `run` removes the marks of `/admin/delete_topics` that mark none.
 
-    given_up    called with a topic that is not in deletion any more
+    `given_up` is called with a topic that is not in deletion any more.
     """
 
     def __init__(
@@ -50,33 +50,32 @@ class TopicRemovals:
         self._marks_found = asyncio.Event()
 
     def begin(self, topic: Topic) -> None:
-        """The last replica of a topic in deletion is deleted."""
         self._tasks.begin(self._remove(topic))
 
     def marks_found(self) -> None:
-        """There may be marks that mark no topic."""
         self._marks_found.set()
 
     async def tidy_up(self, orphans: Iterable[TopicPartition]) -> None:
-        """Before clients are served: they do not see what an earlier controller has left behind.
+        """Removes what an earlier controller has left, before clients are served.
 
-        orphans     partitions that do not exist, and have move records
+        `orphans` are partitions that do not exist, and have move records.
         """
         cluster = self._loop.cluster
         try:
             await self._store.write(znode_writes.record_removal(cluster, name) for name in orphans)
         except ReloadNeeded as reason:
-            log.warning("move records of partitions that do not exist could not be removed: %s", reason)
+            log.warning(
+                "move records of partitions that do not exist stay until the next controller removes them: %s", reason
+            )
         if stale := cluster.stale_marks:
             try:
                 await self._remove_marks()
             except ReloadNeeded as reason:  # the watch of the marks comes back to it
-                log.warning("deletion marks without a topic could not be removed: %s", reason)
+                log.warning("deletion marks without a topic stay for now, and are tried again: %s", reason)
             else:
                 self._loop.learn(StaleMarksRemoved(stale))
 
     async def run(self) -> None:
-        """Until cancelled."""
         while True:
             await self._marks_found.wait()
             self._marks_found.clear()
@@ -86,7 +85,7 @@ class TopicRemovals:
                 try:
                     await self._remove_marks()
                 except ReloadNeeded as reason:
-                    log.info("deletion marks without a topic are still to be removed: %s", reason)
+                    log.info("deletion marks without a topic stay for now, and are tried again: %s", reason)
                     await backoff.sleep()
                 else:
                     done = names
@@ -103,7 +102,7 @@ class TopicRemovals:
                 async with self._at_once:
                     await topic_removal.remove_topic(self._zk, self._store, topic)
             except ReloadNeeded as reason:
-                log.info("topic %s is still to be removed: %s", topic.name, reason)
+                log.info("the znodes of the deleted topic %s stay for now, and are tried again: %s", topic.name, reason)
                 await backoff.sleep()
             else:
                 self._loop.submit(TopicsVanished({topic.name: topic.created}))
@@ -111,6 +110,5 @@ class TopicRemovals:
         self._given_up(topic)
 
     def _is_deleting(self, topic: Topic) -> bool:
-        """Whether the topic is still the one of its name, and in deletion: it was, before somebody changed znodes."""
         known = self._loop.cluster.topics.get(topic.name)
         return known is not None and known.created == topic.created and known.deleting

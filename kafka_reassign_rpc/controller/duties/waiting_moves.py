@@ -1,20 +1,18 @@
-"""Has waiting moves decided again: those of the queue and of `/admin/reassign_partitions`, once there may be room."""
+"""Has waiting moves decided again, in the queue and in `/admin/reassign_partitions`, once there may be room."""
 
 import asyncio
 from collections.abc import Iterator
 
-from kafka_reassign_rpc.controller.commands.command import SLICE
 from kafka_reassign_rpc.controller.commands.queue_commands import StartQueuedMoves
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
-from kafka_reassign_rpc.support.slices import in_slices
 
 
 class WaitingMoves:
-    """One command at a time decides about them, and may leave some for the next."""
+    """Submits one command at a time, which may leave some moves for the next."""
 
     def __init__(self, loop: ControllerLoop) -> None:
         self._loop = loop
@@ -22,28 +20,25 @@ class WaitingMoves:
         self._batch_length = 0
 
     def may_start(self) -> None:
-        """There may be room for waiting moves, or a reason to take them up."""
         self._due.set()
 
     def round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
-        """Look whether a round has made room. Yields after each slice."""
+        """Checks whether a round has made room. Yields after each item."""
         cluster = self._loop.cluster
         batch = cluster.batch
-        if batch is not None and batch.crowded and len(batch.entries) < self._batch_length:
+        if batch is not None and batch.lacks_room and len(batch.entries) < self._batch_length:
             self._loop.submit(ProcessBatchAndQueue())  # the znode has room for original replicas of other entries again
         self._batch_length = 0 if batch is None else len(batch.entries)
         if cluster.queue.waiting.more:
             self.may_start()
         elif cluster.queue or (batch is not None and batch.waiting):
-            for (_, _, before, after), pause in in_slices(applied.partitions, SLICE):
+            for _, _, before, after in applied.partitions:
                 if before is not None and in_flight_caps.makes_room(before, after):
                     self.may_start()
                     break
-                if pause:
-                    yield
+                yield
 
     async def run(self) -> None:
-        """Until cancelled, or until this is no longer the controller."""
         while True:
             await self._due.wait()
             self._due.clear()

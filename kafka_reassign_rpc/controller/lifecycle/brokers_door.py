@@ -1,4 +1,4 @@
-"""The door of a server without an authorizer: open where the brokers have none either (`api.door.Door`)."""
+"""The door of a server without an authorizer: open if the brokers have none either (`api.door.Door`)."""
 
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
@@ -7,10 +7,10 @@ _CURE = "give it theirs, or let anybody do everything here by --broker-authorize
 
 
 class BrokersDoor:
-    """What the survey of the brokers says of their authorizer.
+    """Asks the survey whether the brokers have an authorizer.
 
-    `acls_exist`: whether ZooKeeper has a place for ACLs, which AclAuthorizer makes as it starts. It decides where no
-    broker says anything, after the time that they have for that: brokers that are away may have an authorizer.
+    `acls_exist`: whether ZooKeeper has a place for ACLs, which AclAuthorizer makes as it starts. It decides if no
+    broker has answered in the time for that: brokers that are away may have an authorizer.
     """
 
     def __init__(self, survey: BrokerSurvey) -> None:
@@ -25,7 +25,6 @@ class BrokersDoor:
 
     @property
     def may_control(self) -> bool:
-        """Whether the server may be the controller: brokers that have an authorizer need one that lets them act."""
         return self._survey.lets_anybody_in is not False
 
     @property

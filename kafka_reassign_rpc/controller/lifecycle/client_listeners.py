@@ -7,6 +7,7 @@ from functools import partial
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.dispatch import Dispatcher
+from kafka_reassign_rpc.api.ports import StatusPort
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.duties.defaults_judge import DefaultsJudge
@@ -22,7 +23,6 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
-from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.listener_security import ListenerSecurity
@@ -40,7 +40,7 @@ class CannotListen(RuntimeError):
 
 @contextmanager
 def listening(setting: str, addresses: str) -> Iterator[None]:
-    """An error of the system names the setting, and says what is wrong."""
+    """Turns an error of the system into one that names the setting and says what is wrong."""
     try:
         yield
     except OSError as error:
@@ -48,14 +48,13 @@ def listening(setting: str, addresses: str) -> Iterator[None]:
 
 
 class ClientListeners:
-    """`start` binds them; `close` answers the requests that have arrived."""
-
     def __init__(
         self,
         around: Surroundings,
         service: ControllerService,
         standby: Standby,
         registration: ServerRegistration,
+        status: StatusPort,
         acls: AclKeeper | None,
         door: BrokersDoor | None,
         quotas: QuotaTable,
@@ -71,9 +70,9 @@ class ClientListeners:
             SERVER_APIS,
             service,
             standby,
-            ServedConfigs(configs),
-            ServedSettings(configs),
-            ServedQuotas(QuotaStore(zk)),
+            ServedConfigs(configs, self._record),
+            ServedSettings(configs, self._record),
+            ServedQuotas(QuotaStore(zk), self._record),
             MutationQuotas(quotas, config.limits.controller_quota_windows, time.monotonic),
             self.endpoints,
             static_configs(config),
@@ -81,9 +80,11 @@ class ClientListeners:
             survey,
             DefaultsJudge(zk, config.links, f"configs-{config.server_id}"),
             registration,
+            status,
             None if acls is None else ServedAcls(acls, self._record),
+            config.brokers_listener,
         )
-        dispatcher = Dispatcher(self._node, None if acls is None else acls.authorizer, self._tell_denied, door)
+        dispatcher = Dispatcher(self._node, None if acls is None else acls.authorizer, self._report_denied, door)
         listeners = [_listener(one, config.security.get(one.listener)) for one in config.listeners]
         self._server = Server(dispatcher, listeners, config.limits, quotas, stats)
 
@@ -97,7 +98,6 @@ class ClientListeners:
         await self._server.close()
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Where clients reach this server, with the ports that the system chose."""
         advertised = self._config.advertised or self._config.listeners
         found = []
         for bound, published in zip(self._config.listeners, advertised, strict=True):
@@ -107,13 +107,11 @@ class ClientListeners:
         return tuple(found)
 
     def _record(self, events: Iterable[Event]) -> None:
-        """Record events that need no controller."""
         self._recorder.record(-1 if self._service.cluster is None else self._service.epoch, events)
 
-    def _tell_denied(self, ctx: RequestContext) -> None:
-        by = requesters.client(ctx.principal, ctx.client_id, ctx.client_host, ctx.listener, ctx.mechanism)
+    def _report_denied(self, ctx: RequestContext) -> None:
         reason = f"{SERVER_APIS[ctx.api_key].name}: {ctx.access.describe_denied()}"
-        self._record([Event(catalogue.ACCESS_DENIED, reason=reason, count=ctx.access.refusals).asked_by(by)])
+        self._record([Event(catalogue.ACCESS_DENIED, reason=reason, count=ctx.access.refusals).asked_by(ctx.requester)])
 
 
 def _listener(endpoint: Endpoint, security: ListenerSecurity | None) -> Listener:

@@ -16,25 +16,25 @@ log = logging.getLogger(__name__)
 
 
 async def connect(zk: ZooKeeper, config: ServerConfig) -> None:
-    """Connect, and make the paths that servers need. Raises NotSent, MigrationToKRaft, NoCluster."""
+    """Also makes the paths that servers need. Raises NotSent, MigrationToKRaft, NoCluster."""
     await zk.start(config.connection_timeout_ms / 1000)
     found = odd_znodes.migration(await controller_election.read_migration(zk))
     if found.stops:
         raise controller_election.MigrationToKRaft(str(found.odd))
     if not config.new_cluster:
-        await look_for_cluster(zk, config.takeover)
+        await check_cluster_exists(zk, config.takeover)
     for path in (*znode_paths.PERSISTENT, *znode_paths.OWN):
         await zk.ensure_path(path)
 
 
 async def cluster_id(zk: ZooKeeper) -> str:
-    """The id in `/cluster/id`. Creates it where it is missing, as brokers do. Empty where it cannot be understood."""
+    """Returns the id in `/cluster/id`, which it creates as brokers do; empty if it cannot be decoded."""
     while True:
         try:
             data, _ = await zk.get(znode_paths.CLUSTER_ID)
             return znode_contents.decode_cluster_id(data)
         except BadZnode as error:
-            log.error("clients see no cluster id: %s", error)
+            log.error("clients see no cluster id until it is repaired: %s", error)
             return ""
         except NoNode:
             try:
@@ -47,8 +47,9 @@ class NoCluster(RuntimeError):
     """ZooKeeper has no controller, no broker and no topic below the chroot."""
 
 
-async def look_for_cluster(zk: ZooKeeper, takeover: Takeover) -> None:
-    """A mistyped chroot looks like a new cluster: say so. Raises NoCluster unless this server always takes over."""
+async def check_cluster_exists(zk: ZooKeeper, takeover: Takeover) -> None:
+    """Detects a mistyped chroot, which looks like a new cluster. Raises NoCluster unless this server always takes
+    over."""
     if await zk.exists(znode_paths.CONTROLLER) is not None:
         return
     for path in (znode_paths.BROKER_IDS, znode_paths.TOPICS):

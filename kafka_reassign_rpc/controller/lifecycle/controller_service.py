@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from random import SystemRandom
 from typing import NamedTuple, TypeVar
@@ -18,9 +18,16 @@ from kafka_reassign_rpc.api.ports import (
     NewPartitions,
     NewTopic,
 )
-from kafka_reassign_rpc.controller.commands import alter_reassignments_command, leadership_commands, topic_commands
+from kafka_reassign_rpc.controller.commands import (
+    alter_reassignments_command,
+    leadership_commands,
+    lease_commands,
+    topic_commands,
+)
 from kafka_reassign_rpc.controller.commands.command import Command
+from kafka_reassign_rpc.controller.commands.queue_commands import HoldMoves
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.duties.disk_survey import DiskSurvey
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, ClusterFigures, figures_of
@@ -30,6 +37,7 @@ from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCou
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import (
     BrokerIdNotRegistered,
+    BrokerNotAvailable,
     KafkaError,
     NotController,
     RequestTimedOut,
@@ -38,34 +46,42 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory, PastFigures
-from kafka_reassign_rpc.core.reassignment.progress import NO_TOTALS, MoveProgress, ProgressTracker, Totals
+from kafka_reassign_rpc.core.reassignment.progress import MoveProgress, ProgressTracker
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
-from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
-from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
+from kafka_reassign_rpc.core.status.views import TermView
 from kafka_reassign_rpc.core.throttling.controller_state import ControllerState, broker_states
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
-from kafka_reassign_rpc.status_page.server_view import TermView
-from kafka_reassign_rpc.support.slice_timer import in_turns
-from kafka_reassign_rpc.support.slices import in_slices
+from kafka_reassign_rpc.core.znode_routes.holding import LONGEST_REASON, LONGEST_WHO, HoldOutcome, Selection
+from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
+from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
 
 T = TypeVar("T")
 
 STOPPING_S = 2.0
-"""How long the answer to a controlled shutdown waits for the broker's StopReplica. Once it has the answer, a stock
+"""The answer to a controlled shutdown waits so long for the broker's StopReplica: once it has the answer, a stock
 broker soon takes no more requests. Stock controllers send StopReplica before they write the ISRs, so it mostly comes
 first. A broker waits for the answer for controller.socket.timeout.ms (30 s)."""
+READ_S = 2.0
+"""Who only reads waits so long for ZooKeeper, and then gets what was known last."""
 LEADERS_S = 0.1
-"""How often new topics without leaders are looked at while their clients wait."""
-SLICE = 100
-"""Topics that are looked at in a step."""
+"""So often new topics without leaders are checked while their clients wait."""
 
 
-def _asked(ctx: RequestContext) -> Requester:
-    """The client that sent a request."""
-    return requesters.client(ctx.principal, ctx.client_id, ctx.client_host, ctx.listener, ctx.mechanism)
+async def _diagnosed(term: "TermServices") -> HealingStatus:
+    await term.up_to_date()
+    return await term.healer.status()
+
+
+async def _as_known(term: "TermServices", reading: Coroutine[object, object, T]) -> T | None:
+    """What a reader gets who cannot wait until ZooKeeper is back; None: the last known has to do."""
+    if term.connected():
+        with suppress(TimeoutError):
+            return await asyncio.wait_for(reading, READ_S)
+    reading.close()
+    return None
 
 
 def _successes(outcomes: Mapping[str, object]) -> Collection[str]:
@@ -73,7 +89,7 @@ def _successes(outcomes: Mapping[str, object]) -> Collection[str]:
 
 
 def _too_late(outcomes: Mapping[str, T | KafkaError], late: Iterable[str]) -> Mapping[str, T | KafkaError]:
-    """These have been changed, but the client's time is over. It hears so, as from Kafka."""
+    """These have been changed, but the client's time is over. It gets the same answer as from Kafka."""
     return {**outcomes, **dict.fromkeys(late, RequestTimedOut())}
 
 
@@ -86,54 +102,55 @@ class TermServices(NamedTuple):
     deletion_known  set once `delete.topic.enable` is known, and at the end of the term
     health          how many partitions are under-replicated or offline
     stops_answered  waits, for so many seconds at most, until a broker has stopped the replicas that it has to stop
+    disks           what brokers have said about their disks
+    connected       whether ZooKeeper is
     """
 
     loop: ControllerLoop
     producer_ids: ProducerIds
-    up_to_date: Callable[[], Awaitable[None]]
+    up_to_date: Callable[[], Coroutine[object, object, None]]
     progress: ProgressTracker
     healer: Healer
     deletion_known: asyncio.Event
     health: PartitionHealth
     stops_answered: Callable[[int, float], Awaitable[None]]
+    disks: DiskSurvey
+    connected: Callable[[], bool]
 
 
 class ControllerService:
     """The `ControllerPort`: passes calls to the loop of the present term, if this process has one."""
 
     def __init__(self, history: FigureHistory) -> None:
-        """history: figures of this process's terms."""
         self._history = history
         self._random = SystemRandom()
         self._term: TermServices | None = None
         self._lease_left: Callable[[], float] = lambda: 0
         self.epoch = -1
-        """Of the last term of this process."""
+        """The epoch of the last term of this process."""
         self.since_ms = -1
         """When that term was won, ms since 1970."""
 
     def begin(self, term: TermServices, lease_left: Callable[[], float]) -> None:
         """This process is the controller and its loop is running.
 
-        lease_left  seconds for which no other server can have become the controller. So a process that was frozen
-                    finds out by its clock
+        `lease_left` returns for how many seconds no other server can have become the controller. So a process that was
+        frozen finds out by its clock.
         """
         self._term = term
         self._lease_left = lease_left
 
     def end(self) -> None:
-        """This process is not the controller any more."""
         self._term = None
 
     async def finish(self, seconds: float) -> None:
-        """Take no more calls, and give those that wait for their commands so long to get an answer."""
+        """Takes no more calls, and gives waiting ones so many seconds to get an answer."""
         term, self._term = self._term, None
         if term is not None:
-            await term.loop.settle(seconds)
+            await term.loop.wait_for_answers(seconds)
 
     @property
     def cluster(self) -> Cluster | None:
-        """The durable state, while this process is the controller."""
         return self._term.loop.cluster if self._term is not None and self.is_active() else None
 
     def is_active(self) -> bool:
@@ -143,7 +160,13 @@ class ControllerService:
         term = self._active()
         if any(target is not None for _, items in request.topics for _, target, _ in items):
             await term.up_to_date()  # reassignments may have been disabled
-        return await self._submit(lambda: alter_reassignments_command.AlterReassignmentsCommand(request, _asked(ctx)))
+        return await self._submit(lambda: alter_reassignments_command.AlterReassignmentsCommand(request, ctx.requester))
+
+    async def change_rates(
+        self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext
+    ) -> ThrottledMoves:
+        await self._active().up_to_date()
+        return await self._submit(lambda: lease_commands.ChangeLeaseRates(wanted, rate, ctx.requester))
 
     def list_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
@@ -157,16 +180,27 @@ class ControllerService:
                 yield cluster.topics[name], found
 
     async def reassignments_disabled(self) -> KafkaError | None:
-        await self._active().up_to_date()
+        term = self._active()
+        await _as_known(term, term.up_to_date())
         return restrictions.reassignments_disabled(self._active().loop.cluster)
 
     async def healing(self) -> HealingStatus:
-        await self._active().up_to_date()
-        return await self._active().healer.status()
+        """As diagnosed now; while ZooKeeper does not answer, as last diagnosed."""
+        term = self._active()
+        found = await _as_known(term, _diagnosed(term)) or term.healer.last_status
+        if found is None:
+            raise BrokerNotAvailable("ZooKeeper does not answer, and self-healing was not diagnosed before.")
+        return found
 
     async def heal(self, broker: int, ctx: RequestContext, *, dry_run: bool) -> Repair:
         await self._active().up_to_date()
-        return await self._active().healer.heal(broker, _asked(ctx), dry_run=dry_run)
+        return await self._active().healer.heal(broker, ctx.requester, dry_run=dry_run)
+
+    async def hold_moves(
+        self, selection: Selection, ctx: RequestContext, *, hold: bool, reason: str = ""
+    ) -> HoldOutcome:
+        held = Held(now_ms(), ctx.requester.who[:LONGEST_WHO], reason[:LONGEST_REASON]) if hold else None
+        return await self._submit(lambda: HoldMoves(selection, held, ctx.requester))
 
     def waiting_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
@@ -204,23 +238,17 @@ class ControllerService:
         states = broker_states(self._active().loop.cluster)
         return ControllerState(build_version(), self.epoch, self.since_ms, states)
 
-    @property
-    def totals(self) -> Totals:
-        """Totals of all moves in flight, as of the last sample; nothing while nothing moves or this process is not the
-        controller.
-        """
-        if self._term is None or not self.is_active() or not self._term.loop.cluster.moving:
-            return NO_TOTALS
-        return self._term.progress.totals
-
-    def figures(self, settings: ReassignmentSettings) -> ClusterFigures:
-        """Figures for metrics; none while this process is not the controller. `settings`: the server's own."""
+    def figures(self) -> ClusterFigures:
+        """Figures for metrics; none while this process is not the controller."""
         if self._term is None or not self.is_active():
             return NO_FIGURES
-        return figures_of(self._term.loop.cluster, settings, self._term.progress, self._term.health.now)
+        return figures_of(self._term.loop.cluster, self._term.progress)
 
     def view(self, settings: ReassignmentSettings) -> TermView | None:
-        """What the status page shows; None while this process is not the controller. `settings`: the server's own."""
+        """What the status document is made of; None while this process is not the controller.
+
+        `settings`: the server's own.
+        """
         if self._term is None or not self.is_active():
             return None
         health = self._term.health
@@ -230,11 +258,13 @@ class ControllerService:
             settings,
             health.now if health.counted else None,
             self._term.healer.last_status,
+            self._term.disks.disks,
+            self._term.disks.look,
         )
 
     @property
     def repairs(self) -> RepairCounts:
-        """Failed brokers and repairs as last diagnosed; none while this process is not the controller."""
+        """Returns failed brokers and repairs as last diagnosed; none while another is the controller."""
         return NO_REPAIRS if self._term is None or not self.is_active() else self._term.healer.last_diagnosed
 
     async def create_topics(
@@ -248,7 +278,7 @@ class ControllerService:
     ) -> Mapping[str, CreatedTopic | KafkaError]:
         outcomes = await self._submit(
             lambda: topic_commands.CreateTopicsCommand(
-                topics, validate_only=validate_only, new_id=uuid4, random=self._random, quota=quota, by=_asked(ctx)
+                topics, validate_only=validate_only, new_id=uuid4, random=self._random, quota=quota, by=ctx.requester
             )
         )
         return outcomes if validate_only else await self._led_in_time(outcomes, timeout_ms)
@@ -260,7 +290,7 @@ class ControllerService:
         if not known.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(known.wait(), min(max(timeout_ms, 0), LONGEST_WAIT_MS) / 1000)
-        outcomes = await self._submit(lambda: topic_commands.DeleteTopicsCommand(names, quota, _asked(ctx)))
+        outcomes = await self._submit(lambda: topic_commands.DeleteTopicsCommand(names, quota, ctx.requester))
         return outcomes if timeout_ms > 0 else _too_late(outcomes, _successes(outcomes))
 
     async def create_partitions(
@@ -274,7 +304,7 @@ class ControllerService:
     ) -> Mapping[str, KafkaError | None]:
         outcomes = await self._submit(
             lambda: topic_commands.CreatePartitionsCommand(
-                topics, validate_only=validate_only, quota=quota, by=_asked(ctx)
+                topics, validate_only=validate_only, quota=quota, by=ctx.requester
             )
         )
         return outcomes if validate_only else await self._led_in_time(outcomes, timeout_ms)
@@ -283,7 +313,7 @@ class ControllerService:
         self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, ctx: RequestContext
     ) -> Sequence[ItemResult]:
         return await self._submit(
-            lambda: leadership_commands.ElectLeadersCommand(partitions, unclean=unclean, by=_asked(ctx))
+            lambda: leadership_commands.ElectLeadersCommand(partitions, unclean=unclean, by=ctx.requester)
         )
 
     async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
@@ -311,7 +341,7 @@ class ControllerService:
     async def _led_in_time(
         self, outcomes: Mapping[str, T | KafkaError], timeout_ms: int
     ) -> Mapping[str, T | KafkaError]:
-        """What a client hears of topics that it has created or extended, once all of their partitions have leaders or
+        """Answers a client about topics that it has created or extended, once all of their partitions have leaders or
         its time is over (ZkAdminManager, DelayedCreatePartitions)."""
         late: Collection[str] = _successes(outcomes)
         if timeout_ms <= 0:
@@ -324,14 +354,12 @@ class ControllerService:
             await asyncio.sleep(LEADERS_S)
 
     def _leaderless(self, names: Iterable[str]) -> Generator[None, None, Collection[str]]:
-        """Those of these topics that have a partition without a leader, or do not exist."""
         found = []
-        for name, pause in in_slices(names, SLICE):
+        for name in names:
             topic = None if self.cluster is None else self.cluster.topics.get(name)
             if topic is None or any(one.leader == NO_LEADER for one in topic.partitions.values()):
                 found.append(name)
-            if pause:
-                yield
+            yield
         return found
 
     def _active(self) -> TermServices:

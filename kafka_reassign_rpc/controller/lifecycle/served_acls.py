@@ -1,6 +1,5 @@
 """ACLs as clients find, create and delete them here (AclAuthorizer.acls, createAcls, deleteAcls)."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
@@ -13,25 +12,20 @@ from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, PolicyViolation, UnknownServerError
-from kafka_reassign_rpc.core.state import requesters
-from kafka_reassign_rpc.support.slice_timer import in_turns
-from kafka_reassign_rpc.support.slices import SliceCounter
+from kafka_reassign_rpc.support.counted import first_of
+from kafka_reassign_rpc.support.turns import Pace, in_turns
 from kafka_reassign_rpc.zookeeper.acl_znodes import TooManyAcls
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, Unknown, ZkError
 
 log = logging.getLogger(__name__)
 
-ITEMS_PER_SLICE = 1000
 
 Matching = dict[ResourcePattern, list[AccessControlEntry]]
 
 
 class ServedAcls:
-    """The `AclPort` of the server process.
-
-    record      takes the events of changes
-    """
+    """The `AclPort` of the server process. `record` takes the events of changes."""
 
     def __init__(self, keeper: AclKeeper, record: Callable[[Iterable[Event]], None]) -> None:
         self._keeper = keeper
@@ -43,7 +37,7 @@ class ServedAcls:
         return await in_turns(self._matching([wanted]))
 
     async def create(self, acls: Sequence[AclBinding], ctx: RequestContext) -> Sequence[KafkaError | None]:
-        """As AclAuthorizer, all ACLs of a pattern together."""
+        """Creates all ACLs of a pattern together, as AclAuthorizer does."""
         self._check_loaded()
         wanted: dict[ResourcePattern, set[AccessControlEntry]] = {}
         for pattern, entry in acls:
@@ -67,6 +61,7 @@ class ServedAcls:
         for wanted in filters:
             patterns.update(dict.fromkeys(one for one in wanted.patterns() if one.name and "/" not in one.name))
         deleted: list[list[DeletedAcl]] = [[] for _ in filters]
+        pace = Pace()
         for pattern in patterns:
             about = [(index, one) for index, one in enumerate(filters) if one.matches_pattern(pattern)]
             chosen: dict[AccessControlEntry, int] = {}
@@ -85,24 +80,20 @@ class ServedAcls:
             error = await self._change(pattern, without, ctx)
             for entry, index in chosen.items():
                 deleted[index].append((AclBinding(pattern, entry), error))
-            await asyncio.sleep(0)
+            await pace.rest()
         return deleted
 
     def _matching(self, filters: Sequence[AclBindingFilter]) -> Generator[None, None, Matching]:
-        """The ACLs that match any of the filters."""
         found: Matching = {}
-        pace = SliceCounter(ITEMS_PER_SLICE)
         patterns = self._cache.patterns()
         yield
         for pattern in patterns:
             about = [one for one in filters if one.matches_pattern(pattern)]
-            if pace.step(len(filters)):
-                yield
+            yield
             for entry in self._cache.entries(pattern) if about else ():
                 if any(one.matches_entry(entry) for one in about):
                     found.setdefault(pattern, []).append(entry)
-                if pace.step(len(about)):
-                    yield
+                yield
         return found
 
     async def _change(
@@ -117,11 +108,12 @@ class ServedAcls:
         except (NotSent, SessionOver, Unknown) as error:
             return BrokerNotAvailable(f"ZooKeeper cannot be asked: {error}")
         except ZkError as error:
-            log.warning("the ACLs of %s cannot be changed: %s", pattern, error)
+            log.warning(
+                "the ACLs of %s stay as they were, and their client gets UNKNOWN_SERVER_ERROR: %s", pattern, error
+            )
             return UnknownServerError(f"The ACLs of {pattern} cannot be changed: {error}")
-        by = requesters.client(ctx.principal, ctx.client_id, ctx.client_host, ctx.listener, ctx.mechanism)
         self._record(
-            Event(event, reason=_shown(pattern, changed), count=len(changed)).asked_by(by)
+            Event(event, reason=_shown(pattern, changed), count=len(changed)).asked_by(ctx.requester)
             for event, changed in ((catalogue.ACL_CREATED, after - before), (catalogue.ACL_DELETED, before - after))
             if changed
         )
@@ -140,5 +132,4 @@ def _shown(pattern: ResourcePattern, entries: Entries) -> str:
         f"{one.permission_type.name} {one.operation.name} to {one.principal} from {one.host}"
         for one in sorted(entries)[:SHOWN]
     ]
-    more = f" and {len(entries) - SHOWN} more" if len(entries) > SHOWN else ""
-    return f"{pattern}: {', '.join(some)}{more}"
+    return f"{pattern}: {first_of(some, SHOWN, of=len(entries))}"

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller.lifecycle.client_listeners import listening
-from kafka_reassign_rpc.controller.lifecycle.served_status import Observers, ServedStatus, page_address
+from kafka_reassign_rpc.controller.lifecycle.served_status import ServedStatus, page_address
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_state import ServerState
 from kafka_reassign_rpc.controller.telemetry.metrics import PAUSE, Metrics, health, readiness
@@ -20,17 +20,16 @@ class ServedHttp:
     """Begins before ZooKeeper connects: /ready says why a server is not ready. `observers` takes what is counted, and
     `background` is a part of its own."""
 
-    def __init__(self, config: ServerConfig, state: ServerState, stats: ServerStats, page: ServedStatus | None) -> None:
+    def __init__(self, config: ServerConfig, state: ServerState, stats: ServerStats, page: ServedStatus) -> None:
         self._config = config
         self._page = page
-        metrics = Metrics()
+        self.observers = metrics = Metrics()
         metrics.show(state.status, lambda: stats, {key: api.name for key, api in SERVER_APIS.items()})
-        self.observers = Observers(metrics, page)
         self._pages: dict[str, Page] = {
             "/metrics": metrics.page,
             "/health": health,
             "/ready": lambda: readiness(state.status()),
-            **({} if page is None else page.pages),
+            **page.pages,
         }
         security = config.metrics_security
         works = [("delays of the event loop", lambda: interpreter_tuning.measure_loop_delay(self._observe_delay))]
@@ -43,12 +42,11 @@ class ServedHttp:
 
     @property
     def address(self) -> str | None:
-        """host:port; None before it listens."""
         return None if self._server is None else "{}:{}".format(*self._server.address)
 
     def page_address(self) -> str | None:
         """Where the status page is, for other servers; None where there is none."""
-        if self._server is None or self._page is None:
+        if self._server is None or not self._page.pages:
             return None
         clients = (self._config.advertised or self._config.listeners)[0].host
         return page_address(self._server.address, clients, tls=self._config.metrics_security.tls is not None)

@@ -1,48 +1,48 @@
-"""The status page of this server: what it gets to see of the server, and the event logs that it reads."""
+"""The status page of this server: what the page sees of the server, and the event logs that it reads."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TypeVar
 
-from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
+import msgspec
+
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
-from kafka_reassign_rpc.controller.lifecycle.standby import Standby
+from kafka_reassign_rpc.controller.lifecycle.server_state import ServerState
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
-from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, build_version
-from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.controller.telemetry.metrics import build_version
+from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
+from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
-from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest
+from kafka_reassign_rpc.protocol.messages import (
+    ApiMessage,
+    DescribeReassignmentEventsRequest,
+    DescribeStatusRequest,
+    RequestFor,
+)
 from kafka_reassign_rpc.server.http_server import Page
 from kafka_reassign_rpc.status_page.events import ANSWER_S, EventReader, EventsUnknown, LogPage
 from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
-from kafka_reassign_rpc.status_page.server_view import ServerView
 from kafka_reassign_rpc.status_page.status_api import StatusApi
+from kafka_reassign_rpc.status_page.status_keeper import StatusKeeper
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
+Response = TypeVar("Response", bound="ApiMessage")
 
 SERVERS_S = 10.0
-"""How often the registered servers are read."""
+"""The registered servers are read so often."""
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 (a name, not an address to listen on)
 
 
-class Role(NamedTuple):
-    """The role of a server, why it has none, and who is the controller: see `telemetry.metrics.ServerStatus`."""
-
-    role: str
-    reason: str
-    controller: int
-
-
 def page_address(bound: tuple[str, int], clients: str, *, tls: bool) -> str:
-    """The address of the page. `bound`: where the server listens; `clients`: the host under which clients reach it."""
+    """Returns the page's address. `bound` is where the server listens, `clients` the host at which clients reach it."""
     host = clients if bound[0] in EVERY_ADDRESS else bound[0]
     return f"http{'s' if tls else ''}://{f'[{host}]' if ':' in host else host}:{bound[1]}/"
 
@@ -50,47 +50,35 @@ def page_address(bound: tuple[str, int], clients: str, *, tls: bool) -> str:
 class ServedStatus:
     """Puts the page together. `start` is called once the server knows its cluster; `pages` may be served before.
 
-    figures  of this server's moves, now and in the past
-    role     of this server now
+    figures   of this server's moves, now and in the past
+    is_shown  whether it has a page. Its documents can be asked for over the Kafka protocol, too
     """
 
     def __init__(
-        self,
-        config: ServerConfig,
-        service: ControllerService,
-        standby: Standby,
-        figures: FigureKeeper,
-        role: Callable[[], Role],
-        *,
-        full: bool,
+        self, config: ServerConfig, state: ServerState, figures: FigureKeeper, *, is_shown: bool, full: bool
     ) -> None:
         self._id = config.server_id
-        self._service = service
-        self._standby = standby
         self._links = config.links
-        self._settings = config.settings
-        self._role = role
-        self._cluster_id = ""
+        self._state = state
+        self._is_shown = is_shown
         self._registration: ServerRegistration | None = None
         self._recorder: EventRecorder | None = None
-        self._pages: Mapping[int, str] = {}
         self._logs: dict[tuple[int, tuple[Endpoint, ...]], _ServerLog] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self._api = StatusApi(self._look, self._readers, figures, build_version(), full=full)
+        self._api = StatusApi(state.view, self._readers, figures, build_version(), full=full, last=lambda: keeper.last)
+        self.document = self._api.document
+        self._keeper = keeper = StatusKeeper(self._api.whole_status, self._of_controller)
 
     @property
     def pages(self) -> Mapping[str, Page]:
-        return self._api.pages
-
-    def event(self, event: Event) -> None:
-        """An event is being recorded."""
-        self._api.event(event)
+        return self._api.pages if self._is_shown else {}
 
     async def start(self, registration: ServerRegistration, cluster_id: str, recorder: EventRecorder) -> None:
-        self._registration, self._cluster_id, self._recorder = registration, cluster_id, recorder
-        self._tasks = [
-            asyncio.create_task(self._find_pages(registration), name="status-pages"),
-        ]
+        self._registration, self._recorder = registration, recorder
+        self._state.cluster_id = cluster_id
+        self._tasks = [asyncio.create_task(self._keeper.keep(), name="last-status")]
+        if self._is_shown:
+            self._tasks += [asyncio.create_task(self._find_pages(registration), name="status-pages")]
 
     async def close(self) -> None:
         await end(*self._tasks)
@@ -102,29 +90,18 @@ class ServedStatus:
         while True:
             with suppress(ZkError):
                 servers = await registration.servers()
-                self._pages = {number: one.page for number, one in servers.items() if one.page is not None}
+                self._state.pages = {number: one.page for number, one in servers.items() if one.page is not None}
             await asyncio.sleep(SERVERS_S)
 
-    def _look(self) -> ServerView:
-        role, reason, controller = self._role()
-        term = self._service.view(self._settings)
-        return ServerView(
-            server=self._id,
-            cluster_id=self._cluster_id,
-            role=role,
-            reason=reason,
-            controller=controller,
-            epoch=-1 if term is None else self._service.epoch,
-            since=self._standby.controller_since() if term is None else self._service.since_ms,
-            brokers=self._standby.brokers if term is None else term.cluster.brokers,
-            pages=self._pages,
-            term=term,
-        )
+    async def _of_controller(self) -> Status | None:
+        """None where the controller is no server of this product, or does not answer."""
+        log_of = (await self._readers()).get(self._state.role().controller)
+        return await log_of.status() if isinstance(log_of, _ServerLog) else None
 
     async def _readers(self) -> Mapping[int, EventReader]:
         if self._registration is None or self._recorder is None:
             return {}
-        found: dict[int, EventReader] = {self._id: _OwnLog(self._recorder)}
+        found: dict[int, EventReader] = {self._id: RecordedEvents(self._recorder)}
         with suppress(ZkError):
             servers = await self._registration.servers()
             wanted = {(number, one.endpoints) for number, one in servers.items() if number != self._id}
@@ -136,59 +113,43 @@ class ServedStatus:
         return found | {number: one for (number, _), one in self._logs.items()}
 
 
-class Observers:
-    """Takes events for the metrics and for the status page (an `event_recorder.EventCounter`)."""
-
-    def __init__(self, metrics: Metrics, status: ServedStatus | None) -> None:
-        self._metrics = metrics
-        self._status = status
-
-    def event(self, event: Event, at: int) -> None:
-        self._metrics.event(event, at)
-        if self._status is not None:
-            self._status.event(event)
-
-    def observe_duration(self, what: str, seconds: float) -> None:
-        self._metrics.observe_duration(what, seconds)
-
-
-class _OwnLog:
-    """The event log of this server."""
-
-    def __init__(self, recorder: EventRecorder) -> None:
-        self._recorder = recorder
-
-    async def page(self, first: int, max_bytes: int) -> LogPage:
-        found = await self._recorder.read(first, max_bytes)
-        if found is None:
-            raise EventsUnknown("it keeps no event log (event.log.dir)")
-        return LogPage([one.decode() for one in found.events], found.next_seq)
-
-
 class _ServerLog:
-    """The event log of another server, over the Kafka protocol."""
-
     def __init__(self, links: BrokerLinks, server: Broker, client_id: str) -> None:
         self._links = links
         self._server = server
         self._client_id = client_id
         self._client: RpcClient | None = None
+        self._turn = asyncio.Lock()
 
     async def page(self, first: int, max_bytes: int) -> LogPage:
         cls = DescribeReassignmentEventsRequest
         try:
-            if self._client is None:
-                self._client = await self._links.reach(self._server, self._client_id, ANSWER_S)
-            answer = await self._client.call(cls, cls(version=0, from_seq=first, max_bytes=max_bytes), 0)
+            answer = await self._ask(cls, cls(version=0, from_seq=first, max_bytes=max_bytes))
         except (EOFError, ProtocolError) as error:
-            self.close()
             raise EventsUnknown(f"it does not answer: {error}") from error
-        except BaseException:  # also a cancelled call: its answer would be taken for that of the next one
-            self.close()
-            raise
         if answer.error_code:
             raise EventsUnknown(answer.error_message or f"error {answer.error_code}")
         return LogPage(answer.events, answer.next_seq)
+
+    async def status(self) -> Status | None:
+        """Its status document; None where it tells none."""
+        cls = DescribeStatusRequest
+        try:
+            answer = await self._ask(cls, cls(version=0, document="status", query=""))
+            return None if answer.error_code else msgspec.json.decode(answer.content, type=Status)
+        except (OSError, TimeoutError, EOFError, ProtocolError, msgspec.MsgspecError) as error:
+            log.debug("server %d does not tell its status, so an older one is kept: %s", self._server.id, error)
+            return None
+
+    async def _ask(self, cls: type[RequestFor[Response]], request: ApiMessage) -> Response:
+        async with self._turn:
+            try:
+                if self._client is None:
+                    self._client = await self._links.reach(self._server, self._client_id, ANSWER_S)
+                return await self._client.call(cls, request, 0)
+            except BaseException:  # also a cancelled call: its answer would be taken for that of the next one
+                self.close()
+                raise
 
     def close(self) -> None:
         if self._client is not None:

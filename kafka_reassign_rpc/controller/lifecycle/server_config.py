@@ -1,4 +1,4 @@
-"""What one server is told at its start."""
+"""The settings of one server at its start."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 OFF, COUNTS, FULL = "off", "counts", "full"
-"""What the status page tells: there is none; numbers alone; everything."""
+"""What the status page shows: there is none; only numbers; everything."""
 
 
 class EventLogConfig(msgspec.Struct, frozen=True):
@@ -54,8 +54,8 @@ class EventLogConfig(msgspec.Struct, frozen=True):
 class AuthorizerConfig(msgspec.Struct, frozen=True):
     """The settings of AclAuthorizer, by Kafka's names.
 
-    zookeeper_url       where ACLs are, if not at `ServerConfig.zookeeper_connect`. The other two belong to it;
-                        None: as that of the cluster
+    `zookeeper_url` is where ACLs are, if not at `ServerConfig.zookeeper_connect`. The two timeouts belong to it; None
+    takes those of the cluster.
     """
 
     super_users: frozenset[str] = frozenset()
@@ -72,22 +72,24 @@ class ServerConfig(msgspec.Struct, frozen=True):
     """Settings of one server.
 
     links               how it connects to brokers
-    zookeeper_access    how it comes to ZooKeeper
+    zookeeper_access    how it connects to ZooKeeper
     advertised          where clients reach `listeners`, in the same order, if not there
+    brokers_listener    by which of them brokers come, where there are several
     security            how listeners secure connections, by name; the others do not
-    sasl                what their authenticators need, where one has SASL
-    broker_settings     settings of `core.broker_settings` by name, where the operator sets them; others are learnt
+    sasl                what their authenticators need, if one has SASL
+    broker_settings     settings of `core.broker_settings` that the operator sets, by name; others are learnt
     new_cluster         whether the cluster starts with this server: it may be empty
     refuses_by_policy   whether it refuses what a policy of the brokers would have to check, since it cannot run Java
     authorizer          None: whoever reaches the server may do what brokers without an authorizer let anybody do
     refuses_without_authorizer
-                        whether a server without one refuses what needs a right where the brokers have one, or may have
-    status_page         what it tells at `metrics_listener`: `OFF`, `COUNTS` or `FULL`
+                        whether a server without one refuses what needs a right if the brokers have one, or may have
+    status_page         what it shows at `metrics_listener`: `OFF`, `COUNTS` or `FULL`
     """
 
     zookeeper_connect: str
     listeners: Sequence[Endpoint]
     advertised: Sequence[Endpoint] | None = None
+    brokers_listener: str = ""
     security: Mapping[str, ListenerSecurity] = {}
     sasl: SaslSources | None = None
     server_id: int = 1000
@@ -110,11 +112,10 @@ class ServerConfig(msgspec.Struct, frozen=True):
     status_page: str = COUNTS
 
     def own_broker_settings(self) -> Mapping[str, Value]:
-        """`broker_settings`, with the authorizer of this server."""
         return self.broker_settings if self.authorizer is None else {**self.broker_settings, AUTHORIZER: CLASS_NAME}
 
     def zookeeper_of_acls(self) -> ZooKeeper | None:
-        """A client of the ZooKeeper that has the ACLs; None where it is the cluster's, or nobody asks for ACLs."""
+        """Returns a client of the ZooKeeper that has the ACLs; None if it is the cluster's, or nobody asks for ACLs."""
         of = self.authorizer
         if of is None or of.zookeeper_url is None:
             return None
@@ -123,12 +124,10 @@ class ServerConfig(msgspec.Struct, frozen=True):
 
 
 def listed(endpoints: Sequence[Endpoint]) -> str:
-    """Listeners as `listeners` has them."""
     return ",".join(f"{one.listener}://{one.host}:{one.port}" for one in endpoints)
 
 
 def static_configs(config: ServerConfig) -> dict[str, str]:
-    """The static configs of a server for DescribeConfigs, by Kafka's names."""
     return {
         "broker.id": str(config.server_id),
         "zookeeper.connect": config.zookeeper_connect,
@@ -147,7 +146,7 @@ def static_configs(config: ServerConfig) -> dict[str, str]:
 
 
 def _own_settings(settings: ReassignmentSettings) -> dict[str, str]:
-    """The settings that servers share, where this server was started with another value than the default."""
+    """Returns the shared settings that this server was started with, if they differ from the default."""
     given = {
         **reassignment_settings.cap_settings(settings.caps),
         REPLICATION_FACTOR_CHANGE_ALLOWED: settings.replication_factor_change_allowed,

@@ -9,8 +9,6 @@ from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
 from kafka_reassign_rpc.api.ports import (
-    BROKERS,
-    CLUSTER_DEFAULT,
     LONGEST_WAIT_MS,
     AclPort,
     ConfigPort,
@@ -19,6 +17,7 @@ from kafka_reassign_rpc.api.ports import (
     QuotaPort,
     RecordedEvents,
     SettingsPort,
+    StatusPort,
 )
 from kafka_reassign_rpc.api.registry import SENT_TO_CONTROLLER, SENT_TO_SERVERS, advertised
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
@@ -34,6 +33,7 @@ from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers, common_lay
 from kafka_reassign_rpc.core.kafka_errors import InvalidConfig, KafkaStorageError
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint, Topic, endpoint_for
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 
@@ -45,7 +45,9 @@ class ServerNode:
     judge         asks the brokers about cluster-wide configs
     registration  the registered servers
     settings      the settings of all servers
+    status        the documents of the status page
     acls          None: this server has no authorizer
+    brokers_listener  by which brokers come, where there are several
     """
 
     log_dirs = None
@@ -66,18 +68,22 @@ class ServerNode:
         survey: BrokerSurvey,
         judge: DefaultsJudge,
         registration: ServerRegistration,
+        status: StatusPort,
         acls: AclPort | None = None,
+        brokers_listener: str = "",
     ) -> None:
         self.node_id = node_id
         self.cluster_id = ""
-        """Known once ZooKeeper is connected."""
+        """It is known once ZooKeeper is connected."""
         self.apis = apis
         self.controller = controller
         self.configs = configs
         self.settings = settings
         self.quotas = quotas
         self.acls = acls
+        self.status = status
         self.mutation_quotas = mutation_quotas
+        self._brokers_listener = brokers_listener
         self._static_configs = static_configs
         self._recorder = recorder
         self._standby = standby
@@ -101,30 +107,30 @@ class ServerNode:
 
     @property
     def static_configs(self) -> Mapping[str, str]:
-        """As if this server had been started with what brokers were started with, where nothing else is set for it."""
+        """Returns the server's own values, and for the rest those that brokers were started with."""
         learnt = common_layers(self._survey.last_of_topics, {}, {}).static
         return {**learnt, **as_configs(self._survey.settings), **self._survey.policies, **self._static_configs}
 
-    async def live_brokers(self) -> LiveBrokers:
+    async def live_brokers(self, *, answered: bool = False) -> LiveBrokers:
+        if answered:
+            await self._survey.all_answered()
         return live_brokers(self._survey.of_topics, *await self._dynamic_configs())
 
     async def topic_layers(self) -> ConfigLayers:
-        """Those that most brokers have. What is set for this server goes before them."""
+        """Returns the layers that most brokers have. What is set for this server goes before them."""
         own, defaults, _ = common_layers(self._survey.last_of_topics, *await self._dynamic_configs())
         of_this = await self.configs.get(BROKERS, str(self.node_id))
         return ConfigLayers({**own, **of_this}, defaults, self.static_configs)
 
     async def _dynamic_configs(self) -> tuple[Configs, Mapping[int, Configs]]:
-        """The dynamic configs of the cluster, and those of each registered broker."""
         brokers = list(self._survey.brokers)
         cluster = self.controller.cluster
         if cluster is not None:
             return cluster.default_configs, {id_: cluster.broker_configs.get(str(id_), {}) for id_ in brokers}
-        found = await asyncio.gather(*map(self._read_configs, (CLUSTER_DEFAULT, *map(str, brokers))))
+        found = await asyncio.gather(*map(self._read_configs, (DEFAULT, *map(str, brokers))))
         return found[0], dict(zip(brokers, found[1:], strict=True))
 
     async def _read_configs(self, broker: str) -> Configs:
-        """No configs where they cannot be read: the broker cannot read them either."""
         try:
             return await self.configs.get(BROKERS, broker)
         except InvalidConfig:
@@ -137,7 +143,10 @@ class ServerNode:
         await self._judge.accept(change)
 
     def controller_id(self) -> int:
-        return self.node_id if self.controller.is_active() else self._standby.controller_id()
+        return self.node_id if self.controller.is_active() else self._standby.named_to_clients()
+
+    def is_privileged(self, listener: str) -> bool:
+        return listener == self._brokers_listener or len(self._endpoints()) == 1
 
     def nodes(self, listener: str) -> Sequence[NodeEndpoint]:
         cluster = self.controller.cluster

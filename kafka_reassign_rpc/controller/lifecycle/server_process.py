@@ -56,20 +56,20 @@ class ControllerProcess:
         is_guarded = config.authorizer is None and config.refuses_without_authorizer
         self._door = BrokersDoor(survey) if is_guarded else None
         self._acl_zk = config.zookeeper_of_acls()
-        """None where the cluster's ZooKeeper has the ACLs, too."""
+        """None if the cluster's ZooKeeper has the ACLs, too."""
         of = config.authorizer
         self._acls = None if of is None else AclKeeper(self._acl_zk or zk, of.acl_authorizer())
         self._state = state = ServerState(around, service, standby, self._acls)
-        self._page = self._http = None
-        if config.metrics_listener is not None:
-            if config.status_page != OFF:
-                full = config.status_page == FULL
-                self._page = ServedStatus(config, service, standby, figures, state.role, full=full)
-            self._http = ServedHttp(config, state, stats, self._page)
+        is_shown = config.metrics_listener is not None and config.status_page != OFF
+        self._page = ServedStatus(config, state, figures, is_shown=is_shown, full=config.status_page == FULL)
+        self._http = None if config.metrics_listener is None else ServedHttp(config, state, stats, self._page)
+        if self._http is not None:
             recorder.counter = self._http.observers
         page = (lambda: None) if self._http is None else self._http.page_address
         self._registration = registration = ServerRegistration(zk, config.server_id, page)
-        self._listeners = ClientListeners(around, service, standby, registration, self._acls, self._door, quotas, stats)
+        self._listeners = ClientListeners(
+            around, service, standby, registration, self._page, self._acls, self._door, quotas, stats
+        )
         credentials = config.sasl.credentials if config.sasl is not None and config.sasl.needs_credentials else None
         self._client_configs = ClientConfigs(zk, quotas, credentials)
         self._supervisor = Supervisor(around, self._listeners.endpoints, service, standby, registration, self._door)
@@ -93,8 +93,7 @@ class ControllerProcess:
             yield Part(partial(self._acl_zk.start, timeout_ms / 1000), self._acl_zk.close)
         if self._acls is not None:
             yield Part(self._acls.start, self._acls.close)
-        if (page := self._page) is not None:
-            yield Part(lambda: page.start(self._registration, self._cluster_id, recorder), page.close)
+        yield Part(lambda: self._page.start(self._registration, self._cluster_id, recorder), self._page.close)
         yield Part(nothing, survey.close)
         yield Part(self._background.start, self._background.close)
         yield Part(nothing, self._supervisor.stop)
@@ -109,7 +108,7 @@ class ControllerProcess:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the controllership back at once; then answer the requests that have arrived, and disconnect."""
+        """Gives the controllership back at once; then answers the requests that have arrived, and disconnects."""
         await self._parts.stop()
 
     async def _join_cluster(self) -> None:
@@ -121,28 +120,23 @@ class ControllerProcess:
 
     @property
     def metrics_address(self) -> str | None:
-        """host:port of /metrics, /health and /ready; None where they are not served."""
         return None if self._http is None else self._http.address
 
     @property
     def bootstrap(self) -> str:
-        """host:port of the first listener, as clients should use it."""
         first = self._listeners.endpoints()[0]
         return f"{first.host}:{first.port}"
 
     def live_brokers(self) -> list[int]:
-        """Ids of the registered brokers."""
         return sorted(self._state.brokers)
 
     async def brokers_seen(self, wanted: Collection[int]) -> None:
-        """Wait until this server knows all of these brokers as registered."""
         while not set(wanted) <= self._state.brokers.keys():  # noqa: ASYNC110 (once, at the start of a demonstration)
             await asyncio.sleep(POLL_S)
 
     async def ready(self) -> None:
-        """Wait until this server is the controller, or a standby that knows the controller."""
         await self._supervisor.ready()
 
     async def ended(self) -> None:
-        """Wait until this server takes part in elections no more. Raises why: IdOfBroker, or a defect."""
+        """Waits until this server takes part in elections no more. Raises why: IdOfBroker, or a defect."""
         await self._supervisor.ended()

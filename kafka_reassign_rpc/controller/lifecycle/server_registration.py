@@ -1,13 +1,13 @@
 """The id of this server, which no other server and no broker has.
 
-Clients tell nodes apart by their ids. With two servers of one id they would hang, or talk to either. So each running
-server has a znode in `/admin/reassignment_servers`.
+With two servers of one id, clients would hang or talk to either: so each running server has a znode in
+`/admin/reassignment_servers`.
 
 A stock broker may have the id although it is not registered now. The controller would take its replicas for ones that
 stock brokers have placed on the server by mistake, and give them to others: acknowledged records could be lost. So a
-server does not start with an id under which a broker holds replicas, or may hold some. Its first start with an id
-leaves a mark in `/admin/reassignment_server_ids`: no broker held replicas under it. What stock brokers place there
-later is no broker's, until a broker registers with the id: then the mark goes, and the server ends.
+server does not start with an id under which a broker holds, or may hold, replicas. Its first start with an id leaves a
+mark in `/admin/reassignment_server_ids`: no broker held replicas then. What stock brokers place there later belongs to
+no broker, until one registers with the id: then the mark goes, and the server ends.
 """
 
 import logging
@@ -45,7 +45,7 @@ class IdOfBroker(BrokerIdTaken):
 class ServerRegistration:
     """The znodes of this server. That of its session goes with the session; `ensure` places it again in the next one.
 
-    page  gives the address of its status page; None: it serves none
+    `page` returns the address of its status page; None if it serves none.
     """
 
     def __init__(self, zk: ZooKeeper, server_id: int, page: Callable[[], str | None] = lambda: None) -> None:
@@ -55,10 +55,10 @@ class ServerRegistration:
         self._session: int | None = None
 
     async def check_free(self) -> None:
-        """Take this id. Raises IdOfBroker where a broker has it, and BrokerIdTaken where a server has it that accepts
+        """Takes this id. Raises IdOfBroker if a broker has it, and BrokerIdTaken if a server has it that accepts
         connections.
 
-        The session of a server that was killed goes on for a while: `ensure` fails until it ends.
+        The session of a killed server lives on for a while: `ensure` fails until it ends.
         """
         await self.check_no_broker([self._id] if await self._zk.exists(znode_paths.broker(self._id)) else ())
         await self._check_no_server()
@@ -66,7 +66,7 @@ class ServerRegistration:
         await self._zk.ensure_path(znode_paths.reassignment_server_id(self._id))
 
     async def check_no_broker(self, registered: Collection[int]) -> None:
-        """Raises IdOfBroker where a broker has registered with this id, which is not a server's then."""
+        """Raises IdOfBroker if a broker has registered with this id, which then is not a server's."""
         if self._id in registered:
             await give_to_brokers(self._zk, [self._id])
             raise IdOfBroker(
@@ -91,11 +91,11 @@ class ServerRegistration:
         other = _decoded(data, path).endpoints
         if other and await accepts_connections(other[0]):
             raise self._taken(other)
-        log.warning("a server with broker.id %d has ended without a farewell: this one stands by until the end of its"
+        log.warning("a server with broker.id %d has ended and kept its session: this one stands by until the end of its"
                     " ZooKeeper session", self._id)  # fmt: skip
 
     async def ensure(self, endpoints: tuple[Endpoint, ...]) -> None:
-        """Register in this session, unless that is done. Raises BrokerIdTaken, and ZkError."""
+        """Does nothing if this session has registered. Raises BrokerIdTaken, and ZkError."""
         session = self._zk.session_id
         if session is None:
             raise NotSent("no ZooKeeper session")
@@ -104,7 +104,7 @@ class ServerRegistration:
             self._session = session
 
     async def servers(self) -> Mapping[int, RegisteredServer]:
-        """The running servers by id, `MOST_SERVERS` at most. Raises ZkError."""
+        """Returns the running servers by id, at most `MOST_SERVERS`. Raises ZkError."""
         names = await self._zk.children(znode_paths.REASSIGNMENT_SERVERS)
         ids = sorted(number for name in names if (number := znode_paths.parse_index(name)) is not None)[:MOST_SERVERS]
         paths = [znode_paths.reassignment_server(number) for number in ids]
@@ -134,13 +134,13 @@ class ServerRegistration:
 
 
 async def replicas_of_brokers(zk: ZooKeeper, server_id: int) -> Sequence[TopicPartition]:
-    """The partitions that keep a server from this id: a broker holds a replica of them, or may. Raises ZkError."""
+    """Returns the partitions that keep a server from this id: a broker holds a replica of them, or may. Raises
+    ZkError."""
     is_ours = await zk.exists(znode_paths.reassignment_server_id(server_id)) is not None
     return list(held_by_brokers(await read_topics_on(zk, server_id), server_id, is_ours=is_ours))
 
 
 def held_text(server_id: int, held: Sequence[TopicPartition]) -> str:
-    """For people: that a broker has this id, which holds replicas of these partitions."""
     count, first = counted(len(held), "replica"), f"{held[0].topic}-{held[0].partition}"
     return f"{server_id} is the id of a broker that is not registered and holds {count}, such as of {first}"
 
@@ -149,5 +149,5 @@ def _decoded(data: bytes, path: str) -> RegisteredServer:
     try:
         return decode_registered_server(data, path)
     except BadZnode as error:
-        log.warning("%s", error)
+        log.warning("a registered server counts as one without an address: %s", error)
         return RegisteredServer(())

@@ -1,21 +1,29 @@
-"""What this server is now: its role, and the values that metrics and `/ready` show."""
+"""The present state of this server: its role, and the values that metrics and `/ready` show."""
 
-from collections import Counter
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
-from kafka_reassign_rpc.controller.lifecycle.served_status import Role
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
-from kafka_reassign_rpc.controller.telemetry.metrics import ServerStatus
-from kafka_reassign_rpc.core.state.cluster import BATCH, Broker, Cluster
+from kafka_reassign_rpc.controller.telemetry.metrics import ServerStatus, build_version
+from kafka_reassign_rpc.core.state.cluster import Broker
+from kafka_reassign_rpc.core.status.summary import status_of
+from kafka_reassign_rpc.core.status.views import ServerView
+from kafka_reassign_rpc.support.wall_clock import now_ms
+
+
+class Role(NamedTuple):
+    """The role of a server: see `core.status.views.ServerView`."""
+
+    role: str
+    reason: str
+    controller: int
 
 
 class ServerState:
-    """Reads them from the parts of the server that know them."""
-
     def __init__(
         self, around: Surroundings, service: ControllerService, standby: Standby, acls: AclKeeper | None
     ) -> None:
@@ -23,49 +31,55 @@ class ServerState:
         self._service = service
         self._standby = standby
         self._acls = acls
+        self.cluster_id = ""
+        """Known once ZooKeeper is connected."""
+        self.pages: Mapping[int, str] = {}
+        """The addresses of status pages, by server."""
 
     @property
     def brokers(self) -> Mapping[int, Broker]:
-        """The registered brokers."""
         cluster = self._service.cluster
         return self._standby.brokers if cluster is None else cluster.brokers
 
     def role(self) -> Role:
-        controller = self._standby.controller_id()
+        is_controller = self._service.cluster is not None
+        controller = self._around.config.server_id if is_controller else self._standby.controller_id()
         if not self._around.zk.connected:
             return Role("", "ZooKeeper is not connected", controller)
         if self._acls is not None and not self._acls.authorizer.loaded:
             return Role("", "the ACLs are not loaded yet: only super users are admitted", controller)
-        if self._service.cluster is not None:
-            return Role("controller", "", self._around.config.server_id)
+        if is_controller:
+            return Role("controller", "", controller)
         if controller != controller_election.UNKNOWN:
             return Role("standby", "", controller)
         return Role("", "no controller is known: an election or a controller failover is under way", controller)
 
-    def status(self) -> ServerStatus:
-        zk, config, _, recorder, _ = self._around
-        cluster, (role, reason, controller) = self._service.cluster, self.role()
-        return ServerStatus(
+    def view(self) -> ServerView:
+        """What the status document is made of."""
+        role, reason, controller = self.role()
+        service, standby, config = self._service, self._standby, self._around.config
+        term = service.view(config.settings)
+        return ServerView(
+            server=config.server_id,
+            cluster_id=self.cluster_id,
             role=role,
             reason=reason,
             controller=controller,
-            epoch=-1 if cluster is None else self._service.epoch,
-            moving=0 if cluster is None else sum(map(len, cluster.moving.values())),
-            waiting={} if cluster is None else _waiting(cluster),
-            brokers=len(self.brokers),
+            epoch=-1 if term is None else service.epoch,
+            since=standby.controller_since() if term is None else service.since_ms,
+            brokers=standby.brokers if term is None else term.cluster.brokers,
+            pages=self.pages,
+            term=term,
+        )
+
+    def status(self) -> ServerStatus:
+        zk, config, _, recorder, _ = self._around
+        return ServerStatus(
+            document=status_of(self.view(), at=now_ms(), version=build_version(), full=True),
             connected=zk.connected,
             round_trip=zk.round_trip,
             events_lost=recorder.lost,
-            progress=self._service.totals,
             healing=self._service.repairs,
             refusing=config.links.troubles,
-            figures=self._service.figures(config.settings),
+            figures=self._service.figures(),
         )
-
-
-def _waiting(cluster: Cluster) -> Counter[str]:
-    """Number of waiting moves by route."""
-    found = Counter(cluster.queue.routes)
-    if cluster.batch is not None:
-        found[BATCH] += cluster.batch.waiting
-    return found

@@ -1,11 +1,12 @@
 """What a server knows that is not the controller: the controller, the live brokers, and on request topics."""
 
+import random
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from kafka_reassign_rpc.api.ports import NodeEndpoint
 from kafka_reassign_rpc.controller import controller_election
-from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller.loading import load_cluster, load_topics
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable
 from kafka_reassign_rpc.core.state.cluster import Broker, Topic, endpoint_for
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -13,8 +14,6 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 
 class Known(Protocol):
-    """What a term knows, or knew last. Nothing until it has read the cluster."""
-
     @property
     def brokers(self) -> Mapping[int, Broker]: ...
 
@@ -25,8 +24,8 @@ class Known(Protocol):
 class Standby:
     """The supervisor calls `refresh` whenever the controller or the brokers change, and `remember` at each term.
 
-    What a term knew last holds until ZooKeeper has been read again: brokers go on showing what they know as well. A
-    client that is told of no broker forgets all that it knew, and librdkafka then never finds one again.
+    What a term knew last holds until ZooKeeper has been read again, as brokers keep what they know. A client that gets
+    an empty list of brokers drops all that it knew, and librdkafka then never finds one again.
     """
 
     def __init__(self, zk: ZooKeeper) -> None:
@@ -36,44 +35,47 @@ class Standby:
         self._term: Known | None = None
 
     async def refresh(self) -> controller_election.ControllerOwner | None:
-        """Read and watch the controller and the registered brokers."""
         self._brokers = await load_cluster.read_brokers(self._zk, watch=True)
         self._term = None
         self._owner = await controller_election.owner(self._zk, watch=True)
         return self._owner
 
     def remember(self, term: Known) -> None:
-        """A term begins."""
         self._term = term
 
     @property
     def brokers(self) -> Mapping[int, Broker]:
-        """The registered brokers, as last known."""
         return self._brokers if self._term is None else self._term.brokers or self._brokers
 
     def forget(self) -> None:
-        """No controller is known."""
         self._owner = None
 
     def controller_id(self) -> int:
         return controller_election.UNKNOWN if self._owner is None else self._owner.id
 
+    def named_to_clients(self) -> int:
+        """Returns the controller that clients are told. In place of a KRaft controller, which they cannot reach, it is
+        a live broker, as brokers name one (KafkaApis, getRandomAliveBrokerId): that forwards what it is asked."""
+        if self._owner is None or self._owner.kraft_epoch < 0:
+            return self.controller_id()
+        return random.choice([*self.brokers] or [controller_election.UNKNOWN])  # noqa: S311 (no secret)
+
     def controller_since(self) -> int:
-        """When the controller was elected, ms; -1: not known."""
+        """Returns when the controller was elected, ms; -1 if unknown."""
         return controller_election.UNKNOWN if self._owner is None else self._owner.since_ms
 
     def controller_node(self, listener: str, security_protocol: str = "") -> Sequence[NodeEndpoint]:
-        """The controller, where it is a server of this product: then no broker has its id."""
+        """Returns the controller if it is a server of this product: then no broker has its id."""
         if self._owner is None or self._owner.id in self.brokers or not self._owner.endpoints:
             return ()
         chosen = endpoint_for(self._owner.endpoints, listener, security_protocol)
         return (NodeEndpoint(self._owner.id, chosen.host, chosen.port),)
 
     async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
-        """Read topics from ZooKeeper now; while it does not answer, as the last term knew them. Raises
-        BrokerNotAvailable where there was none."""
+        """Reads topics from ZooKeeper; while it does not answer, returns them as the last term knew them. Raises
+        BrokerNotAvailable if there was none."""
         try:
-            return (await load_cluster.read_topics(self._zk, names)).found
+            return (await load_topics.read_topics(self._zk, names)).found
         except ZkError as error:
             known = {} if self._term is None else self._term.topics
             if not known:

@@ -12,7 +12,7 @@ writes without an answer were carried out. The others are refused from then on, 
 
 A server that has lost the controllership does not seize it back: it waits until there is no controller. It seizes only
 at its start, until it was elected once, only from a stock broker, and only if `controller.takeover` is `always`:
-operators start it for that. With `never` it stands by for ever.
+operators start it for that. With `never` it always stands by.
 
 A server whose id a broker registers with ends its term and the process: the id is the broker's, and clients and brokers
 find it there.
@@ -20,8 +20,8 @@ find it there.
 A server without an authorizer does not control brokers that have one: it would let anybody do what they refuse. It ends
 its term and stands by as soon as a broker says so, unless `broker.authorizer` is `ignore` (`brokers_door`).
 
-A server never campaigns while the cluster is in migration to KRaft. One that is the controller when a migration begins
-goes on until the KRaft controller takes `/controller`: somebody has to control the brokers until then.
+A server never campaigns once a KRaft controller has copied the metadata. One that is the controller when a migration
+begins goes on until the KRaft controller takes `/controller`: somebody has to control the brokers until then.
 """
 
 import asyncio
@@ -53,12 +53,12 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 log = logging.getLogger(__name__)
 
 RETRY_S = 0.5
-"""Pause after ZooKeeper did not answer, or a term ended before it served anybody."""
-SETTLE_S = 0.04
-"""How long the end of this server waits for the commands that it has accepted, and then for the end of its term, before
-the controllership is given back."""
+"""The pause after ZooKeeper did not answer, or a term ended before it served anybody."""
+FINISH_S = 0.04
+"""The end of this server waits so long for the commands that it has accepted, and then for the end of its term, before
+it gives the controllership back."""
 RESIGN_S = 2.0
-"""How long it waits for ZooKeeper to delete `/controller`."""
+"""It waits so long for ZooKeeper to delete `/controller`."""
 
 
 class Supervisor:
@@ -87,8 +87,8 @@ class Supervisor:
         self._term: Term | None = None
         self._controller_known = asyncio.Event()
         self._told: dict[str, odd_znodes.Odd | None] = {}
-        self._taken_told = False
-        self._closed_told = ""
+        self._taken_logged = False
+        self._closed_logged = ""
         self._is_cut_off = False
         self._running: asyncio.Task[None] | None = None
         self._zk.on_watch(self._watch_fired)
@@ -101,7 +101,6 @@ class Supervisor:
         self._running = asyncio.create_task(self.run(), name="supervisor")
 
     async def ready(self) -> None:
-        """Wait until this server is the controller, or knows the controller. Raises as `ended`."""
         assert self._running is not None
         known = asyncio.create_task(self._controller_known.wait())
         await asyncio.wait([known, self._running], return_when=asyncio.FIRST_COMPLETED)
@@ -110,36 +109,35 @@ class Supervisor:
             self._running.result()
 
     async def ended(self) -> None:
-        """Wait until this server takes part in elections no more. Raises why: IdOfBroker, or a defect."""
+        """Waits until this server takes part in elections no more. Raises why: IdOfBroker, or a defect."""
         assert self._running is not None
         await asyncio.wait([self._running])
         self._running.result()
 
     async def stop(self) -> None:
-        """Wait for the end of the term, after `resign`."""
         if self._running is not None:
             await asyncio.gather(self._running, return_exceptions=True)
 
     async def run(self) -> None:
-        """Until cancelled. Raises IdOfBroker where a broker registers with this server's id."""
+        """Runs until cancelled. Raises IdOfBroker if a broker registers with this server's id."""
         while True:
             self._changed.clear()
             try:
                 may_wait = await self._take_part()
             except ZkError as error:
-                self._tell_cut_off(error)
+                self._log_cut_off(error)
                 may_wait = False
             except IdOfBroker:
                 self._standby.forget()
                 raise
             except BrokerIdTaken as error:
-                self._tell_taken(error)
+                self._log_taken(error)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(RETRY_S):
                         await self._changed.wait()
                 continue
             except BadZnode as error:
-                self._tell(error.path, odd_znodes.controller_epoch(error))
+                self._log_odd(error.path, odd_znodes.controller_epoch(error))
                 may_wait = False
             except Exception:
                 # A defect must not leave a process that looks alive and never controls again.
@@ -151,20 +149,20 @@ class Supervisor:
                 self._standby.forget()
                 await asyncio.sleep(RETRY_S)
 
-    def _tell_cut_off(self, error: ZkError) -> None:
-        """Once: this repeats every RETRY_S while ZooKeeper is away."""
+    def _log_cut_off(self, error: ZkError) -> None:
+        """Warns once: this repeats every RETRY_S while ZooKeeper is away."""
         level = logging.DEBUG if self._is_cut_off else logging.WARNING
         log.log(level, "standing by: ZooKeeper does not answer (%s)", error)
         self._is_cut_off = True
 
-    def _tell_taken(self, error: BrokerIdTaken) -> None:
-        """Once: this repeats every RETRY_S while another server has the id."""
-        if not self._taken_told:
+    def _log_taken(self, error: BrokerIdTaken) -> None:
+        """Logs once: this repeats every RETRY_S while another server has the id."""
+        if not self._taken_logged:
             log.error("standing by: %s", error)
-        self._taken_told = True
+        self._taken_logged = True
 
-    def _tell(self, path: str, odd: odd_znodes.Odd | None, *, stands_by: bool = True) -> None:
-        """Once for as long as the znode stays so (None: nothing is odd): this server looks again and again."""
+    def _log_odd(self, path: str, odd: odd_znodes.Odd | None, *, stands_by: bool = True) -> None:
+        """Logs once for as long as the znode stays so (None: nothing is odd): this server checks again and again."""
         if odd is not None and odd != self._told.get(path):
             if stands_by:
                 log.error("standing by: %s", odd)
@@ -173,25 +171,25 @@ class Supervisor:
         self._told[path] = odd
 
     async def resign(self) -> None:
-        """Begin to end `run`, and give the controllership back: another server is elected at once.
+        """Begins to end `run`, and gives the controllership back: another server is elected at once.
 
-        Whether the deletion of `/controller` is durable, refused or without an answer: the end of the session, which
-        follows, deletes it too.
+        If the deletion of `/controller` is refused or gets no answer, the end of the session, which follows, deletes
+        it.
         """
         if self._running is None:
             return
-        await self._service.finish(SETTLE_S)
+        await self._service.finish(FINISH_S)
         self._running.cancel()
-        await asyncio.wait([self._running], timeout=SETTLE_S)
+        await asyncio.wait([self._running], timeout=FINISH_S)
         try:
             async with asyncio.timeout(RESIGN_S):
                 if await controller_election.resign(self._zk):
-                    log.info("the controllership is given back")
+                    log.info("the controllership is given back: another server is elected at once")
         except (ZkError, TimeoutError) as error:
             log.info("the controllership ends with the session (%s)", error or "ZooKeeper does not answer")
 
     async def _take_part(self) -> bool:
-        """Find the controller; if there is none, become it, and stay it as long as possible.
+        """Finds the controller; if there is none, becomes it, and stays it as long as possible.
 
         Returns whether there is nothing to do until something changes; otherwise the caller tries again soon.
         """
@@ -199,14 +197,14 @@ class Supervisor:
             owner = await self._standby.refresh()
             self._is_cut_off = False
             await self._registration.check_no_broker(self._standby.brokers)
-            self._survey.look(self._standby.brokers)
+            self._survey.set_brokers(self._standby.brokers)
             try:
                 await self._registration.ensure(self._endpoints())
             except BrokerIdTaken:
                 if owner is not None:
                     self._controller_known.set()
                 raise
-            self._taken_told = False
+            self._taken_logged = False
             if not self._may_campaign(owner):
                 self._may_seize = False
                 if owner is None:
@@ -215,18 +213,18 @@ class Supervisor:
                     odd = odd_znodes.controller(owner)
                     if odd is None:
                         log.info("standing by: %d is the controller", owner.id)
-                    self._tell(znode_paths.CONTROLLER, odd)
+                    self._log_odd(znode_paths.CONTROLLER, odd)
                     self._controller_known.set()
                 return True
             found = odd_znodes.migration(await controller_election.read_migration(self._zk, watch=True))
-            self._tell(znode_paths.MIGRATION, found.odd, stands_by=found.stops)
+            self._log_odd(znode_paths.MIGRATION, found.odd, stands_by=found.stops)
             if found.stops and not self._owns(owner):
                 self._may_seize = False
                 return True
             if await self._is_kept_out(owner):
                 return True
             leadership = await controller_election.campaign(self._zk, self._id, self._endpoints(), now_ms, seize=owner)
-            self._tell(znode_paths.CONTROLLER_EPOCH, None)
+            self._log_odd(znode_paths.CONTROLLER_EPOCH, None)
             if leadership is None:
                 return False
             self._may_seize = False
@@ -235,15 +233,15 @@ class Supervisor:
 
     async def _is_kept_out(self, owner: controller_election.ControllerOwner | None) -> bool:
         """Whether the brokers have an authorizer that this server lacks. It then gives the controllership back, and
-        tells each reason once."""
+        logs each reason once."""
         if self._door is None:
             return False
         await self._door.known()
         if self._door.may_control:
-            self._closed_told = ""
+            self._closed_logged = ""
             return False
-        if self._closed_told != self._door.why_closed:
-            self._closed_told = self._door.why_closed
+        if self._closed_logged != self._door.why_closed:
+            self._closed_logged = self._door.why_closed
             log.error("standing by, and refusing all that needs a right: %s", self._door.why_closed)
         if self._owns(owner):
             await controller_election.resign(self._zk)
@@ -264,11 +262,9 @@ class Supervisor:
         return self._may_seize and owner.kraft_epoch < 0 and owner.id in self._standby.brokers
 
     def _owns(self, owner: controller_election.ControllerOwner | None) -> bool:
-        """Whether `/controller` is of this session, from before a lost connection."""
         return owner is not None and owner.session == self._zk.session_id
 
     async def _serve(self, leadership: Leadership) -> bool:
-        """Run one term. Returns whether it came to serve requests."""
         if self._zk.session_id != leadership.session:
             return False
         self._service.epoch = leadership.epoch
@@ -301,7 +297,7 @@ class Supervisor:
             self._term.connection_lost(self._zk.lease_left())
 
     def _connected(self) -> None:
-        """With the same session, or with a new one: then the term has ended before."""
+        """The connection has the same session, or a new one: then the term has ended before."""
         if self._term is not None:
             self._term.connected_again()
         self._changed.set()  # a standby's watches are gone

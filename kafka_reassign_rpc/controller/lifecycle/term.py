@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic
 from kafka_reassign_rpc.core.writers.reload import note_put_back
 from kafka_reassign_rpc.server import interpreter_tuning
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
@@ -45,16 +45,13 @@ class Term:
 
     @property
     def brokers(self) -> Mapping[int, Broker]:
-        """The registered brokers, as last known."""
         return self._cluster.brokers
 
     @property
     def topics(self) -> Mapping[str, Topic]:
-        """All topics, as last known."""
         return self._cluster.topics
 
     def controller_moved(self, why: str = MOVED) -> None:
-        """Another server is the controller, or may be; or why else this term ends."""
         self._tasks.end_term(why)
 
     def watch_fired(self, kind: WatchKind, path: str) -> None:
@@ -62,7 +59,6 @@ class Term:
             self._duties.watches.watch_fired(kind, path)
 
     def connection_lost(self, lease_left: float) -> None:
-        """The session may outlive its connection: then this term does, too."""
         if lease_left > 0 and not self._tasks.is_over:
             log.warning(
                 "this server remains the controller if ZooKeeper is back within %.1f s: until then commands wait",
@@ -72,14 +68,14 @@ class Term:
             self._duties.watches.connection_lost()
 
     def connected_again(self) -> None:
-        """There is a connection of the same session."""
         if not self._tasks.is_over:
             log.info("ZooKeeper is back: this server goes on as the controller, with epoch %d", self._sender.epoch)
         if self._duties is not None:
             self._duties.watches.connected_again()
 
     async def serve(self, begin: Callable[[TermServices], None]) -> bool:
-        """Run until the controller moves. Calls `begin` when APIs can be served. Returns whether the failover ended."""
+        """Runs until the controller moves. Calls `begin` when APIs can be served. Returns whether the failover
+        ended."""
         record = partial(self._around.recorder.record, self._sender.epoch)
         began, why = False, None
         record([Event(catalogue.CONTROLLER_ELECTED)])
@@ -91,7 +87,7 @@ class Term:
             await ensure_feature_znode(self._store)
             interpreter_tuning.leave_loaded_objects_alone()
             if not self._store.is_in_a_copy:
-                await SliceTimer().through(note_put_back(loaded.cluster))
+                await Pace().through(note_put_back(loaded.cluster))
             self._cluster = loaded.cluster
             duties = self._duties = TermDuties(self._around, self._store, self._sender, loaded, self._tasks)
             self._tasks.start(duties.loop.run(), duties.all)

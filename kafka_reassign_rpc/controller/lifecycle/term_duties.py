@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.commands.cluster_commands import ControllerFailover
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
+from kafka_reassign_rpc.controller.duties.config_changes import purge_config_changes
 from kafka_reassign_rpc.controller.duties.delegation_tokens import expire_delegation_tokens
-from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance, purge_config_changes
+from kafka_reassign_rpc.controller.duties.disk_survey import DiskSurvey
+from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.learnt_settings import LearntSettings
 from kafka_reassign_rpc.controller.duties.partition_counting import count_partitions
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
@@ -60,7 +62,8 @@ class TermDuties:
     def __init__(
         self, around: Surroundings, store: ZooKeeperStore, sender: Sender, loaded: LoadedCluster, tasks: TermTasks
     ) -> None:
-        zk, config, survey, recorder, self._notices = around
+        self._zk, config, survey, recorder, self._notices = around
+        zk = self._zk
         cluster, record = loaded.cluster, partial(recorder.record, sender.epoch)
         settings = replace(config.settings, sizes_sampled=config.sampling.interval_s > 0)
         self.own_id = sender.id
@@ -88,6 +91,7 @@ class TermDuties:
         self._healer = Healer(
             loop, config.settings.healing, now_ms, sampler.everything, sampler.tracker.observed_throughput
         )
+        self._disks = DiskSurvey(sampler.everything, now_ms)
         self._requests = RequestZnodes(zk, loop, record)
         self._balance = LeaderBalance(loop, lambda: survey.has_asked_all)
         notifications = BrokerNotifications(zk, store, loop, self, record)
@@ -103,13 +107,13 @@ class TermDuties:
             Duty("progress", sampler.run),
             Duty("partition counts", lambda: count_partitions(loop, self._health)),
             Duty("self-healing", self._healer.run),
+            Duty("disks", self._disks.run),
             Duty("deletion marks", self.removals.run),
             Duty("config changes", lambda: purge_config_changes(ConfigStore(zk), now_ms)),
             Duty("delegation tokens", lambda: expire_delegation_tokens(zk, store, now_ms)),
         )
 
     def services(self) -> TermServices:
-        """What the APIs use."""
         return TermServices(
             self.loop,
             self._producer_ids,
@@ -119,15 +123,15 @@ class TermDuties:
             self._settings.deletion_known,
             self._health,
             self.channels.stops_answered,
+            self._disks,
+            lambda: self._zk.connected,
         )
 
     def failover_command(
         self, changed: Collection[TopicPartition] | None = None, bounced: Collection[int] = ()
     ) -> ControllerFailover:
-        """Decides about everything, after the cluster was read."""
-
         def propagate() -> None:
-            self._tasks.in_slices(self._propagation.everything())
+            self._tasks.begin_steps(self._propagation.everything())
             self._requests.changed()
             self._healer.diagnose_again()
 
@@ -135,8 +139,8 @@ class TermDuties:
 
     def _round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
         cluster = self.loop.cluster
-        self._settings.look()
-        self._notices.look(cluster)
+        self._settings.ask_new_brokers()
+        self._notices.check(cluster)
         yield from self._propagation.round_replayed(applied)
         yield from self._waiting_moves.round_replayed(applied)
         if not cluster.moving and not cluster.queue:
@@ -151,7 +155,7 @@ class TermDuties:
     def _settings_changed(self, deletes_before: bool | None) -> None:
         """Other settings of brokers are in force.
 
-        Where deletion turns out to be disabled, the next term begins anew without the deletions that are under way.
+        If deletion turns out to be disabled, the term ends, and the next one starts without the deletions under way.
         """
         cluster = self.loop.cluster
         self._balance.settings_changed()
@@ -169,7 +173,6 @@ class TermDuties:
         self._tasks.end_term()
 
     def broker_has_id(self) -> None:
-        """Nothing more is decided."""
         self._tasks.end_term(f"broker {self.own_id} has registered, and this server has the same id")
 
     def brokers_changed(self) -> None:
@@ -180,16 +183,16 @@ class TermDuties:
         self._healer.diagnose_again()
 
     def topics_appeared(self, names: Sequence[str]) -> None:
-        self._tasks.in_slices(self._propagation.topics_appeared(names))
+        self._tasks.begin_steps(self._propagation.topics_appeared(names))
 
     def deletions_begun(self, names: Sequence[str]) -> None:
-        self._tasks.in_slices(self._propagation.topics_deleted(names))
+        self._tasks.begin_steps(self._propagation.topics_deleted(names))
 
     def stale_marks_found(self) -> None:
         self.removals.marks_found()
 
     def log_dirs_failed(self, brokers: Collection[int]) -> None:
-        self._tasks.in_slices(self._propagation.log_dirs_failed(brokers))
+        self._tasks.begin_steps(self._propagation.log_dirs_failed(brokers))
 
     def states_changed(self, names: Sequence[TopicPartition]) -> None:
-        self._tasks.in_slices(self._propagation.states_changed(names))
+        self._tasks.begin_steps(self._propagation.states_changed(names))

@@ -1,4 +1,4 @@
-"""Decodes znodes whose content may be large: off the event loop, which others wait for."""
+"""Decodes znodes whose content may be large off the event loop, which others wait for."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,7 +13,7 @@ DECODED_AT_ONCE_BYTES = 16_384
 
 
 async def decoded(decode: Callable[[bytes, str], T], data: bytes, path: str) -> T:
-    """What `decode(data, path)` returns. Raises BadZnode."""
+    """Returns `decode(data, path)`. Raises BadZnode."""
     if len(data) <= DECODED_AT_ONCE_BYTES:
         return decode(data, path)
     return await asyncio.to_thread(_decode, decode, data, path)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePart
 from kafka_reassign_rpc.core.znode_routes.znodes_read import QueueRootRead, ZnodeProblem
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import decode_queue
@@ -17,26 +17,23 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
 
 class ReadQueue(NamedTuple):
-    """All queues in one, and their problems."""
-
     queue: Queue
     problems: list[ZnodeProblem]
 
 
 async def read_queue(zk: ZooKeeper) -> ReadQueue:
-    """Read all queues, in the order in which their parts were submitted."""
     queue = Queue()
     problems: list[ZnodeProblem] = []
     parts: list[QueuePart] = []
-    pace = SliceTimer()
+    pace = Pace()
     for root in znode_paths.QUEUES:
         seen = await read_root(zk, root)
         if seen.part is None:
             continue
         parts.append(seen.part)
         problems += seen.problems
-        if seen.occupied:
-            queue.occupied.add(root)
+        if seen.has_children:
+            queue.roots_with_children.add(root)
         for path, read in zip(seen.children, await zk.multi_get(seen.children), strict=True):
             if read is not None:
                 part, bad = await _part(root, path, *read)
@@ -56,11 +53,11 @@ async def read_root(zk: ZooKeeper, root: str) -> QueueRootRead:
         return QueueRootRead(root)
     part, problems = await _part(root, root, data, stat)
     children = [path for path in (f"{root}/{name}" for name in names) if znode_paths.queue_part_number(path) >= 0]
-    occupied = len(children) < len(names)
-    if occupied:
+    has_children = len(children) < len(names)
+    if has_children:
         text = f"{root} cannot be deleted when all has left it: it has children of others"
         problems.append(ZnodeProblem(root, root, -1, text))
-    return QueueRootRead(root, part, children, occupied, problems)
+    return QueueRootRead(root, part, children, has_children, problems)
 
 
 async def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[QueuePart, list[ZnodeProblem]]:
@@ -71,7 +68,7 @@ async def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[QueuePar
         changed=stat.mzxid,
         created=stat.czxid,
         size=len(data),
-        occupied=path != root and stat.num_children > 0,
+        has_children=path != root and stat.num_children > 0,
     )
     try:
         entries, problems = await decoded(decode_queue, data, path)
@@ -79,4 +76,4 @@ async def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[QueuePar
         text = f"{error}; nothing of it is done, and it is left as it is"
         return replace(known, unreadable=True), [ZnodeProblem(root, path, stat.mzxid, text)]
     found = [ZnodeProblem(root, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
-    return replace(known, entries=entries, flawed=bool(problems)), found
+    return replace(known, entries=entries, needs_rewrite=bool(problems)), found

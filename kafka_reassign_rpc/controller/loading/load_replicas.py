@@ -2,33 +2,33 @@
 
 from collections.abc import Collection
 
-from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller.loading import load_topics
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.core.state.cluster import Topic
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import pieces
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 AT_ONCE = 1000
-"""Topics whose znodes are in memory together."""
+"""The znodes of so many topics are in memory together."""
 
 
 async def read_topics_on(zk: ZooKeeper, broker: int) -> Collection[Topic]:
-    """The topics with a replica on this broker, in whole. Leaves out those whose znodes cannot be decoded.
-    Raises ZkError."""
+    """Returns the whole topics with a replica on this broker. Leaves out those that cannot be decoded. Raises
+    ZkError."""
     names = await zk.children(znode_paths.TOPICS, many=True)
     digits = b"%d" % broker
     holding = []
-    pace = SliceTimer()
+    pace = Pace()
     for part in pieces(names, AT_ONCE):
         paths = [znode_paths.topic(name) for name in part]
         for name, path, read in zip(part, paths, await zk.multi_get(paths), strict=True):
             if read is not None and digits in read[0] and await _has_replica(read[0], path, broker):
                 holding.append(name)
             await pace.rest()
-    return (await load_cluster.read_topics(zk, holding)).found.values()
+    return (await load_topics.read_topics(zk, holding)).found.values()
 
 
 async def _has_replica(data: bytes, path: str, broker: int) -> bool:

@@ -2,6 +2,7 @@
 
     event_recorder     takes events: to the event log, to standard error, to the metrics
     event_log          the files of the event log
+    recorded_events    the event log of this process, for the status page
     event_log_files    one series of these files
     refusal_limit      how many refusals a second the event log takes
     metrics            `/metrics`, `/health` and `/ready`

@@ -1,53 +1,38 @@
-"""What metrics show of the cluster beside the number of moves: read at a scrape, for each broker at most."""
+"""What metrics show of brokers beside the status document: read at a scrape."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core import reassignment_settings, restrictions
-from kafka_reassign_rpc.core.partition_health import HEALTHY, UnhealthyPartitions
+from kafka_reassign_rpc.core.cordon import cordoned
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
-from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_of
-
-NONE = -1
+from kafka_reassign_rpc.core.status.brokers import throttle_of
+from kafka_reassign_rpc.core.status.documents import Throttle
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 
 
 class ClusterFigures(NamedTuple):
     """Figures of the controller; a standby has the defaults.
 
-    caps        in force
-    enabled     whether new moves may start
-    throttles   rates of each live broker as leader and as follower, bytes/s; -1: none
+    throttles   rates of each live broker as leader and as follower; None: there is none
     copied      bytes that moves have copied to each live broker, and from it
-    unhealthy   partitions that are under-replicated or offline, as last counted
+    cordoned    how many live brokers get no new replica
     """
 
-    caps: InFlightCaps = InFlightCaps()
-    enabled: bool = True
-    throttles: Mapping[int, tuple[int, int]] = {}
+    throttles: Mapping[int, tuple[Throttle | None, Throttle | None]] = {}
     copied: Mapping[int, tuple[int, int]] = {}
-    unhealthy: UnhealthyPartitions = HEALTHY
+    cordoned: int = 0
 
 
 NO_FIGURES = ClusterFigures()
 
 
-def figures_of(
-    cluster: Cluster, settings: ReassignmentSettings, tracker: ProgressTracker, unhealthy: UnhealthyPartitions
-) -> ClusterFigures:
+def figures_of(cluster: Cluster, tracker: ProgressTracker) -> ClusterFigures:
     return ClusterFigures(
-        reassignment_settings.caps_in_force(cluster, settings),
-        restrictions.reassignments_disabled(cluster) is None,
         {
-            broker: (_rate(cluster, broker, LEADER_RATE), _rate(cluster, broker, FOLLOWER_RATE))
+            broker: (throttle_of(cluster, broker, LEADER_RATE), throttle_of(cluster, broker, FOLLOWER_RATE))
             for broker in cluster.brokers
         },
-        {broker: (tracker.copied_in[broker], tracker.copied_out[broker]) for broker in cluster.brokers},
-        unhealthy,
+        {one: (tracker.copied_in[one], tracker.copied_out[one]) for one in cluster.brokers},
+        len(cordoned(cluster) & cluster.brokers.keys()),
     )
-
-
-def _rate(cluster: Cluster, broker: int, name: str) -> int:
-    found = rate_of(name, cluster.broker_configs.get(str(broker), {}), cluster.default_configs)
-    return NONE if found is None else int(found)

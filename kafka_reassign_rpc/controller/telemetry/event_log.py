@@ -92,7 +92,7 @@ class EventLog:
         self._lock = Lock()
 
     def open(self) -> None:
-        """Find the number to go on with. Raises BlockingIOError where another process writes to the directory."""
+        """Finds the number to go on with. Raises BlockingIOError if another process writes to the directory."""
         is_new = make_folder(self.directory, self._rights)
         self._lock_file = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, self._rights.file)
         fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -100,7 +100,6 @@ class EventLog:
         self.next_seq = max(self._decisions.open(), self._refusals.open())
 
     def _correct_rights(self, *, is_new: bool) -> None:
-        """Give the files and the folder the rights of the log, and warn where that cannot be."""
         names = os.listdir(self.directory)
         own = [name for name in names if _OWN_NAME.fullmatch(name)]
         for path in (self.directory / name for name in own):
@@ -113,7 +112,7 @@ class EventLog:
             self._correct_folder(has_others=len(own) < len(names))
 
     def _correct_folder(self, *, has_others: bool) -> None:
-        """The files are closed already: what an open folder shows are their names."""
+        """The files are closed already: an open folder shows only their names."""
         folder = self.directory.resolve()  # the operator's own link
         try:
             if not has_others:
@@ -135,7 +134,7 @@ class EventLog:
             self._lock_file = -1
 
     def append(self, decisions: bytes, refusals: bytes, first: int, after: int) -> None:
-        """Write whole lines: the events from `first` up to `after`, in two parts. Raises EventsLost.
+        """Writes whole lines: the events from `first` up to `after`, in two parts. Raises EventsLost.
 
         Of each part all lines are written, or none.
         """
@@ -152,9 +151,9 @@ class EventLog:
             raise EventsLost(lost, reason) from reason
 
     def read(self, first: int, max_bytes: int) -> EventLogPage:
-        """Events from number `first` on, as far as they are kept; at least one if there is any.
+        """Returns events from number `first` on, as far as they are kept; at least one if there is any.
 
-        first   below 0: no events, only the number of the next one
+        `first` below 0 returns no events, only the number of the next one.
         """
         with self._lock:
             series = [list(files.files) for files in (self._decisions, self._refusals) if files.files]

@@ -17,15 +17,13 @@ from kafka_reassign_rpc.support.file_rights import restrict
 START = b'{"seq":'
 """Every line begins with this; the number follows."""
 DIGITS = 20
-"""Of the number in a file's name."""
+"""The digits of the number in a file's name."""
 
 MARK_BYTES = 65_536
-"""Distance of the marks in a file: places whose event number is known."""
+"""The distance of the marks in a file: places whose event number is known."""
 
 
 class LogRights(NamedTuple):
-    """The modes of the log's files and of their folder."""
-
     file: int
     folder: int
 
@@ -35,7 +33,7 @@ GROUP_READS = LogRights(0o640, 0o750)
 
 
 def make_folder(path: Path, rights: LogRights) -> bool:
-    """Make a folder with these rights, unless it exists. Returns whether it is new. Raises OSError."""
+    """Makes a folder with these rights, unless it exists. Returns whether it is new. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         path.mkdir(rights.folder)
@@ -48,7 +46,7 @@ def make_folder(path: Path, rights: LogRights) -> bool:
 
 
 class LogFile:
-    """One file. `marks`: (number, offset) of some lines, the first among them; None: the file was not scanned yet."""
+    """One file. `marks` has (number, offset) of some lines, the first among them; None before the file was scanned."""
 
     def __init__(self, path: Path, first: int) -> None:
         self.path = path
@@ -77,11 +75,11 @@ class LogFiles:
 
     @property
     def first(self) -> int | None:
-        """The series has all its events from this number on; None where it has no files."""
+        """Returns the number from which on the series has all its events; None if it has no files."""
         return self.files[0].first if self.files else None
 
     def open(self) -> int:
-        """Find the files. Returns the number after the last event. Raises OSError."""
+        """Finds the files. Returns the number after the last event. Raises OSError."""
         paths = sorted(self._directory.glob(f"{self._name}-{'[0-9]' * DIGITS}.jsonl"))
         self.files = [LogFile(path, int(path.stem[-DIGITS:])) for path in paths]
         for file in self.files:
@@ -100,7 +98,7 @@ class LogFiles:
         self._descriptor = -1
 
     def append(self, lines: bytes, first: int) -> None:
-        """Write whole lines, of events from number `first` on, or nothing of them. Raises OSError."""
+        """Writes whole lines, of events from number `first` on, or nothing of them. Raises OSError."""
         file = self._room(len(lines), first)
         try:
             written = 0
@@ -115,14 +113,13 @@ class LogFiles:
         file.size += len(lines)
 
     def _take_back(self, size: int) -> None:
-        """Remove incomplete lines. If that fails, the next events go to another file."""
+        """Removes incomplete lines. If that fails, the next events go to another file."""
         try:
             os.ftruncate(self._descriptor, size)
         except OSError:
             self.close()
 
     def _room(self, size: int, first: int) -> LogFile:
-        """The file to write to: a new one if the last one is full, or was removed."""
         if self._descriptor >= 0 and self.files:
             last = self.files[-1]
             if os.fstat(self._descriptor).st_nlink and (not last.size or last.size + size <= self._file_bytes):
@@ -145,14 +142,13 @@ class LogFiles:
 
 
 def lines_of(files: list[LogFile], sizes: list[int], first: int) -> Iterator[tuple[int, bytes]]:
-    """Numbers and lines of the events from number `first` on, of the first bytes of each file. Blocks."""
+    """Yields numbers and lines of the events from number `first` on, of the first bytes of each file. Blocks."""
     start = max(0, bisect_right([file.first for file in files], first) - 1)
     for file, size in zip(files[start:], sizes[start:], strict=True):
         yield from _lines(file, size, first)
 
 
 def _cut_off(file: LogFile) -> None:
-    """Remove what follows the last complete line."""
     with file.path.open("r+b") as opened:
         whole = opened.read().rfind(b"\n") + 1
         if whole < file.size:
@@ -161,7 +157,6 @@ def _cut_off(file: LogFile) -> None:
 
 
 def _scan(file: LogFile) -> int:
-    """Scan a file and set its marks. Returns the number after its last event."""
     marks: list[tuple[int, int]] = []
     after = file.first
     offset = 0
@@ -178,7 +173,7 @@ def _scan(file: LogFile) -> int:
 
 
 def _lines(file: LogFile, size: int, first: int) -> Iterator[tuple[int, bytes]]:
-    """Events of a file from number `first` on, within its first `size` bytes. A removed file has none."""
+    """Yields events of a file from number `first` on, within its first `size` bytes. A removed file has none."""
     try:
         if file.marks is None:
             _scan(file)
@@ -199,6 +194,6 @@ def _lines(file: LogFile, size: int, first: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _seq(line: bytes) -> int | None:
-    """The number of the event in a line; None: the line is not an event."""
+    """Returns the number of the event in a line; None if the line is not an event."""
     number, comma, _ = line[len(START) : len(START) + DIGITS].partition(b",")
     return int(number) if comma and line.startswith(START) and number.isdigit() and line.endswith(b"}\n") else None

@@ -1,10 +1,8 @@
 """Records events: in the event log, on standard error, and in the metrics.
 
-Recording is not part of an answer. A decision is durable in ZooKeeper before its answer, and the recorder writes its
-event a few milliseconds later, in the order of the decisions. A process that is killed in between does not write its
-last events. A full disk loses events, and stops nothing else.
-
-Refusals beyond a rate are counted, in the metrics and in an event of their own, and not recorded one by one.
+A decision is durable in ZooKeeper before its answer; its event is written a few milliseconds later, in the order of the
+decisions. A process that is killed in between loses its last events. A full disk loses events, and stops nothing else.
+Refusals beyond a rate are only counted, in the metrics and in an event of their own.
 """
 
 import asyncio
@@ -20,12 +18,11 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog, EventLogPage, EventsLost
 from kafka_reassign_rpc.controller.telemetry.refusal_limit import REPORT_MS, RefusalLimit
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.decided_events import SLICE, Event
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.support.bounded_text import shortened
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.human_units import duration, size
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
-from kafka_reassign_rpc.support.slices import in_slices
+from kafka_reassign_rpc.support.turns import Pace
 
 log = logging.getLogger(__name__)
 
@@ -33,13 +30,11 @@ ROUND, COMMIT = "round", "commit"
 """The measured durations: a round of the loop up to its answers, and its commit."""
 
 LINES = 10
-"""Events of one name that a round shows one by one on standard error. Of the others it shows the number."""
+"""So many events of one name in a round go to standard error one by one; of the others only the number."""
 
 CHUNK = 262_144
 """Bytes that are written to the event log at once."""
 
-LONGEST = 20_000
-"""Bytes of one event at the most, by the limits of its fields."""
 LONGEST_NAME, LONGEST_REASON, MOST_IDS = 250, 1000, 100
 """Characters of a topic's name (Kafka allows 249) or another text, characters of a `reason`, and broker ids of a list,
 in an event and its line: a request or a znode may name a topic of any length."""
@@ -52,10 +47,8 @@ _REFUSALS = frozenset(name for name, type_ in catalogue.EVENTS.items() if type_.
 
 
 class EventCounter(Protocol):
-    """Counts events and observes durations: the metrics."""
-
     def event(self, event: Event, at: int) -> None:
-        """Count an event. `at`: its time in ms."""
+        """Counts an event of the time `at`, ms."""
 
     def observe_duration(self, what: str, seconds: float) -> None:
         """A round or a commit took so many seconds."""
@@ -103,7 +96,7 @@ class EventRecorder:
         self._failing = False
 
     async def open(self) -> None:
-        """Open the event log, if there is one. If that fails, log a warning and go on without it."""
+        """Opens the event log, if there is one. If that fails, logs a warning and goes on without it."""
         if self.event_log is None:
             return
         try:
@@ -111,14 +104,13 @@ class EventRecorder:
         except OSError as error:
             another = isinstance(error, BlockingIOError)
             why = "another process writes there" if another else error_text(error)
-            log.warning("no event log is kept in %s: %s", self.event_log.directory, why)
+            log.warning("no event log is kept in %s until the next start: %s", self.event_log.directory, why)
             await self._in_thread(self.event_log.close)
             self.event_log = None
         else:
             self._seq = self._first = self.event_log.next_seq
 
     async def close(self) -> None:
-        """Wait until all events are recorded."""
         while self._task is not None or self._report is not None:
             if self._task is not None:
                 await self._task
@@ -128,18 +120,16 @@ class EventRecorder:
         self._thread.shutdown()
 
     def record(self, epoch: int, events: Iterable[Event]) -> None:
-        """Record events of this controller epoch that happened now."""
         self._waiting.append((epoch, self._now_ms(), events))
         if self._task is None:
             self._task = asyncio.create_task(self._work(), name="recorder")
 
     def observe_duration(self, what: str, seconds: float) -> None:
-        """A round or a commit took so many seconds."""
         if self.counter is not None:
             self.counter.observe_duration(what, seconds)
 
     async def read(self, first: int, max_bytes: int) -> EventLogPage | None:
-        """See EventLog.read; None where no log is kept. Raises OSError."""
+        """See EventLog.read; None if no log is kept. Raises OSError."""
         return None if self.event_log is None else await asyncio.to_thread(self.event_log.read, first, max_bytes)
 
     async def _work(self) -> None:
@@ -149,7 +139,7 @@ class EventRecorder:
                 try:
                     await self._take(epoch, at, events)
                 except Exception:  # a defect in one event must not take the others with it
-                    log.exception("events were lost")
+                    log.exception("a defect: events were lost; no decision depends on them")
                     self.lost += 1
                 if not self._waiting:
                     await self._write()
@@ -157,9 +147,9 @@ class EventRecorder:
             self._task = None
 
     async def _take(self, epoch: int, at: int, events: Iterable[Event]) -> None:
-        pace = SliceTimer()
+        pace = Pace()
         seen: Counter[str] = Counter()
-        for full, pause in in_slices(events, SLICE):
+        for full in events:
             event = _bounded(full)
             if self.counter is not None:
                 self.counter.event(event, at)
@@ -171,8 +161,7 @@ class EventRecorder:
                     self._encode(epoch, at, event)
                     if len(self._decisions) + len(self._refusals) > CHUNK:
                         await self._write()
-            if pause:
-                await pace.rest()
+            await pace.rest()
         for name, number in seen.items():
             if number > LINES:
                 log.info("%s: %d more", name, number - LINES)
@@ -219,7 +208,9 @@ class EventRecorder:
         except EventsLost as error:
             self.lost += error.count
             if not self._failing:
-                log.warning("events are lost, %s takes none: %s", self.event_log.directory, error)
+                log.warning(
+                    "events are lost until %s takes them again; decisions go on: %s", self.event_log.directory, error
+                )
             self._failing = True
         else:
             if self._failing:
@@ -231,7 +222,6 @@ class EventRecorder:
 
 
 def _bounded(event: Event) -> Event:
-    """The event with long fields cut."""
     changes: dict[str, object] = {}
     for name, limit in _TEXTS.items():
         text = getattr(event, name)
@@ -247,6 +237,7 @@ def _bounded(event: Event) -> Event:
 _TEXTS = {
     "topic": LONGEST_NAME,
     "who": LONGEST_WHO,
+    "requested_by": LONGEST_WHO,
     "reason": LONGEST_REASON,
     **dict.fromkeys(("route", "principal", "client_id", "address", "listener", "mechanism"), LONGEST_WORD),
 }
@@ -254,15 +245,15 @@ _ID_LISTS = ("target", "original", "replicas")
 
 
 def _with_whole_characters(event: Event) -> Event:
-    """The event with halves of characters written as escapes: JSON may have them, UTF-8 may not."""
+    """Writes halves of characters as escapes: JSON may have them, UTF-8 may not."""
     texts = {name: text for name in _TEXTS if (text := getattr(event, name)) is not None}
     return replace(event, **{name: text.encode(errors="backslashreplace").decode() for name, text in texts.items()})
 
 
 def level(event: Event) -> int:
-    """The level of an event's line on standard error, from the catalogue.
+    """Returns the level of an event's line on standard error, from the catalogue.
 
-    A controller that was stopped resigns without a reason: nobody has to do something about that.
+    A controller that was stopped resigns without a reason: nobody has to act on that.
     """
     if event.event == catalogue.CONTROLLER_RESIGNED and event.reason is None:
         return logging.INFO
@@ -270,9 +261,8 @@ def level(event: Event) -> int:
 
 
 def line(event: Event, at: int) -> str:
-    """An event that happened `at` (ms) as a line for people: `move.completed orders-3: to [4, 5, 6], 150.0 MB in 19 s;
-    drain of broker 1 (controller)`.
-    """
+    """Returns an event that happened `at` (ms) as a line for people: `move.completed orders-3: to [4, 5, 6], 150.0 MB
+    in 19 s; drain of broker 1 (controller)`."""
     text = event.event
     if event.topic is not None:
         text += f" {event.topic}" if event.partition is None else f" {event.topic}-{event.partition}"
@@ -283,12 +273,12 @@ def line(event: Event, at: int) -> str:
     if said:
         text += f": {said}"
     if event.who:
-        text += f" ({event.who})"
+        former = f"; {event.requested_by} had asked for the move" if event.requested_by else ""
+        text += f" ({event.who}{former})"
     return text if text.isprintable() else ascii(text)[1:-1]  # a topic's name in a znode may have any characters
 
 
 def _details(event: Event, at: int) -> Iterator[str]:
-    """What an event's fields say in a line."""
     if event.target is not None:
         yield f"to {list(event.target)}"
     if event.started is not None and event.event in _ENDS:

@@ -1,7 +1,7 @@
 """Every metric that `/metrics` shows: its name, its kind, its labels and what it means.
 
-This file is the one place where a metric gets its name. To add a metric, add a constant here and to `METRICS`, and its
-value in `metrics.py`. The page itself and `docs/metrics.md` follow this catalogue.
+A metric gets its name here and nowhere else. To add a metric, add a constant here and to `METRICS`, and its value in
+`metrics.py`. The page itself and `docs/metrics.md` follow this catalogue.
 """
 
 from typing import NamedTuple
@@ -48,29 +48,43 @@ CONTROLLER_EPOCH = _gauge("controller_epoch", "Epoch of this server's term; -1 w
 CONTROLLER_ID = _gauge("controller_id", "Id of the controller, as far as this server knows; -1: there is none.")
 READY = _gauge("ready", "1 where this server is the controller or stands by for it.")
 MOVES_IN_FLIGHT = _gauge("moves_in_flight", "Partitions that move.")
-MOVES_BYTES_LEFT = _gauge("moves_bytes_left", "Bytes that moves still have to copy, as far as sizes are known.")
-MOVES_BYTES = _gauge("moves_bytes", "Bytes that the moves in flight have to copy in all, as far as sizes are known.")
+MOVES_BYTES_LEFT = _gauge(
+    "moves_bytes_left",
+    "Bytes that moves in flight still have to copy, of those whose bytes are known; absent where none are.",
+)
+MOVES_BYTES = _gauge("moves_bytes", "Bytes that the same moves have to copy in all; absent where none are known.")
 MOVES_REMAINING = _gauge(
-    "moves_remaining_seconds", "Until the slowest move in flight ends, at its present rate; -1: nothing is known."
+    "moves_remaining_seconds",
+    "Until the slowest move in flight ends, at its present rate; 0: none is in flight; -1: nothing is known.",
+)
+ALL_DONE = _gauge(
+    "all_done_seconds", "Until all moves are done, waiting ones included, at the present rates; -1: nobody can say."
 )
 COPIED_IN = _counter("broker_copied_in_bytes", "Bytes that moves have copied to a broker, as sampled.", "broker")
 COPIED_OUT = _counter("broker_copied_out_bytes", "Bytes that moves have copied from a broker, as sampled.", "broker")
 THROTTLES = _gauge(
     "broker_throttle_bytes_per_second",
-    "Replication throttle of a broker, leader (out) and follower (in), for replicas that topics list; -1: none.",
+    "Replication throttle of a broker, leader (out) and follower (in), for replicas in the lists of topics; -1: none."
+    " `by`: `lease` (the controller removes it after the moves), `config` (of the broker), `default` (of all), `none`.",
     "broker",
     "side",
+    "by",
 )
 CAPS = _gauge("cap", "Caps in force: moves_per_broker, moves_per_cluster, bytes_in_flight; -1: none.", "cap")
 REASSIGNMENTS_ENABLED = _gauge(
     "reassignments_enabled", "0 where this server is the controller and no new move may start, else 1."
 )
-UNDER_REPLICATED = _gauge("partitions_under_replicated", "Partitions with fewer in-sync replicas than wanted.")
-OFFLINE = _gauge("partitions_offline", "Partitions without a leader.")
+UNDER_REPLICATED = _gauge(
+    "partitions_under_replicated", "Partitions with fewer in-sync replicas than wanted; absent until counted."
+)
+OFFLINE = _gauge("partitions_offline", "Partitions without a leader; absent until they are counted.")
 BUILD_INFO = _gauge("build_info", "1; the labels say what runs.", "version", "python")
-MOVES_STALLED = _gauge("moves_stalled", "Moves that make no progress.")
+MOVES_STALLED = _gauge("moves_stalled", "Moves that make no progress; absent before the first sample.")
 MOVES_WAITING = _gauge("moves_waiting", "Moves that wait in the queue or in the batch, by route.", "route")
 BROKERS_LIVE = _gauge("brokers_live", "Brokers that are registered.")
+BROKERS_CORDONED = _gauge(
+    "brokers_cordoned", "Registered brokers that get no new replica from the controller (KIP-1066); 0 on a standby."
+)
 BROKERS_REFUSING = _gauge(
     "brokers_refusing",
     "Brokers that do not take this server: its login, its TLS or its right to CLUSTER_ACTION fails there, or they know"
@@ -162,6 +176,7 @@ METRICS: tuple[MetricType, ...] = (
     MOVES_BYTES,
     MOVES_BYTES_LEFT,
     MOVES_REMAINING,
+    ALL_DONE,
     REASSIGNMENTS_ENABLED,
     CAPS,
     MOVES,
@@ -172,6 +187,7 @@ METRICS: tuple[MetricType, ...] = (
     UNDER_REPLICATED,
     OFFLINE,
     BROKERS_LIVE,
+    BROKERS_CORDONED,
     BROKERS_REFUSING,
     BROKERS_FAILED,
     BROKERS_ALERTED,

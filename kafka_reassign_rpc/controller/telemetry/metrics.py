@@ -1,7 +1,7 @@
 """What a server shows of itself over HTTP: metrics in Prometheus' format, its health, and whether it is ready.
 
-Events and durations are counted as they happen. Gauges are read from the server at each scrape. A scrape never walks
-over partitions: the cluster knows how many of them move. `metric_catalogue` has the names.
+Events and durations are counted as they happen. Gauges are read from the server at each scrape, which never walks over
+partitions: the cluster knows how many of them move. `metric_catalogue` has the names.
 """
 
 import platform
@@ -23,14 +23,17 @@ from kafka_reassign_rpc.controller.telemetry.metric_catalogue import GAUGE, SERV
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
-from kafka_reassign_rpc.core.reassignment.progress import NO_TOTALS, Totals
 from kafka_reassign_rpc.core.state.cluster import ROUTES
+from kafka_reassign_rpc.core.status.documents import Caps, Status, Totals
 from kafka_reassign_rpc.server.http_server import HttpPage
 from kafka_reassign_rpc.server.server_stats import ServerStats
 
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 LONG = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0)
 PAUSE = "pause"
+NOTHING = Totals(0, {}, 0, 0, 0, 0, 0, None, 0, 0)
+NO_CAPS = Caps(None, None, None)
+"""Of a server that is not the controller."""
 
 COUNTED_MOVES = (
     catalogue.MOVE_STARTED,
@@ -45,39 +48,25 @@ COUNTED_MOVES = (
 class ServerStatus(NamedTuple):
     """The state of a server, as metrics and `/ready` show it.
 
-    role            "controller", "standby", or "" while it is neither: then `reason` says why
-    controller      the controller's id as far as this server knows, -1: there is none
-    epoch           controller epoch while this server is the controller, else -1
-    moving          partitions with a move in flight
-    waiting         moves that wait in the queue or the batch, by route
-    brokers         how many live
+    document        the status document
+    connected       whether the ZooKeeper session has a connection
     round_trip      seconds that ZooKeeper took for its last answer
     events_lost     events that could not be written to the event log
-    progress        bytes that moves still have to copy, and stalled moves, as of the last sample
     healing         failed brokers and their repairs, as last diagnosed
     refusing        brokers that do not take this server
-    figures         caps, throttles, bytes copied, unhealthy partitions
+    figures         throttles, bytes copied, cordoned brokers
     """
 
-    role: str
-    reason: str
-    controller: int
-    epoch: int
-    moving: int
-    waiting: Mapping[str, int]
-    brokers: int
+    document: Status
     connected: bool
     round_trip: float
     events_lost: int
-    progress: Totals = NO_TOTALS
     healing: RepairCounts = NO_REPAIRS
     refusing: int = 0
     figures: ClusterFigures = NO_FIGURES
 
 
 class Metrics:
-    """The metrics of one server, in a registry of its own."""
-
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._events = self._counter(metric_catalogue.EVENTS)
@@ -89,7 +78,7 @@ class Metrics:
             PAUSE: self._histogram(metric_catalogue.LOOP_PAUSE, SHORT),
         }
         self._event_counts = {name: self._events.labels(name) for name in catalogue.EVENTS}
-        """A rate needs the first zero: a page shows all events before they have happened."""
+        """A rate needs the first zero: the page shows all events before they have happened."""
         self._move_counts: dict[str, Counter] = {
             name: self._partitions.labels(name.removeprefix(catalogue.MOVE_PREFIX)) for name in COUNTED_MOVES
         }
@@ -102,7 +91,6 @@ class Metrics:
         return Histogram(metric.name, metric.meaning, buckets=buckets, registry=self.registry)
 
     def event(self, event: Event, at: int) -> None:
-        """An event was recorded at `at` (ms)."""
         name = event.event
         self._event_counts[name].inc()
         of_moves = self._move_counts.get(name)
@@ -112,13 +100,13 @@ class Metrics:
             self._durations.observe(max(0, at - event.started) / 1000)
 
     def observe_duration(self, what: str, seconds: float) -> None:
-        """How long a ROUND, a COMMIT or a PAUSE of the event loop took."""
+        """A ROUND, a COMMIT or a PAUSE of the event loop took so many seconds."""
         self._times[what].observe(seconds)
 
     def show(
         self, status: Callable[[], ServerStatus], stats: Callable[[], ServerStats], api_names: Mapping[int, str]
     ) -> None:
-        """From now on the page also shows the server's status and counters. `api_names`: by API key."""
+        """From now on the page also shows the server's status and counters. `api_names` is by API key."""
         self.registry.register(_ReadAtScrape(status, stats, api_names))
 
     def page(self) -> HttpPage:
@@ -138,8 +126,6 @@ class _WithoutCreationTimes(Collector):
 
 
 class _ReadAtScrape(Collector):
-    """Metrics whose values are read from the server at each scrape."""
-
     def __init__(
         self, status: Callable[[], ServerStatus], stats: Callable[[], ServerStats], api_names: Mapping[int, str]
     ) -> None:
@@ -148,39 +134,44 @@ class _ReadAtScrape(Collector):
         self._api_names = api_names
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: the registry would have to read the values to learn the names."""
+        """Yields nothing: the registry would have to read the values to learn the names."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
         status = self._status()
+        document, healing = status.document, status.healing
+        totals = NOTHING if document.totals is None else document.totals
         for metric, value in (
-            (metric_catalogue.CONTROLLER_ACTIVE, status.role == "controller"),
-            (metric_catalogue.CONTROLLER_EPOCH, status.epoch),
-            (metric_catalogue.CONTROLLER_ID, status.controller),
-            (metric_catalogue.READY, bool(status.role)),
-            (metric_catalogue.MOVES_IN_FLIGHT, status.moving),
-            (metric_catalogue.MOVES_BYTES_LEFT, status.progress.bytes_left),
-            (metric_catalogue.MOVES_BYTES, status.progress.bytes_total),
-            (metric_catalogue.MOVES_REMAINING, _seconds(status.progress.remaining_ms)),
-            (metric_catalogue.REASSIGNMENTS_ENABLED, status.figures.enabled),
-            (metric_catalogue.UNDER_REPLICATED, status.figures.unhealthy.under_replicated),
-            (metric_catalogue.OFFLINE, status.figures.unhealthy.offline),
-            (metric_catalogue.MOVES_STALLED, status.progress.stalled),
-            (metric_catalogue.BROKERS_FAILED, status.healing.failed),
-            (metric_catalogue.BROKERS_ALERTED, status.healing.alerted),
-            (metric_catalogue.REPAIRS_WAITING, status.healing.waiting),
-            (metric_catalogue.REPAIRS_IN_FLIGHT, status.healing.moving),
-            (metric_catalogue.REPAIRS_IMPOSSIBLE, status.healing.impossible),
-            (metric_catalogue.HEALING_PAUSED, status.healing.paused),
-            (metric_catalogue.HEALING_HELD_BACK, status.healing.held_back),
-            (metric_catalogue.BROKERS_LIVE, status.brokers),
+            (metric_catalogue.CONTROLLER_ACTIVE, document.role == "controller"),
+            (metric_catalogue.CONTROLLER_EPOCH, _or_none(document.controller.epoch)),
+            (metric_catalogue.CONTROLLER_ID, _or_none(document.controller.id)),
+            (metric_catalogue.READY, document.role != "none"),
+            (metric_catalogue.MOVES_IN_FLIGHT, totals.in_flight),
+            (metric_catalogue.MOVES_BYTES_LEFT, totals.bytes_left),
+            (metric_catalogue.MOVES_BYTES, totals.bytes_total),
+            (metric_catalogue.MOVES_REMAINING, _seconds(totals.remaining_ms)),
+            (metric_catalogue.ALL_DONE, _seconds(None if document.work is None else document.work.done_ms)),
+            (metric_catalogue.REASSIGNMENTS_ENABLED, document.enabled is not False),
+            (metric_catalogue.UNDER_REPLICATED, totals.under_replicated),
+            (metric_catalogue.OFFLINE, totals.offline),
+            (metric_catalogue.MOVES_STALLED, totals.stalled),
+            (metric_catalogue.BROKERS_FAILED, healing.failed),
+            (metric_catalogue.BROKERS_ALERTED, healing.alerted),
+            (metric_catalogue.REPAIRS_WAITING, healing.waiting),
+            (metric_catalogue.REPAIRS_IN_FLIGHT, healing.moving),
+            (metric_catalogue.REPAIRS_IMPOSSIBLE, healing.impossible),
+            (metric_catalogue.HEALING_PAUSED, healing.paused),
+            (metric_catalogue.HEALING_HELD_BACK, healing.held_back),
+            (metric_catalogue.BROKERS_LIVE, document.brokers_live),
+            (metric_catalogue.BROKERS_CORDONED, status.figures.cordoned),
             (metric_catalogue.BROKERS_REFUSING, status.refusing),
             (metric_catalogue.ZOOKEEPER_CONNECTED, status.connected),
             (metric_catalogue.ZOOKEEPER_ROUND_TRIP, status.round_trip),
             (metric_catalogue.EVENT_LOG_LOST, status.events_lost),
         ):
-            yield _family(metric, {(): value})
-        yield _family(metric_catalogue.MOVES_WAITING, {(route,): status.waiting.get(route, 0) for route in ROUTES})
+            yield _family(metric, {} if value is None else {(): value})
+        yield _family(metric_catalogue.MOVES_WAITING, {(route,): totals.waiting.get(route, 0) for route in ROUTES})
+        yield _family(metric_catalogue.CAPS, _caps(document.caps))
         yield from _of_figures(status.figures)
         yield _family(metric_catalogue.BUILD_INFO, {_BUILD: 1})
         stats = self._stats()
@@ -194,28 +185,33 @@ class _ReadAtScrape(Collector):
 
 
 def _of_figures(figures: ClusterFigures) -> Iterator[Metric]:
-    """The families with a label for each cap or each broker."""
-    caps = figures.caps
-    values = {"moves_per_broker": caps.per_broker, "moves_per_cluster": caps.per_cluster}
-    values["bytes_in_flight"] = caps.bytes_in_flight
-    yield _family(metric_catalogue.CAPS, {(name,): value for name, value in values.items()})
+    """The families with a label for each broker."""
     for place, metric in enumerate((metric_catalogue.COPIED_IN, metric_catalogue.COPIED_OUT)):
         yield _family(metric, {(str(broker),): copied[place] for broker, copied in figures.copied.items()})
     rates: dict[tuple[str, ...], float] = {
-        (str(broker), side): rate
+        (str(broker), side, "none" if rate is None else rate.by): -1 if rate is None else rate.rate
         for broker, both in figures.throttles.items()
         for side, rate in zip(("leader", "follower"), both, strict=True)
     }
     yield _family(metric_catalogue.THROTTLES, rates)
 
 
-def _seconds(ms: int) -> float:
-    return -1 if ms < 0 else ms / 1000
+def _caps(caps: Caps | None) -> dict[tuple[str, ...], float]:
+    caps = NO_CAPS if caps is None else caps
+    return {(name,): _or_none(getattr(caps, name)) for name in caps.__struct_fields__}
+
+
+def _or_none(value: int | None) -> int:
+    """-1 stands for what is not there."""
+    return -1 if value is None else value
+
+
+def _seconds(ms: int | None) -> float:
+    return -1 if ms is None else ms / 1000
 
 
 @cache
 def build_version() -> str:
-    """The version of this product, as installed."""
     try:
         return version("kafka-reassign-rpc")
     except PackageNotFoundError:
@@ -226,7 +222,6 @@ _BUILD = (build_version(), platform.python_version())
 
 
 def _family(metric: MetricType, values: Mapping[tuple[str, ...], float]) -> Metric:
-    """A gauge or a counter with its values, by the values of its labels."""
     cls = GaugeMetricFamily if metric.kind == GAUGE else CounterMetricFamily
     family = cls(metric.name, metric.meaning, labels=metric.labels)
     for labels, value in values.items():
@@ -235,13 +230,12 @@ def _family(metric: MetricType, values: Mapping[tuple[str, ...], float]) -> Metr
 
 
 def health() -> HttpPage:
-    """An answer at all says that the process works."""
     return HttpPage(b'{"status":"ok"}')
 
 
 def readiness(status: ServerStatus) -> HttpPage:
-    """200 for the controller or a standby, else 503 with the reason."""
-    if status.role:
-        shown = {"ready": True, "role": status.role, "controller": status.controller}
+    document = status.document
+    if document.role != "none":
+        shown = {"ready": True, "role": document.role, "controller": _or_none(document.controller.id)}
         return HttpPage(msgspec.json.encode(shown))
-    return HttpPage(msgspec.json.encode({"ready": False, "reason": status.reason}), status=503)
+    return HttpPage(msgspec.json.encode({"ready": False, "reason": document.reason or ""}), status=503)

@@ -23,25 +23,23 @@ OF_ALL_ADDRESSES = Allowed(500, 25)
 OF_ZNODES = Allowed(1_000, 25)
 
 REPORT_MS = 10_000
-"""How long refusals are left out before an event tells how many."""
+"""After so long an event says how many refusals were left out."""
 NAMED = 5
-"""Addresses that this event names."""
+"""This event names so many addresses."""
 COUNTED = 100
-"""Addresses whose left out refusals are counted one by one."""
+"""The left out refusals of so many addresses are counted one by one."""
 KEPT = 2_000
-"""Addresses that are remembered before those with nothing to remember are forgotten."""
+"""So many addresses are remembered before idle ones are forgotten."""
 
 
 class _Bucket:
-    """What is left of one `Allowed`, at a time in ms."""
-
     def __init__(self, allowed: Allowed, now: int) -> None:
         self._allowed = allowed
         self._left = float(allowed.at_once)
         self._now = now
 
     def left(self, now: int) -> float:
-        """How many refusals are allowed now. A clock that goes back adds none."""
+        """Returns how many refusals are allowed now. A clock that goes back adds none."""
         more = max(0, now - self._now) / 1000 * self._allowed.per_second
         self._left = min(self._allowed.at_once, self._left + more)
         self._now = now
@@ -55,8 +53,6 @@ class _Bucket:
 
 
 class RefusalLimit:
-    """Decides which refusals are recorded, and counts the others."""
-
     def __init__(self) -> None:
         self._all = _Bucket(OF_ALL_ADDRESSES, 0)
         self._znodes = _Bucket(OF_ZNODES, 0)
@@ -64,7 +60,7 @@ class RefusalLimit:
         self._left_out: Counter[str] = Counter()
 
     def admits(self, event: Event, now: int) -> bool:
-        """Whether to record this refusal. `now`: ms since the epoch."""
+        """Whether to record this refusal. `now` is in ms since 1970."""
         address = event.address
         if address is None:
             admitted = self._takes(now, self._znodes)
@@ -80,7 +76,6 @@ class RefusalLimit:
         return admitted
 
     def left_out(self) -> Event | None:
-        """The event of what was left out since the last call; None where nothing was."""
         if not self._left_out:
             return None
         count = self._left_out.total()

@@ -1,23 +1,26 @@
-"""Warns the operator, once, of settings of servers that stand among the brokers' defaults, or that cannot be read."""
+"""Warns the operator, once, about settings of servers that stand among the brokers' defaults, or that cannot be
+read."""
 
 import logging
 
+from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS, EXPECTED, parse_brokers
 from kafka_reassign_rpc.core.server_settings import divided
 from kafka_reassign_rpc.core.settings_in_force import HOW_TO_MOVE, notices
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.support.bounded_text import shown
 
 log = logging.getLogger(__name__)
 
 
 class SettingsNotices:
-    """For the whole process: the terms of a server do not repeat each other."""
+    """Serves the whole process: the terms of a server do not repeat each other."""
 
     def __init__(self) -> None:
         self._told: frozenset[str] = frozenset()
         self._seen: tuple[object, ...] = ()
 
-    def look(self, cluster: Cluster) -> None:
-        """Log what was not the case when this was last called. Costs nothing where nothing has changed."""
+    def check(self, cluster: Cluster) -> None:
+        """Logs what was not the case at the last call. It costs nothing if nothing has changed."""
         seen = cluster.settings, cluster.default_configs, cluster.settings_problem
         if seen == self._seen:
             return
@@ -26,7 +29,13 @@ class SettingsNotices:
         problem = cluster.settings_problem
         found = [f"{one}; {HOW_TO_MOVE}" for one in notices(cluster.settings, own)]
         if problem:
-            found.append(f"{problem}: no new move and no repair starts until the znode is repaired or deleted")
+            found.append(
+                f"{problem}: no new move and no repair starts until the znode is repaired or deleted, and new topics"
+                " keep away only from brokers that this controller has known to be cordoned"
+            )
+        cordoned = cluster.settings.get(CORDONED_BROKERS, "")
+        if parse_brokers(cordoned) is None:
+            found.append(f"{CORDONED_BROKERS}={shown(cordoned)} cordons no broker: expected are {EXPECTED}")
         for text in found:
             if text not in self._told:
                 log.warning("%s", text)

@@ -25,7 +25,8 @@ from typing import Protocol, TypeVar
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import StatesRead
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller.loading import load_topics
+from kafka_reassign_rpc.controller.loading.children import watched_children
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.controller.store import ReloadNeeded
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
@@ -35,8 +36,8 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import pieces
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.notification_znodes import decode_log_dir_event, decode_partitions
 from kafka_reassign_rpc.zookeeper.operations import Delete, Stat
@@ -49,16 +50,14 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 READ_TOGETHER = 64
-"""Notifications that are read at a time: 64 MiB at the worst, usually a few KiB."""
+"""So many notifications are read at a time: 64 MiB at the worst, usually a few KiB."""
 DELETED_TOGETHER = 500
 STATES_TOGETHER = 500
 REPORTED = 10
-"""Notifications of one pass that are reported one by one; of the others only the number is."""
+"""So many notifications of one pass are reported one by one; of the others only the number."""
 
 
 class NotificationHandler(Protocol):
-    """What a term does about notifications, besides the commands."""
-
     def log_dirs_failed(self, brokers: Collection[int]) -> None:
         """These brokers have to say which of their replicas are offline."""
 
@@ -67,8 +66,6 @@ class NotificationHandler(Protocol):
 
 
 class BrokerNotifications:
-    """Deals with notifications for as long as this process is the controller."""
-
     def __init__(
         self, zk: ZooKeeper, store: FencedZooKeeper, loop: ControllerLoop, term: NotificationHandler, record: Record
     ) -> None:
@@ -90,7 +87,6 @@ class BrokerNotifications:
         """By parent: paths that are not deleted; the reason has been reported."""
 
     def changed(self, path: str) -> None:
-        """A watch has fired, perhaps one of these."""
         if path in self._reads:
             self._pending[path] = None
             self._wake.set()
@@ -101,7 +97,6 @@ class BrokerNotifications:
         self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -113,10 +108,9 @@ class BrokerNotifications:
                     return
                 except ZkError as error:
                     # On the next connection everything is read again; without a session this is no controller.
-                    log.info("could not read %s: %s", path, error)
+                    log.info("%s could not be read, and is read again on the next connection: %s", path, error)
 
     async def log_dir_events(self) -> None:
-        """Ask the brokers that are named, each once."""
         brokers: set[int] = set()
         found = await self._read(znode_paths.LOG_DIR_EVENTS, decode_log_dir_event, brokers.add)
         if brokers:
@@ -124,7 +118,6 @@ class BrokerNotifications:
         await self._delete(znode_paths.LOG_DIR_EVENTS, found)
 
     async def isr_changes(self) -> None:
-        """Read the states of the partitions that are named, each once."""
         named: dict[TopicPartition, None] = {}
         cluster = self._loop.cluster
 
@@ -134,23 +127,23 @@ class BrokerNotifications:
         found = await self._read(znode_paths.ISR_CHANGES, decode_partitions, note)
         names = list(named)
         for some in pieces(names, STATES_TOGETHER):
-            states = await load_cluster.read_states(self._zk, some)
+            states = await load_topics.read_states(self._zk, some)
             with suppress(UnknownServerError):  # the loop has logged a defect, which another try does not mend
                 await self._loop.insist(partial(StatesRead, states, self._term.states_changed))
         await self._delete(znode_paths.ISR_CHANGES, found)
 
     async def _read(self, parent: str, decode: Callable[[bytes, str], T], note: Callable[[T], None]) -> dict[str, int]:
-        """Pass each notification to `note`. Returns what is to be deleted: the paths with their versions.
+        """Passes each notification to `note`. Returns what is to be deleted: the paths with their versions.
 
         A watch reports the next change of the children.
         """
-        names = await load_cluster.watched_children(self._zk, parent, many=True)
+        names = await watched_children(self._zk, parent, many=True)
         left_alone = self._left_alone.setdefault(parent, set())
         if left_alone:
             left_alone.intersection_update([f"{parent}/{name}" for name in names])
         found: dict[str, int] = {}
         problems: list[str] = []
-        pace = SliceTimer()
+        pace = Pace()
         for some in pieces(names, READ_TOGETHER):
             paths = [f"{parent}/{name}" for name in some]
             for path, data, stat in await self._contents(parent, [path for path in paths if path not in left_alone]):
@@ -165,7 +158,6 @@ class BrokerNotifications:
         return found
 
     async def _contents(self, parent: str, paths: Sequence[str]) -> list[tuple[str, bytes, Stat]]:
-        """The contents of those that still exist."""
         try:
             read = await self._zk.multi_get(paths)
             return [(path, *one) for path, one in zip(paths, read, strict=True) if one is not None]
@@ -176,7 +168,7 @@ class BrokerNotifications:
             return []
 
     async def _delete(self, parent: str, found: Mapping[str, int]) -> None:
-        """Delete what is done, unless somebody has changed it since: then it is read again."""
+        """Deletes what is done. What somebody has changed since is read again."""
         deletes = [Delete(path, version) for path, version in found.items()]
         for together in pieces(deletes, DELETED_TOGETHER):
             try:

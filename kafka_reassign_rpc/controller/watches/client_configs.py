@@ -1,6 +1,6 @@
-"""Keeps what is set for users, clients and IPs in memory: quotas, and the SCRAM credentials of users.
+"""Keeps in memory what is set for users, clients and IPs: quotas, and the SCRAM credentials of users.
 
-As brokers do (ZkConfigManager): all is read at the start and after each connection to ZooKeeper, then what
+As in brokers (ZkConfigManager), all is read at the start and after each connection to ZooKeeper, then what
 `/config/changes` announces. While ZooKeeper is away, all stays as it is.
 """
 
@@ -15,6 +15,7 @@ from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
@@ -26,11 +27,11 @@ log = logging.getLogger(__name__)
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 5.0
 RESOLVE_S = 2.0
-"""How long the names of hosts may take that are read together."""
+"""Host names that are read together may take so long to resolve."""
 
 
 class ClientConfigs:
-    """Fills a table of quotas, and a cache of credentials where SCRAM needs one. `start` returns when all has been read
+    """Fills a table of quotas, and a cache of credentials if SCRAM needs one. `start` returns when all has been read
     once."""
 
     def __init__(self, zk: ZooKeeper, quotas: QuotaTable, credentials: CredentialCache | None) -> None:
@@ -42,13 +43,13 @@ class ClientConfigs:
         self._addresses: dict[QuotaEntity, QuotaEntity] = {}
         """IPs as their quotas count, by IPs or names of hosts as they are set."""
         self._last = -1
-        """The number of the last announcement that was looked at."""
+        """The number of the last announcement that was read."""
         self._read_all = True
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Raises ZkError where credentials cannot be read. Quotas alone are tried again later."""
+        """Raises ZkError if credentials cannot be read. If only quotas cannot be read, it tries again later."""
         self._zk.on_watch(self._watch_fired)
         self._zk.on_connected(self._connected)
         try:
@@ -96,9 +97,10 @@ class ClientConfigs:
     async def _all(self) -> None:
         self._last = (await self._configs.changes_since(self._last, watch=True)).last
         entities = [entity for shape in SHAPES for entity in await self._store.entities(shape, {})]
+        pace = Pace()
         for some in pieces(entities, READ_TOGETHER):
             await self._read(some)
-            await asyncio.sleep(0)
+            await pace.rest()
         self._addresses = {entity: self._addresses[entity] for entity in entities if entity in self._addresses}
         self._quotas.keep_only({self._addresses.get(entity, entity) for entity in entities})
         if self._credentials is not None:
@@ -112,7 +114,7 @@ class ClientConfigs:
             await self._read(some)
 
     async def _read(self, entities: Sequence[QuotaEntity]) -> None:
-        """An entity whose znode is gone, or malformed, has neither quotas nor credentials."""
+        """Reads entities. One whose znode is gone, or malformed, has neither quotas nor credentials."""
         found = await self._store.get_many(entities)
         await self._resolve([entity for entity in entities if _host(entity) is not None])
         for entity in entities:
@@ -153,5 +155,4 @@ def _host(entity: QuotaEntity) -> str | None:
 
 
 def _user(entity: QuotaEntity) -> str | None:
-    """The user whose credentials the entity's znode may hold."""
     return entity[0][1] if len(entity) == 1 and entity[0][0] == USER else None

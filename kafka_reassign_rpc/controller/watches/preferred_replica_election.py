@@ -1,8 +1,8 @@
 """`/admin/preferred_replica_election`, which Kafka 2.x's election tool creates.
 
 The preferred replicas of the partitions that it names become leaders if they are in sync; then the znode is deleted. A
-partition that cannot have its preferred leader is reported, and so is a znode that cannot be understood.
-Source: KafkaController.processReplicaLeaderElection with the trigger ZkTriggered.
+partition that cannot have its preferred leader is reported, and so is a znode that cannot be decoded. Source:
+KafkaController.processReplicaLeaderElection with the trigger ZkTriggered.
 """
 
 from kafka_reassign_rpc.controller.commands.leadership_commands import ElectLeadersCommand
@@ -26,11 +26,11 @@ PATH = znode_paths.PREFERRED_REPLICA_ELECTION
 BY_ZNODE = requesters.znode(PATH)
 WHO = f"znode {PATH}"
 REPORTED = 100
-"""Partitions without an election that are reported one by one; of the others only the number is."""
+"""So many partitions without an election are reported one by one; of the others only the number."""
 
 
 class PreferredReplicaElection:
-    """Carries out the znode whenever it is there, once for each time that it is written."""
+    """Carries out the znode once for each time that it is written."""
 
     def __init__(self, zk: ZooKeeper, store: FencedZooKeeper, loop: ControllerLoop, record: Record) -> None:
         self._zk = zk
@@ -41,7 +41,7 @@ class PreferredReplicaElection:
         """The last change (mzxid) of a znode that is left alone."""
 
     async def carry_out(self) -> None:
-        """Elect and delete, if the znode exists. A watch reports its creation or its next change."""
+        """Elects and deletes, if the znode exists. A watch reports its creation or its next change."""
         while True:
             stat = await self._zk.exists(PATH, watch=True)
             if stat is None or stat.mzxid == self._done:
@@ -66,7 +66,6 @@ class PreferredReplicaElection:
         self._record([Event(catalogue.ENTRY_REFUSED, who=WHO, reason=why)])
 
     async def _elect(self, data: bytes) -> list[Event]:
-        """The problems."""
         try:
             names = await decoded(decode_partitions, data, PATH)
         except BadZnode as error:

@@ -20,11 +20,11 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import Reported
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
+from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.loading.children import watched_children
 from kafka_reassign_rpc.controller.loading.large_znodes import decoded
-from kafka_reassign_rpc.controller.loading.load_cluster import watched_children
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
@@ -41,8 +41,8 @@ from kafka_reassign_rpc.core.znode_routes.reassignment_requests import (
     RequestOutcome,
     decide_target,
 )
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
-from kafka_reassign_rpc.support.slices import SliceCounter, pieces
+from kafka_reassign_rpc.support.slices import pieces
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import decode_request
@@ -53,16 +53,16 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
 log = logging.getLogger(__name__)
 
 READ_TOGETHER = 32
-"""Requests that are read at a time: 32 MiB at the worst."""
+"""So many requests are read at a time: 32 MiB at the worst."""
 DECIDED_TOGETHER_BYTES = 262_144
-"""Size of the requests that share a round: other commands wait no longer than for these."""
+"""Requests of this size share a round: other commands wait no longer than for these."""
 TRIES = 10
-"""How often a request is tried alone whose writes fail."""
-OCCUPIED = "it is done, and cannot be deleted: there are znodes under it"
+"""A request whose writes fail is tried so often by itself."""
+HAS_CHILDREN = "it is done, and cannot be deleted: there are znodes under it"
 
 
 class RequestZnode(NamedTuple):
-    """A request as read. `problems`: why entries, or all of it, cannot be carried out."""
+    """A request as read. `problems` say why entries, or all of it, cannot be carried out."""
 
     name: str
     ended: RequestEnded
@@ -71,16 +71,12 @@ class RequestZnode(NamedTuple):
 
 
 class RequestsOutcome(Enum):
-    """What a round has done with requests."""
-
     STARTED = auto()
     WAIT_UNTIL_ENABLED = auto()
     READ_AGAIN = auto()
 
 
 class StartRequests(Command[RequestsOutcome]):
-    """Start the targets of these requests."""
-
     def __init__(self, found: Sequence[RequestZnode]) -> None:
         super().__init__()
         self._found = found
@@ -97,15 +93,13 @@ class StartRequests(Command[RequestsOutcome]):
             self.answer(RequestsOutcome.WAIT_UNTIL_ENABLED)
             return
         yield from work.count_moves_in_flight()
-        slices = SliceCounter(SLICE)
         for found in self._found:
             work.view.by = Requester(BY_REQUEST + found.name)
             for problem in found.problems:
                 work.view.report(Event(catalogue.ENTRY_REFUSED, reason=problem))
             for name, target in found.request.targets.items():
                 self._start(work, name, target, found.request.route)
-                if slices.step():
-                    yield
+                yield
             work.view.requests[found.name] = found.ended
         self.answer(RequestsOutcome.STARTED)
 
@@ -130,8 +124,6 @@ class StartRequests(Command[RequestsOutcome]):
 
 
 class RequestZnodes:
-    """Starts requests for as long as this process is the controller."""
-
     def __init__(self, zk: ZooKeeper, loop: ControllerLoop, record: Record) -> None:
         self._zk = zk
         self._loop = loop
@@ -146,11 +138,9 @@ class RequestZnodes:
         self._tries: Counter[str] = Counter()
 
     def changed(self) -> None:
-        """There may be new requests, or waiting ones may start."""
         self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -160,10 +150,10 @@ class RequestZnodes:
                 return
             except ZkError as error:
                 # On the next connection everything is read again; without a session this is no controller.
-                log.info("could not read requests: %s", error)
+                log.info("requests could not be read, and start after the next connection: %s", error)
 
     async def start_all(self) -> None:
-        """Start all requests, unless reassignments are disabled; then process the batch, which waits for them."""
+        """Starts all requests, unless reassignments are disabled; then processes the batch, which waits for them."""
         had = bool(self._loop.cluster.requests)
         while True:
             names = await self._names()
@@ -177,7 +167,6 @@ class RequestZnodes:
             await self._loop.submit(ProcessBatchAndQueue())
 
     def _must_wait(self, count: int) -> bool:
-        """Whether requests have to wait since reassignments are disabled. Reports it once."""
         disabled = restrictions.reassignments_disabled(self._loop.cluster)
         waiting = 0 if disabled is None else count
         if waiting and waiting != self._waiting:
@@ -189,7 +178,8 @@ class RequestZnodes:
         return disabled is not None
 
     async def _names(self) -> list[str]:
-        """Names of the requests to start, in their order. A watch reports the next change of the children."""
+        """Returns the names of the requests to start, in their order. A watch reports the next change of the
+        children."""
         names = await watched_children(self._zk, znode_paths.REASSIGNMENT_REQUESTS)
         self._left_alone.intersection_update(names)
         numbered = []
@@ -207,14 +197,13 @@ class RequestZnodes:
             self._record([Event(catalogue.ENTRY_REFUSED, who=BY_REQUEST + name, reason=f"left alone: {why}")])
 
     async def _start_requests(self, names: Sequence[str]) -> None:
-        """Start as many of these as possible without reading the names again."""
-        pace = SliceTimer()
+        pace = Pace()
         for some in pieces(names, READ_TOGETHER):
             together: list[RequestZnode] = []
             size = 0
             for name, data, stat in await self._read(some):
                 if not data and stat.num_children:
-                    self._leave_alone(name, OCCUPIED)
+                    self._leave_alone(name, HAS_CHILDREN)
                     continue
                 if together and (self._one_by_one or size + len(data) > DECIDED_TOGETHER_BYTES):
                     if await self._decide(together) is not RequestsOutcome.STARTED:
@@ -227,7 +216,6 @@ class RequestZnodes:
                 return
 
     async def _read(self, names: Sequence[str]) -> list[tuple[str, bytes, Stat]]:
-        """The contents of those that still exist."""
         try:
             read = await self._zk.multi_get([znode_paths.reassignment_request(name) for name in names])
             return [(name, *one) for name, one in zip(names, read, strict=True) if one is not None]
@@ -249,12 +237,11 @@ class RequestZnodes:
         elif outcome is RequestsOutcome.STARTED:
             for found in together:
                 self._tries.pop(found.name, None)
-                if found.ended.occupied:
-                    self._leave_alone(found.name, OCCUPIED)
+                if found.ended.has_children:
+                    self._leave_alone(found.name, HAS_CHILDREN)
         return outcome
 
     def _writes_failed(self, name: str) -> None:
-        """The writes of this request alone have failed."""
         self._tries[name] += 1
         if self._tries[name] == TRIES:
             del self._tries[name]
@@ -262,7 +249,7 @@ class RequestZnodes:
 
 
 async def _decoded(name: str, data: bytes, stat: Stat) -> RequestZnode:
-    ended = RequestEnded(stat.version, occupied=stat.num_children > 0)
+    ended = RequestEnded(stat.version, has_children=stat.num_children > 0)
     try:
         request, problems = await decoded(decode_request, data, znode_paths.reassignment_request(name))
     except BadZnode as error:

@@ -31,10 +31,12 @@ from kafka_reassign_rpc.controller.commands import cluster_commands, topic_comma
 from kafka_reassign_rpc.controller.commands.queue_commands import QueueZnodesRead
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import AdminZnodesRead, ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.controller.loading import load_cluster, load_queue
+from kafka_reassign_rpc.controller.loading import load_cluster, load_queue, load_topics
+from kafka_reassign_rpc.controller.loading.children import watched_children
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import CancelAll
 from kafka_reassign_rpc.core.writers import facts
 from kafka_reassign_rpc.core.writers.topic_facts import MarksFound, TopicsFound
@@ -49,14 +51,12 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, Unknown, ZkEr
 log = logging.getLogger(__name__)
 
 TOPICS_AT_ONCE = 200
-"""Changed topics that are looked at before other changes have their turn again: the death of a broker must not wait for
-thousands of topics."""
+"""So many changed topics are checked before other changes have their turn again: the death of a broker must not wait
+for thousands of topics."""
 ADMIN = frozenset((znode_paths.REASSIGN_PARTITIONS, znode_paths.CANCEL_IN_PROGRESS, znode_paths.REASSIGN_CANCEL))
 
 
 class WatchHandler(Protocol):
-    """What a term does after changes in ZooKeeper, besides the commands."""
-
     own_id: int
 
     def controller_moved(self) -> None:
@@ -84,8 +84,8 @@ class WatchHandler(Protocol):
 class ZooKeeperWatches:
     """All watches of one term.
 
-    since      the last transaction before the cluster was read: changes of known topics after it are reported
-    requests   notified of new request znodes, and of changes that they may have waited for
+    since           the last transaction before the cluster was read: changes of known topics after it are reported
+    requests        notified of new request znodes, and of changes that they may have waited for
     notifications   notified of theirs
     """
 
@@ -113,8 +113,8 @@ class ZooKeeperWatches:
         }
         self._topics: dict[str, None] = {}
         self._watched: set[str] = set(loop.cluster.topics)
-        """Topics whose changes after `since` are, or will be, reported. Topics that we create get a watch when the list
-        of topics shows them."""
+        """Topics whose changes after `since` are, or will be, reported. Topics that this controller creates get a watch
+        when the list of topics shows them."""
         self._is_placed = False
         """Whether the watches of the topics stand, on the present connection."""
         self._configs = ConfigStore(zk)
@@ -135,7 +135,7 @@ class ZooKeeperWatches:
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     def watch_fired(self, kind: WatchKind, path: str) -> None:
-        """Note that a watch fired (the session's callback); `run` reads what has changed."""
+        """A watch fired (the session's callback); `run` reads what has changed."""
         if path == znode_paths.CONTROLLER:
             self._term.controller_moved()
         elif path == znode_paths.BROKER_IDS or path.startswith(znode_paths.BROKER_IDS + "/"):
@@ -165,13 +165,11 @@ class ZooKeeperWatches:
         self._fired += 1
 
     def connected_again(self) -> None:
-        """There is a connection of the same session: `run` places the watches again."""
         self._requests.changed()
         self._notifications.read_everything()
         self._wake.set()
 
     async def place(self) -> None:
-        """Read everything once, which places the watches."""
         await self._place_topics()
         for read in self._everything:
             await read()
@@ -182,7 +180,7 @@ class ZooKeeperWatches:
         return *first, self.configs, self.settings, self.admin, self.queues
 
     async def _place_topics(self) -> None:
-        """Place the watches of `/controller` and of the topics. Those fire at once that have changed after `since`."""
+        """Places the watches of `/controller` and of the topics. Those fire at once that have changed after `since`."""
         owner = await controller_election.owner(self._zk, watch=True)
         if owner is None or owner.session != self._zk.session_id:
             self._term.controller_moved()
@@ -201,13 +199,12 @@ class ZooKeeperWatches:
             await self._zk.sync(znode_paths.ADMIN)  # this server may be behind the one of the former connection
             await self._place_topics()
         except (NotSent, Unknown) as error:
-            log.info("the watches are placed on the next connection: %s", error)
+            log.info("changes are seen again from the next connection on: %s", error)
             return False
         self._pending.update(dict.fromkeys(self._everything))
         return True
 
     async def run(self) -> None:
-        """Until cancelled."""
         try:
             self._has_read(1)
             while True:
@@ -236,7 +233,6 @@ class ZooKeeperWatches:
             self.close()
 
     def close(self) -> None:
-        """The term is over."""
         self._has_read(None)
 
     def read_deletions_again(self) -> None:
@@ -245,10 +241,10 @@ class ZooKeeperWatches:
         self._wake.set()
 
     async def up_to_date(self) -> None:
-        """Wait until the loop knows every config, setting and znode of KIP-236 that changed before this call.
+        """Waits until the loop knows every config, setting and znode of KIP-236 that changed before this call.
 
-        So `/admin/reassign_cancel` holds from the moment that its creator knows it exists. A lost connection is waited
-        for. Ends early with the term.
+        So `/admin/reassign_cancel` holds from the moment that its creator knows it exists. It waits for a lost
+        connection, and ends early with the term.
         """
         with suppress(ZkError):  # without a session this server will write nothing either
             await self._zk.reading(partial(self._zk.sync, znode_paths.ADMIN))
@@ -273,12 +269,11 @@ class ZooKeeperWatches:
         try:
             await read()
         except ZkError as error:
-            log.info("could not read what changed: %s", error)
+            log.info("what changed could not be read, and is read again on the next connection: %s", error)
             return not isinstance(error, NotSent | Unknown)
         return True
 
     async def _loop_has_caught_up(self) -> None:
-        """Wait until the loop has carried out all commands that were submitted before this call."""
         with suppress(NotController):  # the loop has ended, and so does this task
             await self._loop.submit(cluster_commands.Barrier())
 
@@ -322,10 +317,10 @@ class ZooKeeperWatches:
 
     async def _read(self, names: Sequence[str]) -> None:
         since = self._zk.last_zxid
-        moves = await load_cluster.read_moves(self._zk, names)
-        read = await load_cluster.read_topics(self._zk, names, moves.found)
+        moves = await load_topics.read_moves(self._zk, names)
+        read = await load_topics.read_topics(self._zk, names, moves.found)
         # Nobody announces the config of a new topic. It is written before the topic: so it is read after it.
-        configs = await load_cluster.read_named_configs(self._zk, facts.TOPICS, list(read.found))
+        configs = await load_cluster.read_named_configs(self._zk, TOPICS, list(read.found))
         await self._zk.place_watches(data=[znode_paths.topic(name) for name in names], since_zxid=since)
         self._watched.update(names)
         known = self._loop.cluster.topics
@@ -347,7 +342,7 @@ class ZooKeeperWatches:
         await self.deletions()  # a mark may have been there before its topic was known
 
     async def changed_topics(self, names: Collection[str]) -> None:
-        """Read topics that others have changed, a few at a time. The controller's own writes fire the watches too.
+        """Reads topics that others have changed, a few at a time. The controller's own writes fire the watches too.
 
         A watch fires before the answer to the write: so the round under way has to end before versions are compared.
         """
@@ -362,7 +357,6 @@ class ZooKeeperWatches:
             await self._read(foreign)
 
     def _newer(self, found: Mapping[str, Stat]) -> list[str]:
-        """Topics whose znode is newer than the known one, or another one."""
         known = self._loop.cluster.topics
         return [
             name
@@ -371,8 +365,8 @@ class ZooKeeperWatches:
         ]
 
     async def deletions(self) -> None:
-        """Also where there are no marks: the loop may know of some, or may still have to decide about some."""
-        names = await load_cluster.watched_children(self._zk, znode_paths.DELETE_TOPICS, many=True)
+        """Reads even if there are no marks: the loop may know of some, or may still have to decide about some."""
+        names = await watched_children(self._zk, znode_paths.DELETE_TOPICS, many=True)
         known = self._loop.cluster.topics
         new = [name for name in names if name not in known or not known[name].deleting]
         marks = await load_cluster.read_deletion_marks(self._zk, new)
@@ -391,14 +385,14 @@ class ZooKeeperWatches:
         changes = await self._configs.changes_since(self._last_config_change, watch=True)
         self._last_config_change = changes.last
         for error in changes.bad:
-            log.error("%s: the change of configs that it tells of may hold only from the next term on", error)
-        for kind in ("topics", "brokers"):
+            log.error("%s: the change of configs that it announces may hold only from the next term on", error)
+        for kind in (TOPICS, BROKERS):
             names = [name for entity in changes.entities for found, _, name in [entity.partition("/")] if found == kind]
             if names:
                 read = await load_cluster.read_named_configs(self._zk, kind, names)
                 configs = {name: read.configs.get(name, {}) for name in names}
                 self._loop.submit(cluster_commands.ConfigsRead(kind, configs, read.versions))
-                if kind == "brokers":
+                if kind == BROKERS:
                     self._settings_changed()
 
     async def settings(self) -> None:
@@ -407,7 +401,6 @@ class ZooKeeperWatches:
         self._settings_changed()
 
     def _settings_changed(self) -> None:
-        """What waits may start now."""
         self._process_batch_and_queue()
         self._requests.changed()
         self._term.configs_changed()
@@ -429,7 +422,7 @@ class ZooKeeperWatches:
             self._requests.changed()
 
     async def _admin_znodes(self) -> tuple[AdminZnodes, bool]:
-        """KIP-236's znodes, and whether the batch is among them: it is read only if others have changed it.
+        """Returns KIP-236's znodes, and whether the batch is among them: it is read only if others have changed it.
 
         The batch is checked first: the other znodes may be newer than a batch that is not known yet.
         """
@@ -442,7 +435,7 @@ class ZooKeeperWatches:
         return cancel is not None and cancel.id != self._loop.cluster.soft.cancelled
 
     async def queues(self) -> None:
-        """Read queues that others have changed. The controller's own writes fire the watches too."""
+        """Reads queues that others have changed. The controller's own writes fire the watches too."""
         stats = {root: await self._zk.exists(root, watch=True) for root in znode_paths.QUEUES}
         await self._loop_has_caught_up()
         parts = self._loop.cluster.queue.parts

@@ -1,10 +1,8 @@
 """ZooKeeper as one elected controller sees it: every write is fenced, every call is repeated over a lost connection.
 
-Every transaction begins with a check that `/controller_epoch` has the version of this server's election, and is bound
-to the session that won it. So a controller that was replaced without noticing cannot write.
-
-A lost connection is waited for, as long as the session lives: what was read is read again, and the receipts of
-transactions (`zookeeper.receipts`) tell which of them were carried out. So no caller has to know that it was lost.
+Every transaction checks that `/controller_epoch` has the version of this server's election, and is bound to the session
+that won it: a controller that was replaced without noticing cannot write. While the session lives, calls wait for a
+lost connection; receipts (`zookeeper.receipts`) tell which transactions were carried out.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -30,7 +28,7 @@ T = TypeVar("T")
 
 
 class FencedZooKeeper:
-    """For the duties that only a controller in front of ZooKeeper has; `ZooKeeperStore` is made of it.
+    """What duties use that only a controller in front of ZooKeeper has; `ZooKeeperStore` extends it.
 
     The methods raise ControllerMoved and ReloadNeeded, as those of `controller.store.Store`.
     """
@@ -42,23 +40,23 @@ class FencedZooKeeper:
 
     @property
     def is_in_a_copy(self) -> bool:
-        """See `Leadership.is_in_a_copy`."""
         return self._leadership.is_in_a_copy
 
     async def reading(self, read: Callable[[], Awaitable[T]]) -> T:
-        """The result of `read`, which is called again after each lost connection. ZooKeeper's other errors become
-        ControllerMoved and ReloadNeeded."""
+        """Returns the result of `read`, which is called again after each lost connection. ZooKeeper's other errors
+        become ControllerMoved and ReloadNeeded."""
         try:
             return await self._zk.reading(read, self._leadership.session)
         except ZkError as error:
             raise _failure(error) from error
 
     async def confirm(self) -> None:
-        """Ask ZooKeeper whether this server is still the controller. Raises ControllerMoved if not; ReloadNeeded."""
+        """Asks ZooKeeper whether this server is still the controller. Raises ControllerMoved if not; ReloadNeeded."""
         await self._write([[self._fence]])
 
     async def write(self, operations: Iterable[Op]) -> None:
-        """Fenced writes outside of rounds: orphaned records, a block of producer ids, the znodes of a deleted topic."""
+        """Makes fenced writes outside of rounds: orphaned records, a block of producer ids, the znodes of a deleted
+        topic."""
         await self._write(list(split_ops(operations)))
 
     async def write_together(self, groups: Iterable[Sequence[Op]], *, guard: Sequence[Op] = ()) -> None:
@@ -75,15 +73,12 @@ class FencedZooKeeper:
         await self._write(batches)
 
     async def read(self, places: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-        """The content of each of these znodes, None where it does not exist."""
         return await self.reading(lambda: self._zk.multi_get(places))
 
     async def children(self, places: Sequence[str]) -> list[list[str] | None]:
-        """The children of each of these znodes, None where it does not exist."""
         return await self.reading(lambda: self._zk.multi_children(places))
 
     async def ensure(self, places: Iterable[str]) -> None:
-        """Create those of these znodes that do not exist."""
         for path in places:
             await self.reading(partial(self._zk.ensure_path, path))
 

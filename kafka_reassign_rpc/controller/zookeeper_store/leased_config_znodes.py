@@ -1,27 +1,20 @@
 """The configs that throttle leases change, and the memory of their former values, as znodes.
 
 A config and its memory change in one transaction, which depends on the versions that were read: no change by a client
-is lost, and the next controller finds the former value. Where both are too long for one transaction, the memory covers
-the config before and after, until the second one is written.
+is lost, and the next controller finds the former value. If both are too long for one transaction, the memory covers the
+config before and after, until the second one is written.
 """
 
 import logging
 from collections.abc import Sequence
 from itertools import chain
 
-from kafka_reassign_rpc.controller.store import (
-    BROKERS,
-    TOPICS,
-    ConfigWrite,
-    Entity,
-    ReloadNeeded,
-    StoredConfigs,
-    TopicTooLarge,
-)
+from kafka_reassign_rpc.controller.store import ConfigWrite, Entity, ReloadNeeded, StoredConfigs, TopicTooLarge
 from kafka_reassign_rpc.controller.zookeeper_store import memory_writes
 from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
+from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import transactions, znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path
 from kafka_reassign_rpc.zookeeper.operations import Create, Op, SetData, Stat
@@ -37,8 +30,6 @@ ZnodeRead = tuple[bytes, Stat] | None
 
 
 class LeasedConfigZnodes:
-    """A `controller.store.LeasedConfigStore`."""
-
     def __init__(self, zk: FencedZooKeeper) -> None:
         self._zk = zk
 
@@ -51,9 +42,9 @@ class LeasedConfigZnodes:
         places += [znode_paths.throttle_memory(*entity) for entity in entities]
         found = await self._zk.read(places)
         stored = []
-        pace = SliceTimer()
+        pace = Pace()
         for entity, config, memory in zip(entities, found, found[len(entities) :], strict=False):
-            stored.append(_stored(entity, config, memory))
+            stored.append(stored_configs(entity, config, memory))
             await pace.rest()
         return stored
 
@@ -62,7 +53,7 @@ class LeasedConfigZnodes:
         in_steps: list[list[list[Op]]] = []
         written = 0
         for write in writes:
-            steps = _steps(write)
+            steps = transactions_of(write)
             sizes = [sum(map(size_of, step)) for step in steps]
             entity = write.stored.entity
             if limited and entity.kind == TOPICS and max(sizes, default=0) > transactions.MAX_STEP_BYTES:
@@ -92,7 +83,7 @@ def _path(entity: Entity) -> str:
     return znode_paths.config(f"{entity.kind}/{entity.name}")
 
 
-def _stored(entity: Entity, config: ZnodeRead, memory: ZnodeRead) -> StoredConfigs:
+def stored_configs(entity: Entity, config: ZnodeRead, memory: ZnodeRead) -> StoredConfigs:
     version = (None if config is None else config[1], None if memory is None else memory[1])
     order = None if config is None else (config[1].czxid, config[1].version)
     try:
@@ -103,14 +94,15 @@ def _stored(entity: Entity, config: ZnodeRead, memory: ZnodeRead) -> StoredConfi
 
 
 def _memory(entity: Entity, data: bytes) -> TopicMemory | BrokerMemory:
-    """The remembered former values. If the znode cannot be decoded, the present values count as the former ones."""
+    """Returns the remembered former values. If the znode cannot be decoded, the present values count as the former
+    ones."""
     path = znode_paths.throttle_memory(*entity)
     try:
         if entity.kind == TOPICS:
             return decode_memory(data, path, TopicMemory)
         return decode_memory(data, path, BrokerMemory)
     except BadZnode as error:
-        log.error("the former config is not known: %s", error)
+        log.error("the present config counts as the one from before the throttle: %s", error)
         return _nothing(entity)
 
 
@@ -118,8 +110,8 @@ def _nothing(entity: Entity) -> TopicMemory | BrokerMemory:
     return TopicMemory() if entity.kind == TOPICS else BrokerMemory()
 
 
-def _steps(write: ConfigWrite) -> list[list[Op]]:
-    """The transactions of a write, mostly one; none where it changes nothing."""
+def transactions_of(write: ConfigWrite) -> list[list[Op]]:
+    """Config and memory in one transaction, or in several where they are too long for one."""
     entity, configs, memory, _, version, _ = write.stored
     assert isinstance(version, tuple)
     of_config, of_memory = version

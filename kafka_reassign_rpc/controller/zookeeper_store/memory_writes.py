@@ -13,17 +13,18 @@ def transactions(
     after: TopicMemory | BrokerMemory,
     of_config: list[Op],
 ) -> list[list[Op]]:
-    """The transactions for config and memory. `path`, `stat`: of the memory znode; None: it does not exist."""
+    """Returns the transactions for config and memory. `path` and `stat` are of the memory znode; None: it does not
+    exist."""
     version = None if stat is None else stat.version
-    occupied = stat is not None and stat.num_children > 0
-    found = [[*_memory_writes(path, version, known, after, occupied=occupied), *of_config]]
+    has_children = stat is not None and stat.num_children > 0
+    found = [[*_memory_writes(path, version, known, after, has_children=has_children), *of_config]]
     too_long = sum(map(size_of, found[0])) > MAX_MULTI_BYTES
     if too_long and of_config and isinstance(known, TopicMemory) and isinstance(after, TopicMemory):
         between = known.with_all_of(after)
         first = _memory_writes(path, version, known, between)
         if first:
             version = 0 if version is None else version + 1
-        found = [first, of_config, _memory_writes(path, version, between, after, occupied=occupied)]
+        found = [first, of_config, _memory_writes(path, version, between, after, has_children=has_children)]
     return [transaction for transaction in found if transaction]
 
 
@@ -33,11 +34,11 @@ def _memory_writes(
     known: TopicMemory | BrokerMemory,
     after: TopicMemory | BrokerMemory,
     *,
-    occupied: bool = False,
+    has_children: bool = False,
 ) -> list[Op]:
-    """`occupied`: the znode has children of somebody else, so that ZooKeeper does not delete it."""
+    """`has_children`: the znode has children of somebody else, so ZooKeeper does not delete it."""
     if version is None:
         return [Create(path, encode_memory(after))] if after else []
-    if not after and not occupied:
+    if not after and not has_children:
         return [Delete(path, version)]
     return [SetData(path, encode_memory(after), version)] if after != known else []

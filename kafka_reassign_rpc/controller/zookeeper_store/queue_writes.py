@@ -1,8 +1,8 @@
 """The writes of KIP-236's queue, as phases A and D of `controller.zookeeper_store.znode_writes`.
 
-Moves that join the queue are written first, before those that they replace leave it. A move that leaves the queue
-because it has started leaves it last. Every write of a part replaces the whole part, so the controller makes short
-parts, and cuts a long part that an operator has made into short ones before anything leaves it.
+Moves that join the queue are written first, before those that they replace leave it. A move that has started leaves it
+last. Every write of a part replaces the whole part, so the controller makes short parts, and cuts a long part of an
+operator into short ones before anything leaves it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,12 +21,12 @@ PART_BYTES = 8 << 10
 
 
 def first(cluster: Cluster, view: RoundView) -> Iterator[Op]:
-    """Phase A: durable before anything moves. Puts the written parts into `view.queue.made`."""
+    """Yields phase A: durable before anything moves. Puts the written parts into `view.queue.made`."""
     queue, changes = cluster.queue, view.queue
     for root in changes.verify:
         yield Check(root, queue.parts[root].version)
     for path in changes.ended:
-        if path not in changes.withdrawn:
+        if path not in changes.withdrawn and path not in changes.changed:
             yield Check(path, queue.parts[path].version)
     if changes.appended:
         if znode_paths.REASSIGN_QUEUE not in queue.parts:
@@ -36,14 +36,14 @@ def first(cluster: Cluster, view: RoundView) -> Iterator[Op]:
         yield from _new_parts(queue, changes, znode_paths.REASSIGN_QUEUE, changes.appended.items())
     for path in changes.split:
         part = queue.parts[path]
-        yield from _new_parts(queue, changes, part.root, _left(part, changes.withdrawn).items())
-    for path in changes.split | dict.fromkeys(changes.withdrawn):
+        yield from _new_parts(queue, changes, part.root, _stays(part, changes).items())
+    for path in changes.split | dict.fromkeys((*changes.withdrawn, *changes.changed)):
         part = queue.parts[path]
-        yield _written(changes, part, {} if path in changes.split else _left(part, changes.withdrawn))
+        yield _written(changes, part, {} if path in changes.split else _stays(part, changes))
 
 
 def last(cluster: Cluster, view: RoundView) -> Iterator[Op]:
-    """Phase D: durable after everything else."""
+    """Yields phase D: durable after everything else."""
     queue, changes = cluster.queue, view.queue
     for path in changes.ended | changes.rewrite:
         part = changes.made[path] if path in changes.made else queue.parts.get(path)
@@ -52,7 +52,7 @@ def last(cluster: Cluster, view: RoundView) -> Iterator[Op]:
         left = _left(part, changes.ended)
         if part.is_root and not left and _is_over(queue, changes, part.root):
             continue
-        if len(left) < len(part.entries) or part.flawed or not (left or part.is_root or part.occupied):
+        if len(left) < len(part.entries) or part.needs_rewrite or not (left or part.is_root or part.has_children):
             yield _written(changes, part, left)
     for root in dict.fromkeys(queue.parts[path].root for path in changes.ended | changes.withdrawn | changes.rewrite):
         if _is_over(queue, changes, root):
@@ -61,15 +61,21 @@ def last(cluster: Cluster, view: RoundView) -> Iterator[Op]:
             yield Delete(root, part.version)
 
 
+def _stays(part: QueuePart, changes: QueueChanges) -> Mapping[StoredName, WaitingMove]:
+    """The entries of a part before any move starts."""
+    left, changed = _left(part, changes.withdrawn), changes.changed.get(part.path)
+    return left if not changed else {name: changed.get(name, move) for name, move in left.items()}
+
+
 def _left(part: QueuePart, leaving: Mapping[str, Mapping[StoredName, None]]) -> Mapping[StoredName, WaitingMove]:
     gone = leaving.get(part.path)
     return part.entries if not gone else {name: move for name, move in part.entries.items() if name not in gone}
 
 
 def _written(changes: QueueChanges, part: QueuePart, entries: Mapping[StoredName, WaitingMove]) -> Op:
-    """The write after which the part has these entries only. A part without any is deleted, unless it is the root or
+    """Returns the write after which the part has only these entries. It deletes an empty part, unless it is the root or
     has children of somebody else."""
-    if not entries and not (part.is_root or part.occupied):
+    if not entries and not (part.is_root or part.has_children):
         changes.made[part.path] = None
         return Delete(part.path, part.version)
     content = QueuePartContent()
@@ -77,7 +83,7 @@ def _written(changes: QueueChanges, part: QueuePart, entries: Mapping[StoredName
         content.add(name, move)
     data = content.encode()
     changes.made[part.path] = replace(
-        part, entries=entries, size=len(data), version=part.version + 1, flawed=False, unreadable=False
+        part, entries=entries, size=len(data), version=part.version + 1, needs_rewrite=False, unreadable=False
     )
     return SetData(part.path, data, part.version)
 
@@ -108,8 +114,7 @@ def _chunks(moves: Iterable[tuple[StoredName, WaitingMove]]) -> Iterator[tuple[d
 
 
 def _is_over(queue: Queue, changes: QueueChanges, root: str) -> bool:
-    """Whether the queue is empty and its root can be deleted."""
-    if root in queue.occupied:
+    if root in queue.roots_with_children:
         return False
     parts = {part.path: part for part in queue.of(root)} | {
         path: part for path, part in changes.made.items() if part is None or part.root == root
@@ -117,7 +122,10 @@ def _is_over(queue: Queue, changes: QueueChanges, root: str) -> bool:
     return not any(
         part is not None
         and (
-            part.unreadable or part.occupied or _left(part, changes.ended) or not (part.is_root or path in changes.made)
+            part.unreadable
+            or part.has_children
+            or _left(part, changes.ended)
+            or not (part.is_root or path in changes.made)
         )
         for path, part in parts.items()
     )

@@ -16,8 +16,8 @@ from kafka_reassign_rpc.core.writers import replay
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.znodes_read import ZnodeProblem
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import emptied
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import room_beside
@@ -26,7 +26,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 
 class ZooKeeperStore(FencedZooKeeper):
-    """A `controller.store.Store`."""
+    """A `controller.store.Store`, which says what its methods do."""
 
     def __init__(self, zk: ZooKeeper, leadership: Leadership) -> None:
         super().__init__(zk, leadership)
@@ -35,10 +35,6 @@ class ZooKeeperStore(FencedZooKeeper):
         self._problems: list[ZnodeProblem] = []
 
     async def load(self, settings: Callable[[], BrokerSettings]) -> LoadedCluster:
-        """The whole cluster. Raises ControllerMoved, ReloadNeeded.
-
-        `settings` gives the settings of brokers that are in force once it is read.
-        """
         return await self._load(Cluster(), settings)
 
     async def _load(self, known: Cluster, settings: Callable[[], BrokerSettings]) -> LoadedCluster:
@@ -48,26 +44,17 @@ class ZooKeeperStore(FencedZooKeeper):
         return found
 
     def problems(self) -> list[ZnodeProblem]:
-        """Problems of the batch and the queue that the last loads have found. Returns each problem once."""
         problems, self._problems = self._problems, []
         return problems
 
     async def reload(self, cluster: Cluster) -> Reloaded:
-        """Make `cluster` equal to what ZooKeeper holds now.
-
-        Raises ControllerMoved, ReloadNeeded.
-        """
         fresh = (await self._load(cluster, lambda: cluster.soft.broker_settings)).cluster
         found = Reloaded([], set())
-        await SliceTimer().through(take_over(cluster, fresh, found))
+        await Pace().through(take_over(cluster, fresh, found))
         return found
 
     async def commit(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
-        """Make a round's changes durable, then replay them into `cluster`.
-
-        Raises ControllerMoved, ReloadNeeded, TopicTooLarge. In all three cases `cluster` is unchanged.
-        """
-        pace = SliceTimer()
+        pace = Pace()
         phases = [
             await self._batches(phase, pace)
             for phase in znode_writes.phases(cluster, view, self._leadership.epoch, self._parents)
@@ -102,10 +89,7 @@ class ZooKeeperStore(FencedZooKeeper):
         self._parents -= {znode_paths.reassignment_topic(topic.name), znode_paths.partitions(topic.name)}
         self._parents.difference_update(znode_paths.partition(topic.name, index) for index in topic.partitions)
 
-    async def _batches(
-        self, steps: Iterator[znode_writes.Step | None], pace: SliceTimer
-    ) -> list[list[znode_writes.Step]]:
-        """The steps in their order, cut into transactions that ZooKeeper accepts. Raises TopicTooLarge."""
+    async def _batches(self, steps: Iterator[znode_writes.Step | None], pace: Pace) -> list[list[znode_writes.Step]]:
         batches: list[list[znode_writes.Step]] = []
         room = operations = together = 0
         name = ""
@@ -131,12 +115,11 @@ class ZooKeeperStore(FencedZooKeeper):
             batches[-1].append(step)
             room -= cost
             operations += 1
-            if pace.is_due:
-                await pace.rest()
+            await pace.rest()
         return batches
 
     def _joined(self, phases: list[list[list[znode_writes.Step]]]) -> list[list[list[znode_writes.Step]]]:
-        """The phases one after the other, or all of them in one transaction where they fit into it."""
+        """Returns the phases one after the other, or all of them in one transaction if they fit."""
         if sum(len(batch) for phase in phases for batch in phase) <= transactions.MAX_OPERATIONS:
             every = [step for phase in phases for batch in phase for step in batch]
             if sum(size_of(step.op, self._zk.chroot) for step in every) <= transactions.MAX_MULTI_BYTES:
@@ -145,14 +128,13 @@ class ZooKeeperStore(FencedZooKeeper):
 
 
 def _is_new(problem: ZnodeProblem, known: Cluster) -> bool:
-    """Whether the problem is new since the znode was last read."""
     if problem.root == znode_paths.REASSIGN_PARTITIONS:
         batch = known.batch or BatchZnode()
-        changed, occupied = batch.changed, batch.occupied
+        changed, has_children = batch.changed, batch.has_children
     else:
         part = known.queue.parts.get(problem.path)
-        changed, occupied = -1 if part is None else part.changed, problem.root in known.queue.occupied
-    return not occupied if problem.changed < 0 else problem.changed > changed
+        changed, has_children = -1 if part is None else part.changed, problem.root in known.queue.roots_with_children
+    return not has_children if problem.changed < 0 else problem.changed > changed
 
 
 def _batch_written(op: Op, stat: Stat) -> reassign_partitions.BatchWritten:

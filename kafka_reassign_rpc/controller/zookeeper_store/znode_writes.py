@@ -38,14 +38,11 @@ from kafka_reassign_rpc.core.round.round_view import (
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.support.slices import in_slices
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import encode_reassignments
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import encode_move_record
 
-SLICE = 500
-"""Changed partitions between two pauses: most kinds of changes have no step in most phases."""
 NO_PARTITION = -1
 """The partition number in the `name` of a topic's znode."""
 
@@ -57,16 +54,16 @@ class Step(NamedTuple):
     name: TopicPartition | None = None
     is_record: bool = False
     with_previous: bool = False
-    """In the same transaction as the step before: a record must not be deleted without the state that ends the move,
-    nor a topic be created beside a mark of its deletion."""
+    """It goes into the same transaction as the step before: a record must not be deleted without the state that ends
+    the move, nor a topic be created beside a mark of its deletion."""
     is_parent: bool = False
-    """Creates a znode without content of its own."""
+    """It creates a znode without content of its own."""
 
 
 class _Parents:
     """Makes the znodes without content of their own that a round needs.
 
-    existing    those that exist: two for each topic and one for each partition, too many to be copied for a round
+    `existing` are those that exist: two for each topic and one for each partition, too many to copy for a round.
     """
 
     def __init__(self, existing: Set[str]) -> None:
@@ -83,9 +80,10 @@ class _Parents:
 
 
 def phases(cluster: Cluster, view: RoundView, epoch: int, existing: Set[str]) -> tuple[Iterator[Step | None], ...]:
-    """All writes of a round in four phases. Each phase has to be durable before the next begins. None is a pause.
+    """Returns all writes of a round in four phases. Each phase has to be durable before the next begins. None is a
+    pause.
 
-    `existing`: existing paths without content of their own.
+    `existing` are the existing paths without content of their own.
     """
     batch = reassign_partitions.contents(cluster, view)
     parents = _Parents(existing)
@@ -105,7 +103,6 @@ def phases(cluster: Cluster, view: RoundView, epoch: int, existing: Set[str]) ->
 
 
 def topic_znode(topic: Topic, view: RoundView) -> bytes:
-    """The whole topic znode with this round's values."""
     assignments = {}
     added = view.topics.get(topic.name)
     in_deletion, live = isinstance(added, TopicDeletionStarted), view.cluster.brokers
@@ -121,9 +118,8 @@ def topic_znode(topic: Topic, view: RoundView) -> bytes:
 
 
 def _records(cluster: Cluster, view: RoundView, parents: _Parents) -> Iterator[Step | None]:
-    for (name, change), pause in in_slices(view.partitions.items(), SLICE):
-        if pause:
-            yield None
+    for name, change in view.partitions.items():
+        yield None
         move = change.value.move
         if move is None:
             continue
@@ -133,7 +129,7 @@ def _records(cluster: Cluster, view: RoundView, parents: _Parents) -> Iterator[S
         topic, index = name
         path = znode_paths.reassignment(topic, index)
         data = encode_move_record(move)
-        if name in cluster.occupied_records:
+        if name in cluster.records_with_children:
             # The znode cannot be deleted, so that this move has the id and the start of the first one in it.
             yield Step(SetData(path, data, -1), name, is_record=True)
             continue
@@ -186,16 +182,14 @@ def _marked(topic: Topic, view: RoundView, version: int) -> Iterator[Step]:
 
 
 def absent(path: str) -> tuple[Op, Op]:
-    """Operations that fail where the znode exists, and change nothing: ZooKeeper has no check for this."""
+    """Returns operations that fail if the znode exists, and change nothing: ZooKeeper has no check for this."""
     return Create(path, b""), Delete(path)
 
 
 def _rewritten(cluster: Cluster, view: RoundView) -> Generator[None, None, dict[str, None]]:
-    """Existing topics whose znode changes, in the order in which the round mentions them."""
     found: dict[str, None] = dict.fromkeys(view.topic_ids)
-    for (name, change), pause in in_slices(view.partitions.items(), SLICE):
-        if pause:
-            yield
+    for name, change in view.partitions.items():
+        yield
         if name[0] in found or change.assignment is AssignmentWrite.LATER:
             continue
         before = _before(cluster, name)
@@ -212,9 +206,8 @@ def _states(cluster: Cluster, view: RoundView, epoch: int, parents: _Parents) ->
         if isinstance(added, TopicCreated | PartitionsAdded):
             for index, value in added.partitions.items():
                 yield from _new_state(cluster, TopicPartition(topic, index), value, epoch, parents)
-    for (name, change), pause in in_slices(view.partitions.items(), SLICE):
-        if pause:
-            yield None
+    for name, change in view.partitions.items():
+        yield None
         before = _before(cluster, name)
         value = change.value
         changed = before is None or _state(before) != _state(value)
@@ -227,9 +220,9 @@ def _states(cluster: Cluster, view: RoundView, epoch: int, parents: _Parents) ->
 
 
 def record_removal(cluster: Cluster, name: TopicPartition) -> Op:
-    """The end of a move record. ZooKeeper does not delete one with children of somebody else: it is emptied."""
+    """Ends a move record. ZooKeeper does not delete one with children of somebody else: it is emptied."""
     path = znode_paths.reassignment(*name)
-    return SetData(path, b"", -1) if name in cluster.occupied_records else Delete(path, -1)
+    return SetData(path, b"", -1) if name in cluster.records_with_children else Delete(path, -1)
 
 
 def _new_state(
@@ -246,7 +239,7 @@ def _new_state(
 
 
 def _state_writes(name: TopicPartition, value: Partition, epoch: int, version: int) -> Iterator[Step]:
-    """Write a state znode that has this version: once, or until it has the partition epoch that was decided.
+    """Writes a state znode that has this version: once, or until it has the partition epoch that was decided.
 
     Brokers may know higher epochs than a state that was put back has (`core.round.changed_by_others`).
     """
@@ -272,7 +265,7 @@ def _state(value: Partition) -> tuple[int, int, tuple[int, ...], int, int]:
 def _requests(view: RoundView) -> Iterator[Step]:
     for name, ended in view.requests.items():
         path = znode_paths.reassignment_request(name)
-        yield Step(SetData(path, b"", ended.version) if ended.occupied else Delete(path, ended.version))
+        yield Step(SetData(path, b"", ended.version) if ended.has_children else Delete(path, ended.version))
 
 
 def _batch_first(cluster: Cluster, contents: reassign_partitions.Contents | None) -> Iterator[Step]:
@@ -285,11 +278,11 @@ def _batch_last(cluster: Cluster, view: RoundView, contents: reassign_partitions
     batch = cluster.batch
     if contents is not None and batch is not None:
         written = contents.first != batch.entries
-        gone = written and not contents.first and not batch.occupied
+        gone = written and not contents.first and not batch.has_children
         if not gone and (contents.last != contents.first or (view.batch.rewrite and not written)):
             yield _batch_znode(batch, contents.last, batch.version + written)
     cancel = view.batch.cancelled
-    if cancel is not None and not cancel.occupied:
+    if cancel is not None and not cancel.has_children:
         yield Step(Delete(znode_paths.CANCEL_IN_PROGRESS, -1))
 
 
@@ -297,14 +290,15 @@ def _failures(view: RoundView) -> Iterator[Step]:
     """Comes last: a failure is forgotten only after its repair is durable."""
     for broker, since in view.failed.items():
         path, data = znode_paths.failed_broker(broker), b"" if since is None else znode_contents.encode_failure(since)
-        if broker in view.cluster.occupied_failures or (data and broker in view.cluster.failed):  # it failed once more
+        if broker in view.cluster.failures_with_children or (
+            data and broker in view.cluster.failed
+        ):  # it failed once more
             yield Step(SetData(path, data, -1))
         else:
             yield Step(Create(path, data) if data else Delete(path, -1))
 
 
 def _batch_znode(batch: BatchZnode, entries: Mapping[TopicPartition, BatchEntry], version: int) -> Step:
-    """The znode with these entries. Without entries it is deleted, or emptied if it has children."""
-    if entries or batch.occupied:
+    if entries or batch.has_children:
         return Step(SetData(znode_paths.REASSIGN_PARTITIONS, encode_reassignments(entries), version))
     return Step(Delete(znode_paths.REASSIGN_PARTITIONS, version))

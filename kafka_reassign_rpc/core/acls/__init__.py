@@ -1,4 +1,4 @@
-"""ACLs: what they say, and whom they let do what. Decides as Kafka 3.9's AclAuthorizer.
+"""ACLs, and the decisions of Kafka 3.9's AclAuthorizer.
 
 acl_binding     the values of an ACL, by Kafka's names
 acl_filters     filters of ACLs

@@ -1,11 +1,9 @@
-"""Decides whether a principal may do something: Kafka 3.9's kafka.security.authorizer.AclAuthorizer, line by line.
+"""Kafka 3.9's kafka.security.authorizer.AclAuthorizer, line by line.
 
-1. A super user may do everything.
-2. Until all ACLs are loaded nobody else may do anything.
-3. Where no ACL is about the resource, `allow.everyone.if.no.acl.found` decides.
-4. A matching ACL that denies decides before all that allow.
-5. Else one that allows is needed. Who may READ, WRITE, DELETE or ALTER may DESCRIBE; who may ALTER_CONFIGS may
-   DESCRIBE_CONFIGS.
+- A super user may do everything. Until all ACLs are loaded, nobody else may do anything.
+- If no ACL is about the resource, `allow.everyone.if.no.acl.found` decides.
+- A matching ACL that denies wins over all that allow. Otherwise one must allow. READ, WRITE, DELETE and ALTER imply
+  DESCRIBE; ALTER_CONFIGS implies DESCRIBE_CONFIGS.
 """
 
 from collections.abc import Collection, Iterable
@@ -30,7 +28,7 @@ def _bits(*operations: AclOperation) -> int:
 _DENIED_BY = [_bits(one) for one in AclOperation]
 """By the code of an operation: the operations of ACLs that deny it."""
 _ALLOWED_BY = list(_DENIED_BY)
-"""The same for those that allow it."""
+"""By the code of an operation: the operations of ACLs that allow it."""
 _ALLOWED_BY[AclOperation.DESCRIBE] = _bits(
     AclOperation.DESCRIBE, AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER
 )
@@ -38,11 +36,7 @@ _ALLOWED_BY[AclOperation.DESCRIBE_CONFIGS] = _bits(AclOperation.DESCRIBE_CONFIGS
 
 
 class AclAuthorizer:
-    """Whether principals (`User:alice`) may do what, from which hosts (as Java prints addresses: `java_host`).
-
-    super_users       principals who may do everything
-    allow_everyone    `allow.everyone.if.no.acl.found`
-    """
+    """Hosts are addresses as Java prints them (`java_host`), principals are such as `User:alice`."""
 
     def __init__(self, super_users: Iterable[str] = (), *, allow_everyone: bool = False) -> None:
         self.super_users = frozenset(super_users)
@@ -54,7 +48,7 @@ class AclAuthorizer:
     def authorize(
         self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType, name: str
     ) -> bool:
-        """Whether the principal may do this to the resource (authorizeAction)."""
+        """AclAuthorizer.authorizeAction."""
         if principal in self.super_users:
             return True
         if not self.loaded:
@@ -68,7 +62,7 @@ class AclAuthorizer:
     def authorized_operations(
         self, principal: str, host: str, resource_type: ResourceType, name: str
     ) -> frozenset[AclOperation]:
-        """What of all that can be done to such a resource the principal may do (AuthHelper.authorizedOperations)."""
+        """AuthHelper.authorizedOperations: the operations on such a resource that the principal may do."""
         supported = SUPPORTED_OPERATIONS[resource_type]
         if principal in self.super_users:
             return supported
@@ -83,7 +77,7 @@ class AclAuthorizer:
     def authorize_by_resource_type(
         self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType
     ) -> bool:
-        """Whether the principal may do this to any resource of the type (authorizeByResourceType)."""
+        """AclAuthorizer.authorizeByResourceType: whether the principal may do this to any resource of the type."""
         if principal in self.super_users:
             return True
         if not self.loaded:
@@ -109,7 +103,6 @@ class AclAuthorizer:
         lengths = sorted({len(prefix) for prefix in prefixes})
 
         def is_admitted(name: str) -> bool:
-            """Whether no prefix that is denied dominates the name."""
             return not any(name[:length] in prefixes for length in lengths if length <= len(name))
 
         return any(is_admitted(prefix) for some in allowed_prefixes for prefix in some) or any(

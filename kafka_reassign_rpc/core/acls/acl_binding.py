@@ -4,17 +4,14 @@ from enum import IntEnum
 from typing import NamedTuple, Self
 
 WILDCARD = "*"
-"""Any resource, any host."""
 WILDCARD_PRINCIPAL = "User:*"
-"""Every principal, of any type."""
 ANONYMOUS = "User:ANONYMOUS"
-"""Who has not authenticated (KafkaPrincipal.ANONYMOUS)."""
+"""KafkaPrincipal.ANONYMOUS: a client that has not authenticated."""
 CLUSTER_NAME = "kafka-cluster"
-"""The name of the one resource of type CLUSTER."""
 
 
 class _Code(IntEnum):
-    """A value with its code on the wire. A code that Kafka does not know is UNKNOWN."""
+    """A value with its code on the wire. Unknown codes become UNKNOWN."""
 
     @classmethod
     def of(cls, code: int) -> Self:
@@ -22,13 +19,11 @@ class _Code(IntEnum):
 
     @property
     def in_znodes(self) -> str:
-        """As znodes have it: `TransactionalId`, `AlterConfigs`, `Allow`."""
+        """The spelling in znodes: `TransactionalId`, `AlterConfigs`, `Allow`."""
         return self.name.title().replace("_", "")
 
 
 class AclOperation(_Code):
-    """What is done."""
-
     UNKNOWN = 0
     ANY = 1
     ALL = 2
@@ -47,8 +42,6 @@ class AclOperation(_Code):
 
 
 class AclPermissionType(_Code):
-    """Whether an ACL forbids or allows."""
-
     UNKNOWN = 0
     ANY = 1
     DENY = 2
@@ -56,8 +49,6 @@ class AclPermissionType(_Code):
 
 
 class ResourceType(_Code):
-    """What something is done to."""
-
     UNKNOWN = 0
     ANY = 1
     TOPIC = 2
@@ -69,7 +60,7 @@ class ResourceType(_Code):
 
 
 class PatternType(_Code):
-    """How a pattern's name is compared with a resource's. ANY and MATCH are for filters alone."""
+    """How a pattern's name is compared with a resource's. Only filters have ANY and MATCH."""
 
     UNKNOWN = 0
     ANY = 1
@@ -79,9 +70,9 @@ class PatternType(_Code):
 
 
 RESOURCE_TYPES = tuple(one for one in ResourceType if one > ResourceType.ANY)
-"""The types of resources that can have ACLs."""
+"""Types of resources that can have ACLs."""
 PATTERN_TYPES = (PatternType.LITERAL, PatternType.PREFIXED)
-"""The types of patterns that ACLs can have."""
+"""Types of patterns that ACLs can have."""
 
 SUPPORTED_OPERATIONS: dict[ResourceType, frozenset[AclOperation]] = {
     ResourceType.TOPIC: frozenset(
@@ -110,12 +101,10 @@ SUPPORTED_OPERATIONS: dict[ResourceType, frozenset[AclOperation]] = {
     ),
     ResourceType.TRANSACTIONAL_ID: frozenset({AclOperation.DESCRIBE, AclOperation.WRITE}),
 }
-"""The operations that an answer shows as authorized, for each type (AclEntry.supportedOperations)."""
+"""AclEntry.supportedOperations: what an answer lists as authorized, for each type."""
 
 
 class ResourcePattern(NamedTuple):
-    """The resources that an ACL is about."""
-
     resource_type: ResourceType
     name: str
     pattern_type: PatternType
@@ -125,7 +114,7 @@ class ResourcePattern(NamedTuple):
 
 
 class AccessControlEntry(NamedTuple):
-    """Who may, or may not, do what, and from where. `principal`: `User:alice`; `host`: an address as Java prints it."""
+    """`principal` is such as `User:alice`, `host` an address as Java prints it."""
 
     principal: str
     host: str
@@ -134,19 +123,17 @@ class AccessControlEntry(NamedTuple):
 
 
 class AclBinding(NamedTuple):
-    """An ACL."""
-
     pattern: ResourcePattern
     entry: AccessControlEntry
 
 
 def is_principal(text: str) -> bool:
-    """Whether a text is `type:name` (SecurityUtils.parseKafkaPrincipal)."""
+    """SecurityUtils.parseKafkaPrincipal takes `type:name`."""
     return ":" in text
 
 
 def parse_super_users(text: str) -> frozenset[str]:
-    """The principals of `super.users`, separated by semicolons. Raises ValueError."""
+    """Parse `super.users`: principals separated by semicolons. Raises ValueError."""
     found = text.split(";")
     while found and not found[-1]:  # as Java splits
         found.pop()

@@ -1,8 +1,8 @@
-"""All ACLs, by resource: AclAuthorizer's `aclCache` and `resourceCache`.
+"""All ACLs by resource: AclAuthorizer's `aclCache` and `resourceCache`.
 
-A request must not cost more where there are many ACLs. So the ACLs of a pattern are kept as two sets of operations for
-each principal and host: those that are denied, and those that are allowed. A set of operations is an int with a bit for
-each of their codes. The prefixes of a name are looked up one by one, those lengths only that some pattern has.
+A request must not cost more where there are many ACLs. So each pattern keeps, for every principal and host, the denied
+and the allowed operations as two ints with a bit for each code. Prefixes of a name are looked up one by one, only in
+lengths that some pattern has.
 """
 
 from collections import Counter
@@ -20,26 +20,23 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourcePattern,
     ResourceType,
 )
-from kafka_reassign_rpc.support.slices import in_slices
 
-SLICE = 1000
-"""Entries between two yields."""
+MOST_FOUND = 1000
+"""Principals and hosts of which it is remembered what they may do to the cluster."""
 
 Entries = frozenset[AccessControlEntry]
 _Operations = dict[tuple[str, str], tuple[int, int]]
-"""(principal, host) -> the operations denied, and those allowed."""
+"""(principal, host) -> the denied operations, the allowed ones."""
 _OfType = tuple[ResourceType, PatternType, AccessControlEntry]
 
 NO_ENTRIES: Entries = frozenset()
 DENY_ALL: Entries = frozenset(
     {AccessControlEntry(WILDCARD_PRINCIPAL, WILDCARD, AclOperation.ALL, AclPermissionType.DENY)}
 )
-"""Counts as the ACLs of a pattern whose ACLs cannot be read: nobody but a super user may do anything there."""
+"""Stands for the ACLs of a pattern that cannot be read: only super users may do anything there."""
 
 
 class AclCache:
-    """The ACLs of all patterns. A pattern without ACLs is not there."""
-
     def __init__(self) -> None:
         self._entries: dict[ResourcePattern, Entries] = {}
         self._tables: Mapping[PatternType, list[dict[str, _Operations]]] = {
@@ -50,6 +47,8 @@ class AclCache:
         self._names: dict[_OfType, set[str]] = {}
         self._literal = self._tables[PatternType.LITERAL]
         self._prefixed = self._tables[PatternType.PREFIXED]
+        self._on_cluster: dict[tuple[str, str, str], tuple[int, int] | None] = {}
+        """What `operations` has found on the cluster since its ACLs changed: every request asks, of few callers."""
         self.unreadable: set[ResourcePattern] = set()
         """Patterns whose ACLs cannot be read."""
         self.size = 0
@@ -59,14 +58,14 @@ class AclCache:
         return list(self._entries)
 
     def entries(self, pattern: ResourcePattern) -> Entries:
-        """The ACLs of a pattern; none where they cannot be read."""
+        """The ACLs of a pattern; empty where they cannot be read."""
         return NO_ENTRIES if pattern in self.unreadable else self._entries.get(pattern, NO_ENTRIES)
 
     def put(self, pattern: ResourcePattern, entries: Entries | None) -> Generator[None, None, None]:
-        """These are the ACLs of the pattern from now on; None: they cannot be read. Yields after each slice.
+        """Set the ACLs of a pattern. None means that they cannot be read. Yields after each item.
 
-        Between two steps some requests may be refused that neither the former nor the new ACLs refuse, but none is
-        admitted that both refuse.
+        Between two steps a request may be refused that neither the old nor the new ACLs refuse. None is admitted that
+        both refuse.
         """
         wanted = DENY_ALL if entries is None else entries
         before = self._entries.get(pattern, NO_ENTRIES)
@@ -77,7 +76,7 @@ class AclCache:
         if before == wanted:
             return
         table: _Operations = {}
-        for entry, pause in in_slices(wanted, SLICE):
+        for entry in wanted:
             bit = 1 << entry.operation
             denied, allowed = table.get((entry.principal, entry.host), (0, 0))
             if entry.permission_type is AclPermissionType.DENY:
@@ -85,8 +84,7 @@ class AclCache:
             elif entry.permission_type is AclPermissionType.ALLOW:
                 allowed |= bit
             table[entry.principal, entry.host] = denied, allowed
-            if pause:
-                yield
+            yield
         added, gone = wanted - before, before - wanted
         yield
         yield from self._change(pattern, added, AclPermissionType.DENY, add=True)
@@ -96,6 +94,7 @@ class AclCache:
         yield from self._change(pattern, added, AclPermissionType.ALLOW, add=True)
 
     def _put_table(self, pattern: ResourcePattern, wanted: Entries, table: _Operations) -> None:
+        self._on_cluster.clear()
         tables = self._tables[pattern.pattern_type][pattern.resource_type]
         self.size += len(wanted) - len(self._entries.get(pattern, NO_ENTRIES))
         if pattern.pattern_type is PatternType.PREFIXED and (pattern.name in tables) != bool(wanted):
@@ -113,10 +112,8 @@ class AclCache:
     def _change(
         self, pattern: ResourcePattern, entries: Entries, permission: AclPermissionType, *, add: bool
     ) -> Iterator[None]:
-        """Changes the names of patterns by type and ACL."""
-        for entry, pause in in_slices(entries, SLICE):
-            if pause:
-                yield
+        for entry in entries:
+            yield
             if entry.permission_type is not permission:
                 continue
             key = pattern.resource_type, pattern.pattern_type, entry
@@ -129,8 +126,17 @@ class AclCache:
                     del self._names[key]
 
     def operations(self, resource_type: ResourceType, name: str, principal: str, host: str) -> tuple[int, int] | None:
-        """The operations on a resource that ACLs deny to the principal from the host, and those that they allow; None
-        where no ACL is about the resource."""
+        """The operations on a resource that are denied, and those allowed; None if no ACL is about the resource."""
+        if resource_type is not ResourceType.CLUSTER:
+            return self._look_up(resource_type, name, principal, host)
+        asked = name, principal, host
+        if asked not in self._on_cluster:
+            if len(self._on_cluster) >= MOST_FOUND:
+                self._on_cluster.clear()
+            self._on_cluster[asked] = self._look_up(resource_type, name, principal, host)
+        return self._on_cluster[asked]
+
+    def _look_up(self, resource_type: ResourceType, name: str, principal: str, host: str) -> tuple[int, int] | None:
         literal = self._literal[resource_type]
         found = [literal.get(name), literal.get(WILDCARD)]
         prefixed = self._prefixed[resource_type]
@@ -161,8 +167,7 @@ class AclCache:
         host: str,
         operation: AclOperation,
     ) -> list[Collection[str]]:
-        """The names of the patterns of a type that have an ACL with that permission for that principal, host and
-        operation (AclAuthorizer.matchingResources)."""
+        """AclAuthorizer.matchingResources: the names of patterns with such an ACL."""
         found: list[Collection[str]] = []
         for who in {principal, WILDCARD_PRINCIPAL}:
             for where in {host, WILDCARD}:

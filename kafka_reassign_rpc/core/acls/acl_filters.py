@@ -1,11 +1,10 @@
-"""Filters of ACLs, as DescribeAcls and DeleteAcls have them (ResourcePatternFilter, AccessControlEntryFilter)."""
+"""Filters of ACLs in DescribeAcls and DeleteAcls (ResourcePatternFilter, AccessControlEntryFilter)."""
 
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.acls.acl_binding import (
     WILDCARD,
     AccessControlEntry,
-    AclBinding,
     AclOperation,
     AclPermissionType,
     PatternType,
@@ -15,7 +14,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
 
 
 class AclBindingFilter(NamedTuple):
-    """None, and ANY, stand for every value. MATCH stands for the patterns that are about the resource `name`."""
+    """None and ANY match every value; MATCH matches all patterns that are about the resource `name`."""
 
     resource_type: ResourceType
     name: str | None
@@ -24,9 +23,6 @@ class AclBindingFilter(NamedTuple):
     host: str | None
     operation: AclOperation
     permission_type: AclPermissionType
-
-    def matches(self, binding: AclBinding) -> bool:
-        return self.matches_pattern(binding.pattern) and self.matches_entry(binding.entry)
 
     def matches_pattern(self, pattern: ResourcePattern) -> bool:
         """ResourcePatternFilter.matches."""
@@ -52,8 +48,9 @@ class AclBindingFilter(NamedTuple):
         )
 
     def patterns(self) -> tuple[ResourcePattern, ...]:
-        """The patterns that this filter names, where it names no more than one of each type: they need not be known
-        (AclAuthorizer.filterToResources)."""
+        """The patterns to look up, at most one of each type, if the filter names them: then it needs no search
+        (AclAuthorizer.filterToResources).
+        """
         if self.name is None or self.resource_type in (ResourceType.ANY, ResourceType.UNKNOWN):
             return ()
         if self.pattern_type is PatternType.ANY:

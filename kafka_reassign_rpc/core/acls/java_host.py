@@ -1,16 +1,15 @@
-"""Addresses as ACLs have them: as Java's InetAddress.getHostAddress prints them."""
+"""Addresses as ACLs have them, printed by Java's InetAddress.getHostAddress."""
 
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv6Address
 from struct import unpack
 
 KEPT = 4096
-"""Addresses whose form is remembered."""
 
 
 @lru_cache(KEPT)
 def java_host(address: str) -> str:
-    """`0:0:0:0:0:0:0:1` for `::1`; `10.0.0.7` for itself and for `::ffff:10.0.0.7`; `fe80:0:0:0:0:0:0:1%eth0`."""
+    """`::1` gives `0:0:0:0:0:0:0:1`, `::ffff:10.0.0.7` gives `10.0.0.7`."""
     if ":" not in address:
         return address
     try:

@@ -1,10 +1,8 @@
-"""What a Kafka 3.9 broker says to new cluster-wide dynamic configs, as far as its configuration decides. Pure.
+"""Which new cluster-wide configs a Kafka 3.9 broker accepts, as far as its configuration decides.
 
 `judge_reconfiguration` is DynamicBrokerConfig.validate: the requirements of KafkaConfig, then `validateReconfiguration`
-of each part of the broker whose configs change. Simulated brokers answer so; stock ones are asked.
-
-`later_trouble` is what stock brokers accept and cannot live with: what they find out when they apply it, or when they
-start the next time.
+of each part of the broker whose configs change. Simulated brokers answer so; stock ones are asked. `later_trouble`
+finds what stock brokers accept but cannot apply, or cannot start with.
 """
 
 import math
@@ -29,12 +27,12 @@ CLEANER_THREADS, DEDUPE_BYTES = "log.cleaner.threads", "log.cleaner.dedupe.buffe
 LOAD_FACTOR, CLEANS = "log.cleaner.io.buffer.load.factor", "log.cleaner.enable"
 REPORTERS = "metric.reporters"
 COUNT_LATER = (MIN_LAG, MAX_LAG, CLEANER_THREADS, DEDUPE_BYTES, LOAD_FACTOR, CLEANS, REPORTERS)
-"""The configs that `later_trouble` looks at."""
+"""Configs that `later_trouble` reads."""
 NOT_APPLIED = (
     "cannot apply the cluster-wide configs, apply none of them, and refuse every change of configs of brokers, also of"
     " throttles"
 )
-"""What becomes of brokers whose `judge_standing` raises."""
+"""The consequence for brokers whose `judge_standing` raises."""
 OVERRIDES = "max.connections.per.ip.overrides"
 
 _OF_LOGS = {d.synonym for d in TOPIC_CONFIGS.values() if d.synonym} - {"log.message.format.version"}
@@ -52,19 +50,18 @@ _THREADS = ("num.io.threads", "num.replica.fetchers", "num.recovery.threads.per.
 _OF_LISTENERS = ("max.connections", "max.connection.creation.rate")
 JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
 _REPORTERS = {JMX_REPORTER, "org.apache.kafka.tools.PushHttpMetricsReporter"}
-"""The reporters that a broker without plug-ins has on its class path."""
+"""Reporters on the class path of a broker without plug-ins."""
 _MAP_ENTRY = 24
 """Bytes of SkimpyOffsetMap for each key: an MD5 and an offset."""
 _MB = 1024 * 1024
 _AS_WHOLE = -2
-"""A local retention that is the whole one."""
+"""As local retention: the same as the whole retention."""
 _HOST = re.compile(r"[0-9a-zA-Z\-%._:]*")
 _INT = re.compile(r"[+-]?[0-9]{1,20}")
 
 
 def in_force(static: Props, defaults: Props, own: Props) -> dict[str, str]:
-    """A broker's configuration from its layers, each of which hides what the one before has under any synonym
-    (DynamicBrokerConfig.overrideProps)."""
+    """DynamicBrokerConfig.overrideProps: each layer hides what weaker ones have under any synonym."""
     found = dict(static)
     for layer in (defaults, own):
         for name, value in layer.items():
@@ -76,19 +73,17 @@ def in_force(static: Props, defaults: Props, own: Props) -> dict[str, str]:
 
 
 def applied(defaults: Props) -> dict[str, str]:
-    """What a broker takes of what stands among the cluster-wide configs."""
     return {name: value for name, value in defaults.items() if ignored_default(name, value) is None}
 
 
 def judge_reconfiguration(
     static: Props, standing: Props, own: Props, wanted: Props, listener: str, *, may_shrink: bool = False
 ) -> None:
-    """What a broker says to `wanted` in place of the cluster-wide configs `standing`. Raises ConfigValueError.
+    """Check `wanted` in place of the cluster-wide configs `standing`. Raises ConfigValueError.
 
     static, own   what the broker was started with, and its own dynamic configs
-    listener      the name of its listener, in lower case
-    may_shrink    whether it may go on with any number of threads up to twice what it was started with: a simulated
-                  broker has no threads that work waits for
+    listener      name of its listener, in lower case
+    may_shrink    skip the lower limits on thread counts: a simulated broker has no threads
     """
     if may_shrink:
         standing = {name: value for name, value in standing.items() if name not in (*_THREADS, NETWORK_THREADS)}
@@ -104,15 +99,14 @@ def judge_reconfiguration(
 
 
 def judge_standing(static: Props, standing: Props, own: Props, listener: str) -> None:
-    """Whether a broker can apply the cluster-wide configs that stand, see `judge_reconfiguration`. Raises
-    ConfigValueError."""
+    """Check whether a broker can apply the present cluster-wide configs. Raises ConfigValueError."""
     current = in_force(static, standing, own)
     _require_kafka_config(current)
     _judge_parts(in_force(static, {}, own), current, listener, keeps_threads=False)
 
 
 def _require_kafka_config(props: Props) -> None:
-    """What a new KafkaConfig requires of those configs that can be changed for the whole cluster."""
+    """KafkaConfig's constructor."""
     overrides = connection_overrides(props.get(OVERRIDES, ""))
     _require(_milliseconds(props, "log.roll.ms") >= 1, "log.roll.ms must be greater than or equal to 1")
     _require(_milliseconds(props, "log.roll.jitter.ms") >= 0, "log.roll.jitter.ms must be greater than or equal to 0")
@@ -139,7 +133,10 @@ def _require_kafka_config(props: Props) -> None:
 def _judge_parts(
     current: Props, new: Props, listener: str, *, keeps_threads: bool = True, may_shrink: bool = False
 ) -> None:
-    """`validateReconfiguration` of each part of the broker. `keeps_threads`: compare numbers of threads."""
+    """`validateReconfiguration` of each part of the broker.
+
+    `keeps_threads`: also check the changes of thread counts.
+    """
     changed = {name for name in current.keys() | new.keys() if current.get(name) != new.get(name)}
     prefix = f"listener.name.{listener}."
     if REPORTERS in changed:
@@ -172,11 +169,10 @@ def _judge_parts(
 
 
 def later_trouble(current: Props, new: Props) -> str | None:
-    """Why a broker does not start with the configuration `new`, or loses its log cleaners, although it accepts it; None
-    where it can live with it.
+    """Why a broker accepts `new` but would not start with it, or would lose its log cleaners; None if all is well.
 
-    LogConfig.validateBrokerLogConfigValues at the start, the constructor of LogCleaner's Cleaner, and
-    DynamicMetricsReporters: a class that can be loaded may still refuse to be configured, and nobody knows before.
+    Source: LogConfig.validateBrokerLogConfigValues, the constructor of LogCleaner's Cleaner, and
+    DynamicMetricsReporters: nobody knows before whether a class that can be loaded also takes its configuration.
     """
     shortest, longest = _whole(new, MIN_LAG), _whole(new, MAX_LAG)
     if shortest > longest:
@@ -197,7 +193,7 @@ def later_trouble(current: Props, new: Props) -> str | None:
 
 
 def connection_overrides(text: str) -> dict[str, int]:
-    """The hosts of max.connections.per.ip.overrides (KafkaConfig.getMap, Csv.parseCsvMap). Raises ConfigValueError."""
+    """KafkaConfig.getMap, Csv.parseCsvMap. Raises ConfigValueError."""
     found = {}
     for pair in re.split(r"\s*,\s*", text.strip()) if text.strip() else ():
         host, colon, count = pair.rpartition(":")
@@ -220,14 +216,14 @@ def _require(holds: bool, what: str) -> None:
 
 
 def _part(holds: bool, why: str) -> None:
-    """Kafka makes the error of a part the value of a config that is called "Invalid dynamic configuration"."""
+    """Kafka reports the error of a part as the value of a config named "Invalid dynamic configuration"."""
     if not holds:
         error = f"org.apache.kafka.common.config.ConfigException: {why}"
         raise ConfigValueError(f"Invalid value {error} for configuration Invalid dynamic configuration")
 
 
 def _may_become(name: str, now: int, wanted: int, *, may_shrink: bool) -> None:
-    """Numbers of threads may at most double and at most halve (DynamicThreadPool)."""
+    """DynamicThreadPool: a thread count may at most double and at most halve."""
     if wanted == now:
         return
     failed = f"Dynamic thread count update validation failed for {name}={wanted}, value should"
@@ -237,7 +233,7 @@ def _may_become(name: str, now: int, wanted: int, *, may_shrink: bool) -> None:
 
 
 def _keeps_locally(props: Props, name: str, whole: str, kept: int) -> None:
-    """What stays on the broker's disks is at most what is kept altogether (DynamicLogConfig)."""
+    """DynamicLogConfig: local retention is at most the whole retention."""
     local = _whole(props, name)
     if kept < 0 or local == _AS_WHOLE:
         return
@@ -272,7 +268,7 @@ def _whole(props: Props, name: str) -> int:
 
 
 def _milliseconds(props: Props, name: str) -> int:
-    """The value of a config, or of its synonyms in other units."""
+    """The value of a config or of its synonyms in other units."""
     scale = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
     for synonym in broker_synonyms(name):
         value = _value(props, synonym)
@@ -287,5 +283,4 @@ def _of_listener(props: Props, prefix: str, name: str) -> int:
 
 
 def _divided(one: int, other: int) -> int:
-    """As Java divides: towards zero."""
     return int(one / other) if abs(one) < 2**52 else (abs(one) // abs(other)) * (1 if (one < 0) == (other < 0) else -1)

@@ -1,8 +1,8 @@
-"""Names, types, defaults and valid values of Kafka 3.9's topic and broker configs, and the checks of values.
+"""Kafka 3.9's topic and broker configs: names, types, defaults, and the checks of values.
 
-The table is `config_definitions.json`, taken from LogConfig and KafkaConfig of 3.9.1. Error messages are those of
-ConfigDef, LogConfig and DynamicBrokerConfig: tools print them. Kafka checks some configs by loading a class or by
-asking the running broker (principal builders, key stores); these checks are missing here.
+`config_definitions.json` comes from LogConfig and KafkaConfig of 3.9.1. Error texts are those of ConfigDef, LogConfig
+and DynamicBrokerConfig, because tools print them. Checks that load a class or ask the running broker (principal
+builders, key stores) are missing here.
 """
 
 import re
@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from kafka_reassign_rpc.core import cordon
 from kafka_reassign_rpc.core.broker_settings import PROTOCOL_VERSION
 from kafka_reassign_rpc.core.configs import java_values
 from kafka_reassign_rpc.core.healing.healing_throttle import EXPECTED, HealingThrottle
@@ -28,15 +29,15 @@ Value = bool | int | float | str | list[str]
 
 
 class ConfigValueError(ValueError):
-    """A value or a combination that Kafka's ConfigDef refuses (ConfigException)."""
+    """Kafka's ConfigException: ConfigDef refuses the value or combination."""
 
 
 class UnknownConfigError(ConfigValueError):
-    """A name that does not exist, or values that contradict each other (InvalidConfigurationException)."""
+    """Kafka's InvalidConfigurationException: an unknown name, or values that contradict each other."""
 
 
 class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
-    """One config. Bounds are inclusive; `default` is the text that Kafka shows, None where there is none."""
+    """Bounds are inclusive. `default` is the text that Kafka shows, None where there is none."""
 
     name: str
     type: ConfigType
@@ -44,20 +45,21 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     min: int | float | None = None
     max: int | float | None = None
     besides: int | None = None
-    """A value outside of the bounds that is also allowed."""
+    """A value outside the bounds that is allowed too."""
     one_of: tuple[str, ...] | None = None
     ignore_case: bool = False
     versions: tuple[str, ...] | None = None
-    """Names of Kafka versions; a shorter spelling (`3.0`) is allowed."""
+    """Kafka versions; a shorter spelling (`3.0`) is allowed."""
     non_empty: bool = False
     throttled_replicas: bool = False
     rate_or_share: bool = False
+    broker_ids: bool = False
     synonym: str | None = None
-    """The broker config whose value is the topic's default."""
+    """The broker config that gives the topic's default."""
     synonyms: tuple[str, ...] = ()
-    """Broker configs with the same meaning in other units, the strongest first; empty where there are none."""
+    """Broker configs with the same meaning in other units, the strongest first."""
     dynamic: bool = False
-    """Whether a running broker accepts a new value (otherwise it is read-only)."""
+    """Whether a running broker accepts a new value."""
     per_broker: bool = False
     """May not be set for the whole cluster."""
     listener_only: bool = False
@@ -82,7 +84,7 @@ def _load() -> _Tables:
 
 _tables = _load()
 TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _tables.topic}
-"""In the order in which LogConfig defines them: of several wrong values it names the first."""
+"""In LogConfig's order: of several wrong values it names the first."""
 BROKER_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _tables.broker}
 _DYNAMIC_PASSWORDS = tuple(d.name for d in _tables.broker if d.sensitive and (d.dynamic or d.listener_only))
 _CLUSTER_LEVEL_LISTENER_CONFIGS = {"max.connections", "max.connection.creation.rate", "num.network.threads"}
@@ -91,7 +93,7 @@ _MILLISECONDS |= {"log.roll.hours": 3_600_000, "log.roll.jitter.hours": 3_600_00
 
 
 def broker_definition(name: str) -> ConfigDefinition | None:
-    """The definition of a broker config, also of one with a listener's prefix."""
+    """Also finds configs with a listener's prefix."""
     found = BROKER_CONFIGS.get(name)
     if found is None and (match := _LISTENER.fullmatch(name)):
         found = BROKER_CONFIGS.get(match[1])
@@ -99,7 +101,7 @@ def broker_definition(name: str) -> ConfigDefinition | None:
 
 
 def broker_synonyms(name: str) -> tuple[str, ...]:
-    """All names that set this broker config, the strongest first (DynamicBrokerConfig.brokerConfigSynonyms)."""
+    """DynamicBrokerConfig.brokerConfigSynonyms: all names that set this config, the strongest first."""
     definition = BROKER_CONFIGS.get(name)
     if definition is not None:
         return definition.synonyms or (name,)
@@ -108,8 +110,7 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
 
 
 def topic_default(definition: ConfigDefinition, broker: Mapping[str, str]) -> str | None:
-    """The value of a topic that does not set the config itself, from the broker configs in force
-    (KafkaConfig.extractLogConfigMap)."""
+    """KafkaConfig.extractLogConfigMap: the topic's default from the broker configs in force."""
     if definition.synonym is None:
         return definition.default
     for name in broker_synonyms(definition.synonym):
@@ -123,13 +124,13 @@ def topic_default(definition: ConfigDefinition, broker: Mapping[str, str]) -> st
 _INSTEAD = dict.fromkeys(
     ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms"), "log.message.timestamp.difference.max.ms"
 )
-"""Broker configs that give a topic's default where the config's own synonym is not set."""
+"""Broker configs that give a topic's default where its own synonym is not set."""
 _IGNORED_FROM = "3.0-IV1"
-"""Brokers that speak at least this version to one another have one message format, whatever they were given."""
+"""Brokers with at least this inter.broker.protocol.version ignore the message format."""
 
 
 def _as_topic_has_it(definition: ConfigDefinition, name: str, value: str, broker: Mapping[str, str]) -> str | None:
-    """A broker's value in a topic's unit."""
+    """Convert a broker's value to the topic's unit."""
     scale = _MILLISECONDS.get(name)
     if scale is not None or definition.name == "retention.ms":
         return _scaled(value, scale or 1)
@@ -156,14 +157,14 @@ def _scaled(value: str, scale: int) -> str:
 
 
 def parse(definition: ConfigDefinition, text: str) -> Value:
-    """The value as its type says, checked; raises ConfigValueError with ConfigDef's text."""
+    """Parse and check a value; raises ConfigValueError with ConfigDef's text."""
     value = _parse_type(definition, text)
     _check(definition, value)
     return value
 
 
 def show(definition: ConfigDefinition | None, text: str) -> str:
-    """The value as Kafka shows it: parsed and printed. Text that does not parse is shown unchanged."""
+    """The text as Kafka shows it: parsed and printed, unchanged if it does not parse."""
     if definition is None:
         return text
     try:
@@ -174,7 +175,7 @@ def show(definition: ConfigDefinition | None, text: str) -> str:
 
 
 def shown(value: Value) -> str:
-    """A parsed value as Kafka shows it (ConfigDef.convertToString)."""
+    """ConfigDef.convertToString."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -204,6 +205,9 @@ def _check(definition: ConfigDefinition, value: Value) -> None:
         _check_number(definition, value)
     elif definition.throttled_replicas and isinstance(value, list):
         _check_throttled_replicas(definition, value)
+    elif definition.broker_ids and isinstance(value, list):
+        if cordon.broker_ids(value) is None:
+            raise invalid(definition, value, f"Expected {cordon.EXPECTED}")
     elif definition.one_of is not None:
         for item in value if isinstance(value, list) else [str(value)]:
             _check_one_of(definition, item)
@@ -232,7 +236,7 @@ def _check_throttled_replicas(definition: ConfigDefinition, value: list[str]) ->
 
 
 def format_version(definition: ConfigDefinition, text: str) -> int | None:
-    """The place in `definition.versions` of the version that a trimmed text names; None where it names none."""
+    """The index in `definition.versions` that a trimmed text names, or None."""
     return java_values.metadata_version(text, definition.versions or (), _LATEST_PRODUCTION)
 
 
@@ -258,7 +262,7 @@ def _check_one_of(definition: ConfigDefinition, item: str) -> None:
 
 
 def invalid(definition: ConfigDefinition, value: object, reason: str) -> ConfigValueError:
-    """The error of a value, with ConfigException's text."""
+    """The error with ConfigException's text."""
     text = f"[{', '.join(value)}]" if isinstance(value, list) else value
     text = java_values.double_text(value) if isinstance(value, float) else text
     return ConfigValueError(f"Invalid value {text} for configuration {definition.name}: {reason}")
@@ -268,9 +272,9 @@ def invalid(definition: ConfigDefinition, value: object, reason: str) -> ConfigV
 
 
 def validate_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> None:
-    """All dynamic configs of a broker, or of the cluster, together (DynamicBrokerConfig.validate).
+    """DynamicBrokerConfig.validate of all dynamic configs of a broker, or of the cluster, together.
 
-    Names that Kafka does not know are allowed: plug-ins bring their own.
+    Unknown names are allowed: plug-ins bring their own.
     """
     _refuse(
         (name for name in configs if name in BROKER_CONFIGS and is_read_only(name)),
@@ -292,13 +296,12 @@ def validate_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> 
 
 
 def is_read_only(name: str) -> bool:
-    """Whether a running broker does not take new values of this config of KafkaConfig."""
     definition = BROKER_CONFIGS[name]
     return not definition.dynamic and not is_throttle(name)
 
 
 def is_throttle(name: str) -> bool:
-    """The broker configs that KafkaConfig does not define and that a running broker takes all the same."""
+    """KafkaConfig does not define these configs, but a running broker accepts them."""
     return name in {
         "leader.replication.throttled.rate",
         "follower.replication.throttled.rate",
@@ -307,7 +310,6 @@ def is_throttle(name: str) -> bool:
 
 
 def is_per_broker(name: str) -> bool:
-    """Whether it may not be set for the whole cluster."""
     definition = BROKER_CONFIGS.get(name)
     if definition is not None:
         return definition.per_broker
@@ -316,13 +318,12 @@ def is_per_broker(name: str) -> bool:
 
 
 def is_password(name: str) -> bool:
-    """Whether Kafka takes the value for a password that is stored encrypted (DynamicBrokerConfig.isPasswordConfig)."""
+    """DynamicBrokerConfig.isPasswordConfig: Kafka stores the value encrypted."""
     return name.endswith(_DYNAMIC_PASSWORDS)
 
 
 def ignored_default(name: str, value: str) -> str | None:
-    """Why brokers leave this out where it stands among the cluster-wide configs; None where they apply it
-    (DynamicBrokerConfig.fromPersistentProps)."""
+    """Why brokers ignore this cluster-wide config, or None (DynamicBrokerConfig.fromPersistentProps)."""
     if is_password(name):
         return "Password config can be defined only at broker level"
     try:

@@ -1,4 +1,4 @@
-"""The places where a broker finds the value of a config, and what they give together."""
+"""Where a broker finds the value of a config, and which layer wins."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -14,11 +14,8 @@ _NONE: Configs = MappingProxyType({})
 
 
 class ConfigLayers(NamedTuple):
-    """The configs of one broker, from the strongest layer to the weakest.
-
-    own        its dynamic configs
-    defaults   the dynamic configs of the cluster
-    static     what it was started with
+    """The strongest layer comes first: the broker's dynamic configs, those of the cluster, and what it was started
+    with.
     """
 
     own: Configs = _NONE
@@ -26,8 +23,7 @@ class ConfigLayers(NamedTuple):
     static: Configs = _NONE
 
     def effective(self) -> dict[str, str]:
-        """The values in force. A value takes the place of all its synonyms in weaker layers
-        (DynamicBrokerConfig.overrideProps)."""
+        """DynamicBrokerConfig.overrideProps: a value hides all its synonyms in weaker layers."""
         found = dict(self.static)
         for layer in (self.defaults, self.own):
             for name in layer:

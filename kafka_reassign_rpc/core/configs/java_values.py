@@ -1,7 +1,7 @@
-"""Values of configs as Java reads and prints them: what Kafka's brokers parse, and nothing else.
+r"""Values of configs as Java reads and prints them.
 
-Python's `int`, `float`, `str.strip` and `\\s` take other texts than Long.parseLong, Double.parseDouble, String.trim and
-`\\s` of Java do. Each function costs a time that grows with the length of the text alone.
+Python's `int`, `float`, `str.strip` and `\\s` accept other texts than Long.parseLong, Double.parseDouble, String.trim
+and `\\s` of Java. The time of each function grows with the length of the text alone.
 """
 
 import re
@@ -9,21 +9,19 @@ from collections.abc import Sequence
 from unicodedata import category, decimal
 
 _TRIMMED = "".join(map(chr, range(0x21)))
-"""What String.trim takes away."""
+"""What String.trim removes."""
 _WHITESPACE = " \t\n\x0b\f\r"
-"""What `\\s` of a java.util.regex.Pattern stands for."""
+r"""What `\\s` of a java.util.regex.Pattern matches."""
 _DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
 _HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
 _DIGITS_OF_INT64 = 19
 
 
 def trim(text: str) -> str:
-    """String.trim."""
     return text.strip(_TRIMMED)
 
 
 def boolean(text: str) -> bool | None:
-    """ConfigDef's BOOLEAN; None where it is none."""
     upper = text.upper()  # not lower: Java takes a long s for an s
     if len(upper) != len(text) or upper not in ("TRUE", "FALSE"):
         return None
@@ -31,7 +29,7 @@ def boolean(text: str) -> bool | None:
 
 
 def integer(text: str, bound: int) -> int | None:
-    """Integer.parseInt and its like: a number from -`bound` to `bound` - 1 in digits of any script, else None."""
+    """Integer.parseInt and the like: from -`bound` to `bound` - 1, in digits of any script, or None."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits or not all(one <= "\uffff" and category(one) == "Nd" for one in digits):
         return None
@@ -44,7 +42,7 @@ def integer(text: str, bound: int) -> int | None:
 
 
 def double(text: str) -> float | None:
-    """Double.parseDouble; None where it is none."""
+    """Double.parseDouble."""
     if _HEXADECIMAL.fullmatch(text):
         try:
             return float.fromhex(text.rstrip("fFdD") if text[-1] in "fFdD" else text)
@@ -56,7 +54,6 @@ def double(text: str) -> float | None:
 
 
 def double_text(value: float) -> str:
-    """Double.toString."""
     if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 (NaN)
         return str(value).replace("nan", "NaN").replace("inf", "Infinity")
     if value == 0 or 1e-3 <= abs(value) < 1e7:
@@ -71,17 +68,16 @@ def double_text(value: float) -> str:
 
 
 def items(text: str) -> list[str]:
-    """ConfigDef's LIST: what stands between commas, without the white space at both ends. An empty text has none."""
+    """ConfigDef's LIST: trimmed items between commas; an empty text has none."""
     return [item.strip(_WHITESPACE) for item in text.split(",")] if text else []
 
 
 def metadata_version(text: str, versions: Sequence[str], in_production: str) -> int | None:
-    """MetadataVersion.fromVersionString: which of `versions` the text names, else None.
-
-    `3.0` is the last of 3.0, and `3.0.1` is the same.
+    """MetadataVersion.fromVersionString: the index in `versions` that the text names, or None. `3.0` is the last of
+    3.0.
 
     versions        all that a release of Kafka knows, in order
-    in_production   the last of them that is no work in progress: those after it have no short name
+    in_production   the last finished one; later ones have no short name
     """
     parts = text.split(".")
     while len(parts) > 1 and not parts[-1]:  # as String.split leaves out empty ones at the end

@@ -1,8 +1,7 @@
-"""What the registered brokers make of the configs of topics, from what they have told of themselves.
+"""What the registered brokers make of the configs of topics, according to their answers.
 
-A topic's config is accepted where each of these brokers can live with it, so a single one decides: unlike the
-settings of `core.broker_settings`, none of this is what most brokers have. A broker that has not told counts as one of
-the oldest release that is supported where its release matters, and whether it has tiered storage is not known.
+A single broker that cannot use a topic's config decides, unlike in `core.broker_settings`, where the majority counts. A
+broker that has not answered counts as the oldest supported release, and its tiered storage is unknown.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +22,7 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     if definition.synonym is not None
 }
 _NEW_IN_3_9 = "controller.quorum.bootstrap.servers"
-"""A broker that has this config knows every version of the message format that 3.9 knows."""
+"""A broker with this config knows every message format version of 3.9."""
 _OLDEST_RELEASE = "2.8-IV1"
 
 ASKED: tuple[str, ...] = (
@@ -32,13 +31,13 @@ ASKED: tuple[str, ...] = (
     PROTOCOL_VERSION,
     _NEW_IN_3_9,
 )
-"""The configs that brokers are asked for."""
+"""Configs that this server reads from brokers."""
 
 
 class BrokerAnswer(msgspec.Struct, frozen=True):
-    """What one broker has answered about `ASKED`.
+    """One broker's answer about `ASKED`.
 
-    known      those that it has
+    known      the configs that it has
     static     what it was started with, where that is not the default
     protocol   its inter.broker.protocol.version
     """
@@ -49,12 +48,12 @@ class BrokerAnswer(msgspec.Struct, frozen=True):
 
 
 class LiveBrokers(msgspec.Struct, frozen=True):
-    """What the registered brokers make of the configs of topics.
+    """What the registered brokers accept.
 
-    configs          the broker configs in force, of each broker; brokers that have the same are one
-    tiered_storage   whether all of them have tiered storage; None while that is not known
-    lacking          topic configs that some broker does not know, and such a broker
-    newest_format    the place of the newest message format version that all of them know; None where all know all
+    configs          the broker configs in force, one entry for all brokers that have the same
+    tiered_storage   whether all of them have tiered storage; None: unknown
+    lacking          topic configs that some broker does not know, with one such broker
+    newest_format    index of the newest message format that all of them know; None: they know all
     """
 
     configs: tuple[Configs, ...] = ()
@@ -66,11 +65,10 @@ class LiveBrokers(msgspec.Struct, frozen=True):
 def live_brokers(
     answers: Mapping[int, BrokerAnswer | None], defaults: Configs, own: Mapping[int, Configs]
 ) -> LiveBrokers:
-    """What these brokers make of them.
+    """Combine the answers of all registered brokers, None where one has not answered.
 
-    answers    every registered broker, with what it has answered, or None
     defaults   the dynamic configs of the cluster
-    own        the dynamic configs of each broker that has some
+    own        the dynamic configs of single brokers
     """
     configs: dict[tuple[tuple[str, str], ...], Configs] = {}
     lacking: dict[str, int] = {}
@@ -92,7 +90,7 @@ def live_brokers(
 def common_layers(
     answers: Mapping[int, BrokerAnswer | None], defaults: Configs, own: Mapping[int, Configs]
 ) -> ConfigLayers:
-    """The layers of a broker such as most of these are: see `live_brokers` for the arguments."""
+    """The layers of a typical broker: the values that most have. Arguments as in `live_brokers`."""
     told = [{} if answer is None else answer.static for answer in answers.values()]
     return ConfigLayers(common([own.get(broker, {}) for broker in answers]), defaults, common(told))
 

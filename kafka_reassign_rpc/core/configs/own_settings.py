@@ -1,6 +1,6 @@
-"""The settings of servers as configs: what a server's own node takes, what the brokers' defaults no longer take.
+"""The settings of servers as configs: a server's own node takes them, the brokers' defaults no longer do.
 
-`core.server_settings` is their catalogue. Simulated brokers do not know them, as stock brokers do not. Pure functions.
+`core.server_settings` is their catalogue. Neither simulated nor stock brokers know them.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -19,21 +19,24 @@ DEFINITIONS: Mapping[str, ConfigDefinition] = {
         min=one.min,
         max=one.max,
         rate_or_share=one.rate_or_share,
+        broker_ids=one.broker_ids,
         dynamic=True,
     )
     for one in SERVER_SETTINGS.values()
 }
 
-_PREFIXES = ("partition.reassignments.", "reassignment.", "failure.", "self.healing.")
-"""Names of configs that begin so are of servers; Kafka and its known plug-ins have none."""
+_PREFIXES = ("partition.reassignments.", "reassignment.", "failure.", "self.healing.", "cordoned.")
+"""Names that begin so belong to servers; neither Kafka nor known plug-ins use them, but for `cordoned.log.dirs` of one
+broker (`core.cordon`). Among the defaults of all brokers that name would cordon none."""
 LONGEST_GUESSED = 100
 """Characters of an unknown name that are compared with known ones, and shown."""
 
 
-def settled(wanted: Mapping[str, str], current: Mapping[str, str]) -> dict[str, str]:
-    """Configs of the server's own node with its settings as `show` writes them: every reader takes that form.
+def in_server_form(wanted: Mapping[str, str], current: Mapping[str, str]) -> dict[str, str]:
+    """Return the configs of the server's own node with its settings in the form that `show` writes, which every reader
+    takes.
 
-    Raises ConfigValueError for a setting that changes to a value that its definition refuses.
+    Raises ConfigValueError for an invalid setting that changes.
     """
     found = dict(wanted)
     for name in own_names(wanted):
@@ -44,10 +47,7 @@ def settled(wanted: Mapping[str, str], current: Mapping[str, str]) -> dict[str, 
 
 
 def refuse_in_defaults(wanted: Mapping[str, str], current: Mapping[str, str], own_id: int) -> None:
-    """The brokers' defaults keep the settings of servers that stand there, or lose them, and get no others.
-
-    Raises ConfigValueError.
-    """
+    """Raise ConfigValueError if the brokers' defaults would get a setting of servers. Existing ones may stay or go."""
     names = [name for name in own_names(wanted) if wanted[name] != current.get(name)]
     if names:
         raise ConfigValueError(
@@ -58,10 +58,7 @@ def refuse_in_defaults(wanted: Mapping[str, str], current: Mapping[str, str], ow
 
 
 def refuse_mistyped(names: Iterable[str], known: Collection[str] = tuple(sorted(SERVER_SETTINGS))) -> None:
-    """Refuse names that look like settings of servers and are none. Kafka would take them, and they have no effect.
-
-    Raises ConfigValueError.
-    """
+    """Raise ConfigValueError for a name that looks like a setting of servers. Kafka would take it without effect."""
     for name in names:
         if name.startswith(_PREFIXES) and name not in known:
             near = get_close_matches(name[:LONGEST_GUESSED], known, 1)

@@ -1,4 +1,4 @@
-"""Which of the cluster-wide configs that stand brokers cannot live with, from what is known of the brokers. Pure."""
+"""Which existing cluster-wide configs brokers cannot use, from what is known of the brokers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,10 +18,10 @@ _BY_DEFAULT = "PLAINTEXT://:9092"
 
 
 def troubles(defaults: Configs, brokers: Mapping[int, ConfigLayers]) -> Iterator[tuple[Sequence[str], str]]:
-    """The names of configs that together do harm, and which: no fewer of them would.
+    """Minimal sets of configs that together do harm, each with the reason.
 
-    brokers   what each broker was started with, and its own configs. One of which these are not known is not judged,
-              nor is a class of metric.reporters: nobody but the broker knows which it can load.
+    Brokers whose own and static configs are unknown are not judged, nor is metric.reporters: only the broker knows
+    which classes it can load.
     """
     for name, value in defaults.items():
         why = ignored_default(name, value)
@@ -41,7 +41,7 @@ def troubles(defaults: Configs, brokers: Mapping[int, ConfigLayers]) -> Iterator
 
 
 def _least_harmful(defaults: Configs, layers: ConfigLayers) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Sets of configs none of which can be left out without an end of their harm, one after the other."""
+    """Sets of configs from which none can be left out without ending the harm, one after the other."""
     rest = dict(defaults)
     while _harm(rest, layers) is not None:
         least = dict(rest)

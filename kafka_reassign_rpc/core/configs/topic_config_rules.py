@@ -1,19 +1,17 @@
-"""Which configs a topic may have: the rules of LogConfig.validate of Kafka 3.9 in ZooKeeper mode, and what else each
-broker must be able to live with.
+"""Which configs a topic may have: LogConfig.validate of Kafka 3.9 in ZooKeeper mode, and what every broker can use.
 
-A broker reads the configs of all topics when it starts, and ends where it cannot: what is accepted here and refused
-there takes down the whole cluster at the next restarts. So the rules are Kafka's, over the values in force on each
-registered broker, and these:
+A broker reads the configs of all topics when it starts, and ends if it cannot. What is accepted here and refused there
+takes down the whole cluster at the next restarts. So Kafka's rules apply over the values in force on each registered
+broker, and these:
 
-    a config that some broker does not know         is refused: it would fail each later change of the topic
-    a message format that some broker does not know is refused: the broker would end at its next start
-    numbers of throttled replicas                   have 32 bits: Kafka takes any digits, and its brokers end at them
+a config that some broker does not know         is refused: it would fail each later change of the topic
+a message format that some broker does not know is refused: the broker would end at its next start
+numbers of throttled replicas                   have 32 bits: Kafka accepts any digits, and its brokers end at them
 
-Values are stored as brokers print them: Kafka's validator takes `0:1, 1:2` and `0:1,,1:2`, and
-TopicConfigHandler.parseThrottledPartitions, which reads them at the start of a broker, does not.
+Values are stored as brokers print them: Kafka's validator accepts `0:1, 1:2` and `0:1,,1:2`, but
+TopicConfigHandler.parseThrottledPartitions, which reads them when a broker starts, does not.
 
-What a request does not touch is not judged, whatever has been written there: a rule counts where the request touches
-one of its configs.
+A rule applies only where the request touches one of its configs.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -50,8 +48,7 @@ Values = Mapping[str, Value]
 
 
 class _Rule(NamedTuple):
-    """A rule across the values in force. `check` gets these and LiveBrokers.tiered_storage; it raises
-    ConfigValueError."""
+    """`check` gets the values in force and LiveBrokers.tiered_storage; it raises ConfigValueError."""
 
     names: frozenset[str]
     check: Callable[[Values, bool | None], None]
@@ -60,9 +57,9 @@ class _Rule(NamedTuple):
 def validate_topic_configs(
     configs: Configs, brokers: LiveBrokers, touched: Collection[str] | None = None
 ) -> dict[str, str]:
-    """All of a topic's own configs together; returns them as they are to be stored.
+    """Check a topic's own configs together; return them as they are to be stored.
 
-    touched   the configs that the request sets or deletes; None: all of them
+    touched   the configs that the request sets or deletes; None: all
 
     Raises UnknownConfigError, ConfigValueError.
     """
@@ -92,7 +89,7 @@ def _check_names(names: Collection[str], brokers: LiveBrokers) -> None:
 
 
 def _check_readable(definition: ConfigDefinition, value: Value, brokers: LiveBrokers) -> None:
-    """Refuse what Kafka's validators take and a broker cannot read."""
+    """Refuse what Kafka's validators accept and a broker cannot read."""
     if definition.throttled_replicas and isinstance(value, list):
         for item in value:
             if any(whole_number(number, 0, INT32) is None for number in item.split(":") if ":" in item):
@@ -111,7 +108,7 @@ def _as_stored(definition: ConfigDefinition, value: Value, text: str) -> str:
 
 
 def _in_force(configs: Configs, of_broker: Configs) -> dict[str, Value]:
-    """The values that the rules look at. One that is not valid is left out: nobody touches it now."""
+    """Values for the rules. Invalid ones are left out: this request does not touch them."""
     found: dict[str, Value] = {}
     for name in _JUDGED:
         definition = TOPIC_CONFIGS[name]
@@ -143,8 +140,10 @@ def _nothing_of_kraft(values: Values, _tiered: bool | None) -> None:
 
 
 def _only_with_tiered_storage(values: Values, tiered: bool | None) -> None:
-    """validateRemoteStorageOnlyIfSystemEnabled. A broker without tiered storage does not start as long as there is such
-    a topic, whether it has a replica of it or not."""
+    """validateRemoteStorageOnlyIfSystemEnabled.
+
+    While such a topic exists, a broker without tiered storage does not start, even without a replica of it.
+    """
     if not values[REMOTE_STORAGE] or tiered:
         return
     if tiered is None:
@@ -193,8 +192,7 @@ _RULES = (
     _retention("retention.bytes", "local.retention.bytes"),
     _retention("retention.ms", "local.retention.ms"),
 )
-"""In the order of LogConfig.validateTopicLogConfigValues. Its rules for a topic whose copies to remote storage are
-switched off concern KRaft alone, and what it says about switching remote storage off does, too."""
+"""The order of LogConfig.validateTopicLogConfigValues, without the rules that concern KRaft alone."""
 _JUDGED = frozenset[str]().union(*(rule.names for rule in _RULES))
 
 
@@ -202,8 +200,10 @@ _JUDGED = frozenset[str]().union(*(rule.names for rule in _RULES))
 
 
 def why_brokers_end(configs: Configs, tiered_storage: bool | None) -> str | None:
-    """Why a broker of 3.9 that starts would end at these configs of a topic, whoever has written them; None where it
-    would not. Without a word about tiered storage where that is not known."""
+    """Why a starting 3.9 broker would end at these configs of a topic, or None.
+
+    Unknown tiered storage gives no reason.
+    """
     values: dict[str, Value] = {}
     for name, definition in TOPIC_CONFIGS.items():
         if name in configs:
@@ -222,8 +222,9 @@ def why_brokers_end(configs: Configs, tiered_storage: bool | None) -> str | None
 
 
 def _is_readable(definition: ConfigDefinition, text: str) -> bool:
-    """Whether a broker can read a valid value in the form in which it is stored: ConfigDef trims it, and
-    TopicConfigHandler and LogManager read it once more without that."""
+    """Whether a broker can read a valid value as it is stored: ConfigDef trims it, but TopicConfigHandler and
+    LogManager read it again without trimming.
+    """
     if definition.name == MESSAGE_FORMAT:
         return format_version(definition, text) is not None
     trimmed = trim(text)

@@ -2,6 +2,6 @@
 
 catalogue.py        every event: name, level, fields, meaning
 decided_events.py   turns the decisions of a durable round into events
-log_clock.py        when events were recorded, where clocks jump
-move_requesters.py  who asked for the moves in flight and waiting
+config_news.py      the event of a change of dynamic configs
+log_clock.py        when events were recorded if clocks jump
 """

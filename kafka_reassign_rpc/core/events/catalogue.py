@@ -1,37 +1,39 @@
-"""Every event that a controller records: its name, its level on standard error, its fields and what it means.
+"""Every event that a controller records: name, level, fields and meaning.
 
-This file is the one place where an event gets its name. To add an event, add a constant and its `EventType` here; then
-construct `Event(catalogue.NAME, …)` where the event happens. The event log, standard error, the metrics
-`kafka_reassign_events_total` and `kafka_reassign_moves_total`, the client, the pipeline and `docs/events.md` all
-follow this catalogue.
+To add an event, add a constant and its `EventType` here and construct `Event(catalogue.NAME, …)` where it happens. The
+event log, standard error, the metrics `kafka_reassign_events_total` and `kafka_reassign_moves_total`, the client, the
+pipeline and `docs/events.md` follow this catalogue.
 
-    move.*            one partition's move: from its start, or from joining the queue, to its end
-    refusals.*        refusals beyond the limit on their rate
-    entry.*           one entry of a znode: of the batch, of the queue, or one request znode
-    batch.*           `/admin/reassign_partitions` as a whole
-    reassignments.*   whether new moves may start
-    broker.*          brokers that register, whose registration goes, or whose settings differ; their failed log dirs
-    heal.*            self-healing (KIP-46)
-    throttle.*        leased throttle rates of brokers
-    topic.*           topics that are created, get partitions, are deleted, or vanish from ZooKeeper
-    partition.*       partitions whose znodes somebody has edited by hand
-    acl.*             ACLs that clients create or delete here
-    access.*          requests, or parts of them, that the authorizer refuses
-    controller.*      a term of this server as the controller
+move.*            one partition's move, from its start or its joining the queue to its end
+refusals.*        refusals beyond the limit on their rate
+entry.*           one entry of the batch or the queue, or one request znode
+batch.*           `/admin/reassign_partitions` as a whole
+reassignments.*   whether new moves may start
+config.*          dynamic configs that clients change here
+broker.*          registrations that come and go, settings that differ, failed log dirs
+heal.*            self-healing (KIP-46)
+throttle.*        leased throttle rates of brokers
+topic.*           topics that are created, grow, are deleted, or vanish from ZooKeeper
+partition.*       partitions whose znodes somebody has edited by hand
+acl.*             ACLs that clients create or delete here
+access.*          what the authorizer refuses
+controller.*      a term of this server as the controller
 """
 
 from typing import NamedTuple
 
 MOVE_PREFIX = "move."
-"""The names of all events about moves begin so."""
 
 MOVE_STARTED = "move.started"
 MOVE_RETARGETED = "move.retargeted"
 MOVE_COMPLETED = "move.completed"
 MOVE_CANCELLED = "move.cancelled"
+MOVE_GONE = "move.gone"
 MOVE_REFUSED = "move.refused"
 MOVE_WAITING = "move.waiting"
 MOVE_WITHDRAWN = "move.withdrawn"
+MOVE_HELD = "move.held"
+MOVE_RELEASED = "move.released"
 MOVE_STALLED = "move.stalled"
 MOVE_RESUMED = "move.resumed"
 
@@ -42,6 +44,8 @@ ENTRY_WAITING = "entry.waiting"
 ENTRY_ROLLED_BACK = "entry.rolled_back"
 ENTRY_CANCEL_SKIPPED = "entry.cancel_skipped"
 BATCH_CANCELLED = "batch.cancelled"
+
+CONFIG_CHANGED = "config.changed"
 
 REASSIGNMENTS_DISABLED = "reassignments.disabled"
 REASSIGNMENTS_ENABLED = "reassignments.enabled"
@@ -63,6 +67,7 @@ HEAL_IMPOSSIBLE = "heal.impossible"
 HEAL_DROPPED = "heal.dropped"
 HEAL_DONE = "heal.done"
 
+THROTTLE_CHANGED = "throttle.changed"
 THROTTLE_SET = "throttle.set"
 THROTTLE_RESTORED = "throttle.restored"
 
@@ -84,11 +89,11 @@ CONTROLLER_RESIGNED = "controller.resigned"
 
 
 class EventType(NamedTuple):
-    """What an event of one name looks like.
+    """One kind of event.
 
-    level    of its line on standard error, as `logging` spells it: "WARNING" where an operator may have to do something
-    fields   what an event of this name can have besides `EVERY_EVENT`; one that does not apply is left out
-    refusal  whether nothing was done: anybody can cause such events, so they have files and a limited rate of their own
+    level    as `logging` spells it, for standard error; "WARNING" where an operator may have to act
+    fields   the optional fields besides `EVERY_EVENT`
+    refusal  nothing was done. Anybody can cause such events, so they have files and a limited rate of their own
     """
 
     name: str
@@ -101,11 +106,11 @@ class EventType(NamedTuple):
 EVERY_EVENT = {
     "seq": "number of the event in the log of its server, from 0 on; a gap stands for events that could not be written",
     "at": "when the event was recorded, in ms since the epoch",
-    "server": "id of the server that recorded it",
-    "epoch": "controller epoch under which it happened",
+    "server": "id of the server that recorded it; -1: `watch` did",
+    "epoch": "controller epoch under which it happened; -1: not known",
     "event": "name of the event",
 }
-"""The fields of every line of the event log, and their meanings."""
+"""Fields of every line of the event log."""
 
 EVENT_FIELDS = {
     "topic": "the topic",
@@ -114,6 +119,7 @@ EVENT_FIELDS = {
     "route": "how the move came: `rpc`, `batch`, `queue`, `request` or `heal`",
     "who": "who asked, for people: a client (`User:alice as admin-1 from 10.0.0.7`), `znode /admin/…`, or `controller`;"
     " a principal or client id that is not one plain word is in quotes, with escapes as in JSON",
+    "requested_by": "who had asked for the move that `who` has ended or changed, where it was somebody else",
     "principal": "the principal of the client that asked",
     "client_id": "the client id of the client that asked, if it sends one: it may be anything",
     "address": "the address of the client that asked",
@@ -130,19 +136,32 @@ EVENT_FIELDS = {
     "started": "when the move started, in ms since the epoch: the ctime of its znode",
     "count": "number of partitions or refusals that the event stands for, where it is not one",
 }
-"""The fields that only some events have, and their meaning."""
+"""Fields that only some events have."""
 
 _WHO = ("who", "principal", "client_id", "address", "listener", "mechanism")
 _MOVE = ("topic", "partition", "id", "route", *_WHO, "reason", "target", "original", "replicas", "started")
 _QUEUED = ("topic", "partition", "route", *_WHO, "reason", "target")
+_ENDED = (*_MOVE, "requested_by")
 _ENTRY = ("topic", "partition", *_WHO, "reason", "target")
-_SAMPLED = ("topic", "partition", "id", "target", "replicas")
+_SAMPLED = ("topic", "partition", "id", "target", "replicas", *_WHO)
 
 _TYPES = (
     EventType(MOVE_STARTED, "INFO", _MOVE, "A partition's move has started."),
-    EventType(MOVE_RETARGETED, "INFO", _MOVE, "A partition in flight has got another target."),
-    EventType(MOVE_COMPLETED, "INFO", (*_MOVE, "copied"), "A partition has reached its target."),
-    EventType(MOVE_CANCELLED, "INFO", (*_MOVE, "copied"), "A move was cancelled: the original replicas are back."),
+    EventType(MOVE_RETARGETED, "INFO", _ENDED, "A partition in flight has got another target."),
+    EventType(
+        MOVE_COMPLETED,
+        "INFO",
+        (*_MOVE, "copied"),
+        "A partition has reached its target. `who`, if it is known, asked for the move.",
+    ),
+    EventType(MOVE_CANCELLED, "INFO", (*_ENDED, "copied"), "A move was cancelled: the original replicas are back."),
+    EventType(
+        MOVE_GONE,
+        "INFO",
+        _MOVE,
+        "`watch` sees a move no longer, and it was neither completed nor cancelled; `reason` says what is known:"
+        " its partition was deleted, or the replicas are others.",
+    ),
     EventType(
         MOVE_REFUSED,
         "INFO",
@@ -152,7 +171,14 @@ _TYPES = (
         refusal=True,
     ),
     EventType(MOVE_WAITING, "INFO", _QUEUED, "A move has joined the queue."),
-    EventType(MOVE_WITHDRAWN, "INFO", _QUEUED, "A move has left the queue before it started."),
+    EventType(MOVE_WITHDRAWN, "INFO", (*_QUEUED, "requested_by"), "A move has left the queue before it started."),
+    EventType(
+        MOVE_HELD,
+        "INFO",
+        _QUEUED,
+        "A move of the queue does not start before somebody releases it; `reason` says why, if that was given.",
+    ),
+    EventType(MOVE_RELEASED, "INFO", _QUEUED, "A move of the queue that was held may start when it is its turn."),
     EventType(
         MOVE_STALLED,
         "WARNING",
@@ -202,10 +228,19 @@ _TYPES = (
     EventType(
         REASSIGNMENTS_DISABLED,
         "WARNING",
-        ("reason",),
-        "No new move starts: `/admin/reassign_cancel` exists, or `partition.reassignments.enabled` is `false`.",
+        ("reason", *_WHO),
+        "No new move starts: `/admin/reassign_cancel` exists, or `partition.reassignments.enabled` is `false`. `who`,"
+        " if it is known, has set that. Each new controller records it again.",
     ),
-    EventType(REASSIGNMENTS_ENABLED, "INFO", (), "New moves may start again."),
+    EventType(REASSIGNMENTS_ENABLED, "INFO", _WHO, "New moves may start again."),
+    EventType(
+        CONFIG_CHANGED,
+        "INFO",
+        ("topic", "broker", *_WHO, "reason"),
+        "A client has changed configs at this server: of a topic, of all brokers, of this server's own node (there are"
+        " the settings of all servers), of a user, a client or an IP. `reason` has the first of them with their values"
+        " before and after; values that may be secret are hidden. What clients change at brokers has no event.",
+    ),
     EventType(BROKER_LOST, "WARNING", ("broker",), "A broker is not registered any more."),
     EventType(BROKER_RETURNED, "INFO", ("broker", "reason"), "A broker has registered, or has registered again."),
     EventType(
@@ -233,10 +268,11 @@ _TYPES = (
         HEAL_OVER,
         "INFO",
         ("broker", *_WHO, "reason"),
-        "A broker does not count as failed any more: it is back, or it holds no replica any more.",
+        "A broker does not count as failed any more: it is back, it holds no replica any more, or its repair takes the"
+        " last ones away.",
     ),
-    EventType(HEAL_PAUSED, "INFO", ("reason",), "Self-healing was paused by an operator."),
-    EventType(HEAL_RESUMED, "INFO", (), "Self-healing was resumed by an operator."),
+    EventType(HEAL_PAUSED, "INFO", ("reason", *_WHO), "Self-healing was paused by an operator."),
+    EventType(HEAL_RESUMED, "INFO", _WHO, "Self-healing was resumed by an operator."),
     EventType(
         HEAL_HELD_BACK,
         "INFO",
@@ -253,6 +289,13 @@ _TYPES = (
         "A broker is back: the moves of its repair that had not started left the queue.",
     ),
     EventType(HEAL_DONE, "INFO", (*_WHO, "reason"), "The last move of a repair has ended."),
+    EventType(
+        THROTTLE_CHANGED,
+        "INFO",
+        ("bytes", *_WHO, "reason"),
+        "Moves have got another leased rate, or none where there are no `bytes`: `reason` has how many in flight and"
+        " waiting, and for repairs the setting that they follow.",
+    ),
     EventType(
         THROTTLE_SET,
         "INFO",
@@ -318,4 +361,4 @@ _TYPES = (
 )
 
 EVENTS: dict[str, EventType] = {event.name: event for event in _TYPES}
-"""All events by their names, in the order of `docs/events.md`."""
+"""In the order of `docs/events.md`."""

@@ -1,22 +1,19 @@
-"""Events: each decision, with its requester, for the event log, for operators and for metrics.
+"""Events of decisions, with their requester, for the event log, for operators and for metrics.
 
-`RoundView.add` notes each decision about a partition's assignment. `RoundView.report` notes everything else (a refused
-entry, a throttle). Once the round is durable, `events_of` makes events of both:
+`RoundView.add` notes each decision about a partition's assignment, `RoundView.report` everything else. Once the round
+is durable, `events_of` makes events of both:
 
-    the partition before      after                                  event(s)
-    at rest                   moving                                 move.started
-    at rest                   at rest, other replicas or order       move.started, move.completed
-    moving                    moving, another target                 move.retargeted
-    moving                    at rest, with the target               move.completed
-    moving                    at rest, with the original replicas    move.cancelled
-    moving                    at rest, with others                   move.retargeted, move.completed
+the partition before      after                                  event(s)
+at rest                   moving                                 move.started
+at rest                   at rest, other replicas or order       move.started, move.completed
+moving                    moving, another target                 move.retargeted
+moving                    at rest, with the target               move.completed
+moving                    at rest, with the original replicas    move.cancelled
+moving                    at rest, with others                   move.retargeted, move.completed
 
-A move that has to wait in the queue has the event move.waiting. If a client cancels or replaces it before it starts, it
-has move.withdrawn.
-
-A move that a stock controller or an earlier controller started is known by its id alone: it has the events of its
-further life. `ClusterNews` makes events of changes that are read, not decided: brokers, reassignments disabled,
-self-healing paused.
+A move that has to wait in the queue gives move.waiting; if a client cancels or replaces it there, move.withdrawn. A
+move that a stock or earlier controller has started is known by its id alone. `ClusterNews` makes events of changes that
+are read, not decided.
 """
 
 from collections import Counter, deque
@@ -30,28 +27,23 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.settings_in_force import set_by
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, MoveRecord, Partition, TopicPartition
-from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
+from kafka_reassign_rpc.core.state.requesters import Requester, requester_of
 from kafka_reassign_rpc.support.bounded_text import shortened, word
 
 BY_REQUEST = "znode /admin/reassignment_requests/"
-"""`who` of a request znode; its name follows."""
+"""`who` of a request znode begins so."""
 
 REFUSALS = 10
-"""So many refused partitions of a request have an event each; the others share one."""
+"""Refused partitions of one request that have an event each; the others share one."""
 
 LONGEST_ERROR = 400
-"""Characters of an error's text in the event that many refusals share."""
-
-SLICE = 200
-"""Number of events between two `yield`s."""
+"""Characters of an error's text in the shared event."""
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One line of the event log, without its time and place.
-
-    `event` is its name in `catalogue.EVENTS`, which says what fields it has; `catalogue.EVENT_FIELDS` explains them.
-    """
+    """One line of the event log, without its time and place. `catalogue.EVENTS` says which fields an event has."""
 
     event: str
     topic: str | None = None
@@ -73,17 +65,16 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     copied: int | None = None
     listener: str | None = None
     mechanism: str | None = None
+    requested_by: str | None = None
 
-    def asked_by(self, requester: Requester) -> "Event":
-        """The same event with its requester."""
-        return replace(self, **requester._asdict())
+    def asked_by(self, requester: Requester, former: Requester | None = None) -> "Event":
+        """`former`: who had asked for the move that he ends or changes."""
+        before = None if former is None or former.is_same(requester) else former.who
+        return replace(self, **requester._asdict(), requested_by=before)
 
 
 class AssignmentDecision(NamedTuple):
-    """A partition before and after a decision about its assignment, and the requester.
-
-    size   bytes of one replica, as last sampled; None: not known
-    """
+    """A partition before and after a decision. `size`: bytes of one replica as last sampled; None: unknown."""
 
     topic: str
     partition: int
@@ -94,18 +85,17 @@ class AssignmentDecision(NamedTuple):
 
 
 RoundNote = AssignmentDecision | Event
-"""An entry of `RoundView.notes`."""
 
 
 def reassigned(before: Partition, after: Partition) -> bool:
-    """Whether a new value changes the assignment, and not leader or ISR alone."""
+    """Whether more than leader or ISR changes."""
     return before.replicas != after.replicas or before.adding != after.adding or before.removing != after.removing
 
 
 def events_of(notes: deque[RoundNote], moves: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
     """The events of a durable round, in the order of its decisions. `moves`: the move records that it has written.
 
-    Empties `notes` step by step: freeing a hundred thousand decisions at once would take longer than a slice may.
+    Empties `notes` step by step: freeing a hundred thousand decisions at once takes longer than a slice may.
     """
     while notes:
         note = notes.popleft()
@@ -116,9 +106,9 @@ def events_of(notes: deque[RoundNote], moves: Mapping[TopicPartition, MoveRecord
 
 
 def durable_notes(notes: Iterable[RoundNote], cluster: Cluster) -> Iterator[RoundNote]:
-    """The notes of a round with a lost commit that turned out durable: those that `cluster`, as read since, confirms.
+    """After a lost commit that turned out durable: the notes that `cluster`, as read since, confirms.
 
-    The controller decides the rest again and then notes it again, except refusals of entries that are gone.
+    The controller decides the rest again and notes it then, except refusals of entries that are gone.
     """
     decided: dict[TopicPartition, list[AssignmentDecision]] = {}
     for note in notes:
@@ -135,19 +125,22 @@ def durable_notes(notes: Iterable[RoundNote], cluster: Cluster) -> Iterator[Roun
 
 
 def _is_still_true(cluster: Cluster, event: Event) -> bool:
-    """Whether a report of a lost commit is final, because the repeated round will not report it again."""
     match event.event:
         case catalogue.ENTRY_REFUSED:
             return not _is_decided_again(cluster, event)
         case catalogue.MOVE_WAITING:
             return _is_queued(cluster, event)
+        case catalogue.MOVE_HELD:
+            return _is_queued(cluster, event, held=True)
+        case catalogue.MOVE_RELEASED:
+            return _is_queued(cluster, event, held=False)
         case catalogue.MOVE_WITHDRAWN:
             return not _is_queued(cluster, event)
     return False
 
 
 def _is_durable(first: Partition, last: Partition, current: Partition) -> bool:
-    """Whether the result of the decisions from `first` to `last` is in ZooKeeper.
+    """Whether ZooKeeper has the result of the decisions from `first` to `last`.
 
     One transaction writes the end of a move and of its record.
     """
@@ -160,13 +153,13 @@ def _is_durable(first: Partition, last: Partition, current: Partition) -> bool:
 
 
 def _as_written(partition: Partition) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """The assignment in the topic znode: pending deletions are read as removing replicas."""
+    """The assignment in the topic znode, where pending deletions are removing replicas."""
     pending_deletion = partition.pending_deletion
     return (*partition.replicas, *pending_deletion), partition.adding, (*partition.removing, *pending_deletion)
 
 
 def _is_decided_again(cluster: Cluster, refused: Event) -> bool:
-    """Whether a repeated round reports this refusal again. So it does for refusals of a whole batch or queue part."""
+    """Whether a repeated round reports this refusal again. It does so for refusals of a whole batch or queue part."""
     who, topic, partition = refused.who or "", refused.topic, refused.partition
     if who.startswith(BY_REQUEST):
         return who.removeprefix(BY_REQUEST) in cluster.requests
@@ -175,12 +168,13 @@ def _is_decided_again(cluster: Cluster, refused: Event) -> bool:
     return cluster.batch is not None and (topic, partition) in cluster.batch.entries
 
 
-def _is_queued(cluster: Cluster, event: Event) -> bool:
-    """Whether the move of this event is in the queue."""
+def _is_queued(cluster: Cluster, event: Event, *, held: bool | None = None) -> bool:
     if event.topic is None or event.partition is None:
         return False
     place = cluster.queue.place(event.topic, event.partition)
-    return place is not None and (place.move.route, place.move.target) == (event.route, event.target)
+    if place is None or (place.move.route, place.move.target) != (event.route, event.target):
+        return False
+    return held is None or held == (place.move.held is not None)
 
 
 def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
@@ -191,6 +185,7 @@ def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPart
         move = durable.get(TopicPartition(topic, partition))
     id_, started = (None, None) if move is None else (move.id, move.started)
     back, target = before.original, after.target
+    asked = None if before.move is None else before.move.by
     for name in _event_names(before, after, back):
         event = Event(
             name,
@@ -205,11 +200,15 @@ def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPart
             started=started,
             copied=len(before.adding) * size if size is not None and name == catalogue.MOVE_COMPLETED else None,
         )
-        yield event.asked_by(CONTROLLER if name == catalogue.MOVE_COMPLETED else by)
+        if name == catalogue.MOVE_COMPLETED and before.is_moving and before.target == target:
+            known = None if before.move is None else requester_of(before.move.route, asked)
+            yield event if known is None else event.asked_by(known)
+        else:
+            yield event.asked_by(by, asked)
 
 
 def _event_names(before: Partition, after: Partition, back: tuple[int, ...]) -> tuple[str, ...]:
-    """The names of the events of one decision. `back`: the original replicas."""
+    """`back`: the original replicas."""
     if not before.is_moving:
         return (catalogue.MOVE_STARTED,) if after.is_moving else (catalogue.MOVE_STARTED, catalogue.MOVE_COMPLETED)
     if not after.is_moving and after.replicas == back:
@@ -219,7 +218,7 @@ def _event_names(before: Partition, after: Partition, back: tuple[int, ...]) -> 
 
 
 class Refusals:
-    """The refused partitions of one request: an event each for the first `REFUSALS`, and one for all others."""
+    """The refused partitions of one request: one event each for the first `REFUSALS`, one together for the others."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
@@ -236,7 +235,7 @@ class Refusals:
         self._others[error.name] += 1
 
     def events(self) -> Iterator[Event]:
-        """Without their requester."""
+        """The events do not have a requester yet."""
         yield from self._events
         if self._others:
             errors = ", ".join(f"{count} {name}" for name, count in self._others.most_common())
@@ -246,15 +245,16 @@ class Refusals:
 
 
 class ClusterNews:
-    """Events of changes that are read, not decided: brokers, reassignments disabled or enabled, self-healing paused."""
+    """Events of changes that are read, not decided."""
 
     def __init__(self) -> None:
         self._brokers: Mapping[int, Broker] | None = None
         self._disabled: str | None = None
         self._paused = False
+        self._disabled_by_znode = False
 
     def of(self, cluster: Cluster) -> Iterator[Event]:
-        """The first call reports no broker as lost or returned, but reports disabled reassignments and a pause."""
+        """The first call reports disabled reassignments and a pause, but no brokers."""
         if cluster.brokers is not self._brokers:
             if self._brokers is not None:
                 yield from _broker_events(self._brokers, cluster.brokers)
@@ -263,18 +263,27 @@ class ClusterNews:
         reason = None if disabled is None else str(disabled)
         if reason != self._disabled:
             self._disabled = reason
-            yield (
+            event = (
                 Event(catalogue.REASSIGNMENTS_ENABLED)
                 if reason is None
                 else Event(catalogue.REASSIGNMENTS_DISABLED, reason=reason)
             )
+            by = restrictions.switched_by(cluster) if reason is not None else self._enabled_by(cluster)
+            yield event if by is None else event.asked_by(by)
+            self._disabled_by_znode = cluster.disabled_by_znode
         if healing_settings.is_paused(cluster) != self._paused:
             self._paused = not self._paused
-            yield (
+            event = (
                 Event(catalogue.HEAL_PAUSED, reason=f"{healing_settings.PAUSED}=true")
                 if self._paused
                 else Event(catalogue.HEAL_RESUMED)
             )
+            by = set_by(cluster, healing_settings.PAUSED)
+            yield event if by is None else event.asked_by(by)
+
+    def _enabled_by(self, cluster: Cluster) -> Requester | None:
+        """Who has enabled reassignments. Whoever deletes a znode leaves no name."""
+        return None if self._disabled_by_znode else restrictions.switched_by(cluster)
 
 
 def _broker_events(before: Mapping[int, Broker], after: Mapping[int, Broker]) -> Iterator[Event]:
@@ -284,4 +293,4 @@ def _broker_events(before: Mapping[int, Broker], after: Mapping[int, Broker]) ->
         elif id_ not in before:
             yield Event(catalogue.BROKER_RETURNED, broker=id_)
         elif before[id_].epoch != after[id_].epoch:
-            yield Event(catalogue.BROKER_RETURNED, broker=id_, reason="it has registered anew")
+            yield Event(catalogue.BROKER_RETURNED, broker=id_, reason="it has registered again")

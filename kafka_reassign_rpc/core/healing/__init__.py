@@ -1,7 +1,7 @@
 """Self-healing (KIP-46).
 
 failed_brokers.py       which failed brokers are repaired, and when
-brake.py                why no repair may start, nor go on
+brake.py                why no repair may start or continue
 repair_targets.py       whether a repair is still needed once brokers return or other moves come
 healing_settings.py     the settings
 healing_throttle.py     `self.healing.throttle`: bytes/s, or a share of the observed throughput

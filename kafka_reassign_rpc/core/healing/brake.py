@@ -1,4 +1,4 @@
-"""The brake of self-healing (KIP-46): why no repair may be queued, and no waiting move of a repair may start."""
+"""The brake of self-healing (KIP-46): why no repair may join the queue, and no waiting repair may start."""
 
 from collections.abc import Collection, Iterable
 
@@ -9,7 +9,7 @@ from kafka_reassign_rpc.support.counted import counted
 def brake(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
     """Why no repair may start, or None.
 
-    gone  absent brokers with replicas that no move, waiting or in flight, takes away from them
+    gone  absent brokers with replicas that no move in flight and no repair takes away from them
     live  registered brokers
     """
     if settings.unreadable:
@@ -20,7 +20,7 @@ def brake(gone: Collection[int], live: Collection[int], settings: HealingSetting
 
 
 def too_many_gone(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
-    """Why the fault is not a broker's, or None: see `brake`, without the pause."""
+    """Why the fault is not a broker's, or None. The pause does not count here."""
     everybody = len(gone) + len(live)
     if not live:
         return "no broker is there to take replicas"
@@ -36,5 +36,4 @@ def too_many_gone(gone: Collection[int], live: Collection[int], settings: Healin
 
 
 def listed(brokers: Iterable[int]) -> str:
-    """The brokers' ids in their order, for a text."""
     return ", ".join(map(str, sorted(brokers)))

@@ -1,25 +1,25 @@
 """Which failed brokers are repaired, and when (KIP-46). A broker that only bounces never is.
 
-A broker that is gone and holds replicas has failed. One that a move only names as an adding replica holds none, unless
-the move is a repair: that one is planned again. ZooKeeper stores when a controller first noticed it, so the time
-survives that controller. What the controller does:
+A broker has failed if it is gone and holds replicas. An adding replica counts only if its move is a repair, which is
+planned again. What a move in flight takes away is not repaired; what a waiting one would take away is, since that may
+wait for hours. ZooKeeper stores when a controller first noticed the failure, so the time survives that controller.
 
-    gone for                              the controller
-    less than the alert interval          nothing
-    the alert interval                    reports an alert, once
-    `failure.interval.ms` (-1: never,     queues the repair, moves of its replicas to other brokers. The repair is
-    the default)                          durable, so the failure is forgotten. If some replicas cannot be placed, the
-                                          failure stays, and the controller tries again after brokers come or go, or
-                                          after `RETRY_MS`
-    any time, and comes back              forgets the failure, and withdraws the moves of its repair that have not
-                                          started
+gone for                              the controller
+less than the alert interval          does nothing
+the alert interval                    reports an alert, once
+`failure.interval.ms` (-1: never,     queues the repair: moves of its replicas to other brokers. The repair is
+the default)                          durable, so the failure is forgotten. If some replicas cannot be placed, the
+                                      failure stays, and the controller tries again after brokers come or go, or
+                                      after `RETRY_MS`
+any time, and comes back              forgets the failure, and withdraws the moves of its repair that have not
+                                      started
 
-No repair starts, none that waits goes on, and the reason is shown, while
+No repair starts, no waiting one continues, and the reason is shown, while
 
     self-healing is paused;
-    too many brokers are gone, in number or as a share of the cluster: then the fault is not a broker's;
-    this controller has not watched long enough: after an outage of ZooKeeper, when no broker had a session, after its
-        own election, and after too many were gone, brokers get time to come back.
+    too many brokers are gone, in number or share: then the fault is not a broker's;
+    this controller has not watched long enough: after an outage of ZooKeeper, after its own election, and after too
+    many were gone, brokers get time to come back.
 
 An operator's order to repair a broker now skips the interval, and nothing else.
 """
@@ -32,30 +32,24 @@ import msgspec
 
 from kafka_reassign_rpc.core.healing.brake import brake, listed, too_many_gone
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.healing.repair_targets import wanted_replicas
+from kafka_reassign_rpc.core.healing.repair_targets import leaving, wanted_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 
 PREPARE_MS = 30_000
-"""The controller plans a repair so long before it is due, so that measuring and planning are done in time. Never in
-the first half of the interval."""
+"""The controller plans a repair so long before it is due, but not in the first half of the interval."""
 
 RETRY_MS = 300_000
-"""The controller tries again so long after an incomplete repair if no broker comes or goes."""
+"""The controller retries an incomplete repair after this time if no broker comes or goes."""
 
 NAMED = 20
-"""Texts name so many brokers at the most."""
 
 
 class RepairCounts(NamedTuple):
-    """The state of self-healing in numbers.
+    """`alerted` of the `failed` brokers have been gone for longer than the alert interval.
 
-    failed           failed brokers
-    alerted          failed brokers that have been gone for longer than the alert interval
-    waiting, moving  moves of repairs
-    impossible       partitions that repairs had to leave as they are
-    held_back        something holds all repairs back
-    paused           an operator has paused self-healing
+    `waiting` and `moving` count moves of repairs, `impossible` counts partitions that repairs had to leave.
+    `held_back`: something holds all repairs back.
     """
 
     failed: int = 0
@@ -71,7 +65,6 @@ NO_REPAIRS = RepairCounts()
 
 
 def rack_problems(cluster: Cluster, settings: HealingSettings) -> list[str]:
-    """Why repairs cannot place replicas rack-aware: some brokers have no rack."""
     rackless = sorted(broker.id for broker in cluster.brokers.values() if broker.rack is None)
     if not rackless or len(rackless) == len(cluster.brokers) or settings.interval_ms < 0:
         return []
@@ -80,38 +73,46 @@ def rack_problems(cluster: Cluster, settings: HealingSettings) -> list[str]:
 
 
 class LostReplicas:
-    """Counts the replicas on absent brokers, by broker, in slices of the caller.
+    """Counts the replicas on absent brokers, in slices of the caller.
 
-    A replica that a move, waiting or in flight, takes away from its broker does not count, nor one that a move would
-    bring to it (see `wanted_replicas`).
+    replicas    by broker: those that no move in flight and no repair takes away (`wanted_replicas`)
+    leaving     brokers with others, which a move in flight takes away
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._live = frozenset(cluster.brokers)
         self.replicas: dict[int, int] = {}
+        self.leaving: set[int] = set()
+
+    @property
+    def brokers(self) -> frozenset[int]:
+        """Those that a repair would have to empty: what the brake counts."""
+        return frozenset(broker for broker, count in self.replicas.items() if count)
 
     def count(self, partition: Partition, queued: WaitingMove | None = None) -> None:
-        """Count a partition. `queued`: its waiting move."""
         if queued is None and self._live.issuperset(partition.replicas):
             return
-        for replica in wanted_replicas(self._cluster, partition, queued):
+        wanted = wanted_replicas(self._cluster, partition, queued)
+        for replica in leaving(self._cluster, partition, queued, wanted):
+            self.leaving.add(replica)
+            self.replicas.setdefault(replica, 0)
+        for replica in wanted:
             if replica not in self._cluster.brokers:
                 self.replicas[replica] = self.replicas.get(replica, 0) + 1
 
 
 class FailureWatch(msgspec.Struct, frozen=True):
-    """What the controller knows at one moment.
+    """What the controller knows at one moment. Times are ms since the epoch.
 
-    failed      failed brokers: when a controller first noticed it, ms since the epoch
-    lost        absent brokers with replicas, and the number of these
+    failed      failed brokers: when a controller first noticed it
+    lost        absent brokers with replicas: how many of these a repair would have to replace
     live        registered brokers
-    missed      since when this controller itself has missed a broker, ms
-    ordered     brokers that an operator ordered to repair now
-    not_before  when an incomplete repair is tried again, by broker, ms
-    now_ms      the time, ms since the epoch
+    missed      since when this controller itself has missed a broker
+    ordered     brokers that an operator has ordered to repair now
+    not_before  when an incomplete repair is tried again, by broker
     waiting     moves of repairs that have not started
-    braked_ms   when too many brokers were gone last, ms; None: never so far
+    braked_ms   when too many brokers were last gone; None: never so far
     """
 
     failed: Mapping[int, int]
@@ -134,9 +135,9 @@ class Diagnosis(msgspec.Struct, frozen=True):
     heal        brokers to repair now
     prepare     brokers that are due soon: their repair may be planned
     heal_at     when each failed broker is (or was) due, ms; None: never
-    held_back   why due brokers are not repaired and waiting repairs do not go on; None: nothing holds them back
+    held_back   why due brokers are not repaired and waiting repairs do not start; None: nothing holds them back
     due_ms      when to diagnose again if nothing happens; None: never
-    braked_ms   when too many brokers were gone last, for the next diagnosis, ms; None: never so far
+    braked_ms   for the next `FailureWatch`
     """
 
     record: Mapping[int, int]
@@ -151,13 +152,13 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
 
 def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
-    """What to do, given this knowledge. It changes nothing and may be repeated at will."""
     forget = frozenset(broker for broker in watch.failed if broker in watch.live or broker not in watch.lost)
     record = {
         broker: watch.missed.get(broker, watch.now_ms) for broker in sorted(watch.lost) if broker not in watch.failed
     }
     failed = {broker: since for broker, since in watch.failed.items() if broker not in forget} | record
-    too_many = too_many_gone(watch.lost, watch.live, settings) is not None
+    gone = [broker for broker, count in watch.lost.items() if count]
+    too_many = too_many_gone(gone, watch.live, settings) is not None
     braked_ms = watch.now_ms if too_many else watch.braked_ms
     # While too many are gone, repairs are due, so that the reason why they do not start is shown.
     lifted_ms = None if too_many else braked_ms
@@ -168,7 +169,7 @@ def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
     coming = min((heal for _, heal in times.values() if heal is not None and heal > watch.now_ms), default=None)
     prepare_at = None if coming is None else coming - min(PREPARE_MS, settings.interval_ms // 2)
     soon = prepare_at is not None and prepare_at <= watch.now_ms
-    braked = brake(watch.lost, watch.live, settings)
+    braked = brake(gone, watch.live, settings)
     held_back = braked if due or watch.waiting else None
     return Diagnosis(
         record=record,
@@ -188,12 +189,14 @@ def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
 def _times(
     watch: FailureWatch, settings: HealingSettings, broker: int, since: int, lifted_ms: int | None
 ) -> tuple[int | None, int | None]:
-    """When a failed broker has its alert, and when its repair is due; None: never.
+    """When a failed broker's alert and its repair are due, in ms; None: never.
 
-    lifted_ms  when too many brokers were gone last; None: they are now, or never were
+    lifted_ms  when too many brokers were last gone; None: they are now, or never were
     """
     alert = None if settings.alert_after_ms is None else since + settings.alert_after_ms
     ordered = watch.now_ms if broker in watch.ordered else None
+    if not watch.lost[broker]:
+        return alert, None
     if settings.interval_ms < 0:
         return alert, ordered
     missed = watch.missed.get(broker, watch.now_ms)
@@ -201,3 +204,9 @@ def _times(
     if lifted_ms is not None:
         due = max(due, lifted_ms + settings.grace_ms)
     return alert, due if ordered is None else ordered
+
+
+def promised_times(found: Diagnosis, settings: HealingSettings, disabled: str | None) -> Mapping[int, int | None]:
+    """When each failed broker is healed, for people; nothing while something keeps repairs from starting. `disabled`:
+    what disables reassignments."""
+    return {} if settings.paused or found.held_back is not None or disabled is not None else found.heal_at

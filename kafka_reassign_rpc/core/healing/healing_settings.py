@@ -7,7 +7,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.config_values import INT32, flag, number
 from kafka_reassign_rpc.core.healing.healing_throttle import EXPECTED, HealingThrottle
-from kafka_reassign_rpc.core.settings_in_force import in_force, layers
+from kafka_reassign_rpc.core.settings_in_force import in_force, layers, set_by
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.support.bounded_text import shown
 
@@ -22,8 +22,9 @@ CHUNK = "self.healing.max.moves"
 CANCEL_ON_RETURN = "self.healing.cancel.on.return"
 
 GRACE_MS = 30_000
-"""A controller repairs a broker only after it has itself missed the broker for so long, however old the failure is, and
-so long after too many brokers were gone."""
+"""However old a failure is, a controller repairs the broker only after it has itself missed it for so long, and so long
+after too many brokers were gone.
+"""
 
 MAX_INTERVAL_MS = 10**14
 """Three thousand years: an upper bound, so that the due time is a valid date."""
@@ -36,10 +37,10 @@ class HealingSettings(msgspec.Struct, frozen=True):
     alert_interval_ms   time until an alert, even if self-healing is off; -1: half the interval
     max_brokers         brake: no repair while more brokers than this are gone
     max_percentage      brake: no repair while a greater share of the brokers is gone
-    throttle            of each broker that takes part in a repair
+    throttle            for each broker that takes part in a repair
     chunk               moves of repairs in flight at a time
     cancel_on_return    cancel the moves of a repair in flight when its broker comes back
-    unreadable          why the settings of all servers cannot be read: no repair starts then; empty: they can
+    unreadable          why the settings of all servers cannot be read: then no repair starts; empty: they can
     """
 
     interval_ms: int = OFF
@@ -54,7 +55,7 @@ class HealingSettings(msgspec.Struct, frozen=True):
 
     @property
     def alert_after_ms(self) -> int | None:
-        """None: never. No repair starts before its alert."""
+        """No repair starts before its alert. None: never."""
         if self.interval_ms < 0:
             return None if self.alert_interval_ms < 0 else self.alert_interval_ms
         return self.interval_ms // 2 if self.alert_interval_ms < 0 else min(self.alert_interval_ms, self.interval_ms)
@@ -66,9 +67,9 @@ class HealingSettings(msgspec.Struct, frozen=True):
 
 
 def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[HealingSettings, list[str]]:
-    """The settings in force (those of all servers, else `started_with`), and what is wrong with them.
+    """Return the settings in force (those of all servers, else `started_with`), and what is wrong with them.
 
-    An invalid value is ignored, so the former setting holds, and reported.
+    An invalid value is reported and ignored, so the former setting holds.
     """
     found: dict[str, int | bool | HealingThrottle] = {}
     problems = [cluster.settings_problem] if cluster.settings_problem else []
@@ -86,8 +87,13 @@ def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[Healin
 
 
 def is_paused(cluster: Cluster) -> bool:
-    """Whether an operator has paused self-healing."""
     return in_force(cluster, PAUSED, flag, False)
+
+
+def paused_who(cluster: Cluster) -> str | None:
+    """Who has paused self-healing, for people; None: nobody knows."""
+    by = set_by(cluster, PAUSED)
+    return None if by is None else by.who
 
 
 def _throttle(text: str) -> HealingThrottle | None:
@@ -113,9 +119,9 @@ _VALUES: Mapping[str, tuple[str, Callable[[str], int | bool | HealingThrottle | 
     PAUSED: ("paused", flag, "true or false"),
     CANCEL_ON_RETURN: ("cancel_on_return", flag, "true or false"),
 }
-"""By the setting's name: the field of `HealingSettings`, the parser, and what it expects."""
+"""Setting -> field of `HealingSettings`, parser, and what it expects."""
 
 
 def as_configs(settings: HealingSettings) -> dict[str, int | bool | HealingThrottle]:
-    """The settings by their names, without the pause, with which no server starts."""
+    """The settings by name, without the pause: no server starts with it."""
     return {name: getattr(settings, field) for name, (field, _, _) in _VALUES.items() if name != PAUSED}

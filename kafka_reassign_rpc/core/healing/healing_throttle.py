@@ -12,14 +12,14 @@ HIGHEST = 2**63 - 1
 
 
 class HealingThrottle(NamedTuple):
-    """Of each broker in a repair: bytes/s (-1: no limit), or percent of the observed throughput where not 0."""
+    """For each broker in a repair: bytes/s (-1: no limit), or, if not 0, percent of the observed throughput."""
 
     rate: int = -1
     percent: int = 0
 
     @classmethod
     def parse(cls, value: Any) -> Self:
-        """`5000000`, `50MB`, `-1`, `50%`. Raises ValueError with the expected syntax."""
+        """Accepts `5000000`, `50MB`, `-1`, `50%`. Raises ValueError with the expected syntax."""
         text = str(value).strip()
         digits = text.removesuffix("%").rstrip()
         number = whole_number(digits, -1, HIGHEST)
@@ -40,8 +40,19 @@ class HealingThrottle(NamedTuple):
         """Bytes/s, -1 for no limit. `fastest`: the observed throughput, bytes/s; 0 before the first observation."""
         return max(1, (fastest or ASSUMED) * self.percent // 100) if self.percent else self.rate
 
+    def now_of(self, present: int, fastest: int, former: Self | None) -> int:
+        """The rate of a repair that waits or moves at `present`. `former`: the throttle that repairs had from this
+        controller before; None: it has seen none.
+
+        A number holds at once. A share is worked out when a repair joins the queue, and again when the setting changes,
+        not with each observation. A controller that is new keeps what it finds: it has observed nothing yet.
+        """
+        if self.percent and (self == former or (former is None and present > 0)):
+            return present
+        return self.of(fastest)
+
     def explained(self, fastest: int) -> str:
-        """A share in words: what it amounts to, and of what. Empty for a number of bytes."""
+        """What a share amounts to, and of what. Empty for a number of bytes."""
         if not self.percent:
             return ""
         link = f"a broker was seen to receive {fastest} B/s" if fastest else f"no broker's link was seen, {ASSUMED} B/s"

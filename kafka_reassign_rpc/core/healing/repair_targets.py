@@ -1,8 +1,8 @@
-"""The targets of repairs (KIP-46): whether a repair is still needed once brokers return or other moves come, and which
-brokers it is for."""
+"""The targets of repairs (KIP-46): whether they are still needed once brokers return or other moves come."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import TypeGuard
 
 from kafka_reassign_rpc.core.healing.brake import listed
 from kafka_reassign_rpc.core.rack_evenness import count_by_rack, is_as_even
@@ -14,7 +14,6 @@ _REASON = re.compile(r"heal brokers? ([0-9]{1,10}(?:, [0-9]{1,10})*)")
 
 
 def repair_reason(brokers: Iterable[int]) -> str:
-    """The reason of a move that repairs these brokers: `heal broker 3`, `heal brokers 3, 6`."""
     repaired = sorted(brokers)
     return f"heal broker{plural(len(repaired))} {listed(repaired)}"
 
@@ -22,8 +21,8 @@ def repair_reason(brokers: Iterable[int]) -> str:
 def repaired_brokers(reason: str, target: Iterable[int]) -> set[int]:
     """The brokers that a repair with this reason takes a replica from on its way to `target`, back or not.
 
-    The replicas of the partition do not tell that: a move that gets another target loses the replicas of the former
-    one, and a broker that comes back during its repair is like any other. A broker in `target` keeps its replica.
+    The partition does not show that: a new target loses the replicas of the former one, and a broker that comes back
+    during its repair is like any other. A broker in `target` keeps its replica.
     """
     found = _REASON.fullmatch(reason)
     return set() if found is None else {int(broker) for broker in found.group(1).split(", ")} - {*target}
@@ -32,23 +31,38 @@ def repaired_brokers(reason: str, target: Iterable[int]) -> set[int]:
 def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove | None) -> tuple[int, ...]:
     """The replicas that a partition will have, as far as repairs are concerned.
 
-    A waiting move counts before one in flight. Neither counts unless it is a repair while it would bring in an absent
-    broker: it mends nothing, and that broker has lost nothing, since it never held the replica (KIP-46 repairs what a
-    failed broker owned). The move waits for the broker, as its sender wants.
+    A waiting repair counts before a move in flight. Any other waiting move mends nothing while it waits, which may be
+    hours. A move in flight that would bring in an absent broker does not either; that broker has lost nothing, since it
+    never held the replica (KIP-46).
     """
-    if queued is not None and (queued.route == HEAL or all(replica in cluster.brokers for replica in queued.target)):
+    if queued is not None and queued.route == HEAL:
         return queued.target
     return partition.original if _waits_for_a_broker(cluster, partition) else partition.target
 
 
+def serves_as_repair(queued: WaitingMove | None, cluster: Cluster) -> TypeGuard[WaitingMove]:
+    """Whether the target of a waiting move is as good as a repair's: all of its brokers are there."""
+    return queued is not None and queued.route != HEAL and all(broker in cluster.brokers for broker in queued.target)
+
+
+def leaving(cluster: Cluster, partition: Partition, queued: WaitingMove | None, wanted: Collection[int]) -> list[int]:
+    """The absent brokers that a move in flight takes the partition away from, and that hold it until then.
+
+    What a repair takes away is its own concern: the failure ends when it is queued (KIP-46).
+    """
+    is_repair = partition.move is not None and partition.move.route == HEAL
+    if is_repair or (queued is not None and queued.route == HEAL):
+        return []
+    return [replica for replica in partition.original if replica not in wanted and replica not in cluster.brokers]
+
+
 def _waits_for_a_broker(cluster: Cluster, partition: Partition) -> bool:
-    """Whether the move in flight would bring in an absent broker; False for a repair: it is planned again instead."""
+    """Whether the move in flight would bring in an absent broker. A repair never waits: it is planned again."""
     is_repair = partition.move is not None and partition.move.route == HEAL
     return not is_repair and not all(replica in cluster.brokers for replica in partition.adding)
 
 
 def still_to_copy(partition: Partition, wanted: Sequence[int]) -> list[int]:
-    """The replicas of `wanted` that have yet to be copied, whether their move is in flight or waits."""
     return [
         broker
         for broker in wanted
@@ -59,7 +73,7 @@ def still_to_copy(partition: Partition, wanted: Sequence[int]) -> list[int]:
 def still_needed(cluster: Cluster, partition: Partition | None, target: tuple[int, ...]) -> tuple[int, ...] | None:
     """The target of a waiting repair, as far as it is still needed; None: not at all.
 
-    A broker that came back keeps its replicas, unless that leaves them less even over racks than the repair does.
+    A broker that came back keeps its replicas, unless they are then less even over racks than after the repair.
     """
     if partition is None:
         return None
@@ -77,7 +91,6 @@ def still_needed(cluster: Cluster, partition: Partition | None, target: tuple[in
 
 
 def is_repair_of_returned_brokers(cluster: Cluster, partition: Partition) -> bool:
-    """Whether a partition moves because of failed brokers that have all come back."""
     move = partition.move
     return (
         partition.is_moving

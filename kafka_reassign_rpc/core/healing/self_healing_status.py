@@ -1,4 +1,4 @@
-"""What operators see of self-healing (KIP-46): failed brokers, and their repairs. Controller, API and client use it."""
+"""What operators see of self-healing (KIP-46): failed brokers and their repairs, for controller, API and client."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ class FailedBroker:
     """A broker that is gone while it holds replicas.
 
     since     when the controller first missed it, ms since 1970 began (UTC)
-    heal_at   when the controller moves its replicas elsewhere; None: never
-    replicas  how many replicas it holds that no move takes away from it yet
+    heal_at   when the controller moves its replicas elsewhere; None: never, or not while something keeps repairs
+              from starting
+    replicas  how many replicas it holds that no move in flight takes away from it
     """
 
     broker: int
@@ -23,9 +24,9 @@ class FailedBroker:
 
 @dataclass(frozen=True)
 class BrokerRepair:
-    """The repair of a broker that is under way: how many of its moves wait in the queue, and are in flight.
+    """The repair of a broker that is under way: how many of its moves wait and are in flight.
 
-    is_back  it has come back meanwhile; the moves in flight go on unless `self.healing.cancel.on.return` is set
+    is_back  it has come back; moves in flight continue unless `self.healing.cancel.on.return` is set
     """
 
     broker: int
@@ -38,12 +39,11 @@ class BrokerRepair:
 class HealingStatus:
     """The failed brokers, and how self-healing is set.
 
-    interval_ms      how long a broker has to be gone before the controller heals it; None: self-healing is off
-    held_back        why the controller does not heal brokers whose time has come, nor goes on with waiting repairs, or
-                     None
-    waiting, moving  how many moves of repairs wait in the queue, and how many are under way
-    problems         configs that make no sense and have no effect, unknown racks, partitions that cannot be repaired
-    repairs          the brokers whose repairs are under way
+    interval_ms      how long a broker must be gone before the controller heals it; None: self-healing is off
+    held_back        why the controller does not heal brokers that are due, and starts no waiting repair; or None
+    waiting, moving  moves of repairs that wait, and that are in flight
+    problems         configs without effect because they are invalid, unknown racks, partitions that cannot be repaired
+    repairs          repairs under way, by broker
     """
 
     interval_ms: int | None
@@ -58,8 +58,6 @@ class HealingStatus:
 
 @dataclass(frozen=True)
 class RepairMove:
-    """The move of one partition away from a failed broker."""
-
     partition: TopicPartition
     replicas: tuple[int, ...]
     target: tuple[int, ...]
@@ -70,7 +68,7 @@ class Repair:
     """The repair of a failed broker.
 
     left_out  partitions that cannot be repaired, with the reason
-    bytes     how much the moves copy; None where that is not known
+    bytes     how much the moves copy; None: unknown
     """
 
     moves: Sequence[RepairMove]

@@ -2,6 +2,6 @@
 
 elections.py         rules of election, and ElectLeaders
 isr_changes.py       AlterPartition
-broker_changes.py    what a broker's start, failure, bounce or controlled shutdown means for a partition
+broker_changes.py    a broker's start, failure, bounce or controlled shutdown
 leader_imbalance.py  automatic election of preferred leaders
 """

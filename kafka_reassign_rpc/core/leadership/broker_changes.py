@@ -1,21 +1,20 @@
 """What a broker's start, failure, bounce, controlled shutdown or failed log dir means for a partition.
 
-`settle` adapts one partition to the brokers that are registered. It reads only that partition, changes nothing where
-nothing is wrong, and can be repeated. For a failure, a start, a bounce and a controller failover the controller settles
-every partition, in slices. For a failed log dir it settles those that the broker has answered with KAFKA_STORAGE_ERROR
-(`log_dir_answered`): such a replica counts as dead until its broker answers without an error, or registers anew. In the
-order of effects:
+`adapt` adapts one partition to the registered brokers and can be repeated. For a failure, a start, a bounce and a
+controller failover the controller adapts every partition, in slices; for a failed log dir those that the broker has
+answered with KAFKA_STORAGE_ERROR. Such a replica counts as dead until its broker answers without an error or registers
+again. In the order of effects:
 
 1. A partition without a state gets its first leader and ISR.
-2. Dead replicas leave the ISR, and a live member of the ISR replaces a dead leader (`elections.offline_election`;
-   KafkaController.onReplicasBecomeOffline). If the whole ISR is dead, there is no leader and the ISR stays: each member
-   has all records, and the first one to return leads. (Kafka shrinks the ISR to the member handled last.)
-3. A partition without a leader gets one from the ISR; if its topic allows unclean election, from all live replicas
-   (also `elections.offline_election`; PartitionStateMachine.triggerOnlinePartitionStateChange).
+2. Dead replicas leave the ISR, and a live member replaces a dead leader (KafkaController.onReplicasBecomeOffline). If
+   the whole ISR is dead, the ISR stays: each member has all records, and the first to return leads. (Kafka shrinks the
+   ISR to the member handled last.)
+3. A partition without a leader gets one from the ISR or, if its topic allows unclean election, from all live replicas
+   (PartitionStateMachine.triggerOnlinePartitionStateChange).
 4. A move that has only waited for this is completed.
-5. A replica that is pending deletion counts as deleted once its broker is gone. As in Kafka, the log may still be on
-   that broker's disk when it returns. If the topic znode listed the replica until then, stock brokers would show a
-   reassignment in progress, and for ever if the broker is decommissioned, which is what most moves are for.
+5. A replica that is pending deletion counts as deleted once its broker is gone, although its log may return with the
+   broker (as in Kafka). If the topic znode listed it until then, stock brokers would show a reassignment in progress
+   for as long as the broker stays away, which after most moves is always.
 """
 
 from collections.abc import Collection
@@ -32,38 +31,35 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition
 UNKNOWN_BROKER_EPOCH = -1
 
 
-def settle(view: RoundView, topic: str, index: int, *, down: Collection[int] = ()) -> list[Change]:
+def adapt(view: RoundView, topic: str, index: int, *, down: Collection[int] = ()) -> list[Change]:
     """Adapt a partition to the registered brokers.
 
-    down    registered brokers that count as dead: they bounced, that is, they registered with a new epoch before the
-            controller saw that they were gone. Settle the partition once with them and once without.
+    Brokers in `down` have bounced: they registered with a new epoch before the controller saw that they were gone.
+    Adapt the partition once with them and once without.
     """
     partition = view.get(topic, index)
     if partition is None:
         return []
-    value = settled(view.cluster, topic, partition, down)
+    value = adapted(view.cluster, topic, partition, down)
     if value is partition:
         return []
     return [PartitionChange(topic, index, value, assignment_write(view, topic, partition, value))]
 
 
 def elect_missing_leader(view: RoundView, topic: str, index: int) -> list[Change]:
-    """Elect a leader if the partition has none and unclean election is allowed now.
-
-    Source: PartitionStateMachine.triggerOnlinePartitionStateChange.
-    """
+    """PartitionStateMachine.triggerOnlinePartitionStateChange, once unclean election is allowed."""
     partition = view.get(topic, index)
-    return settle(view, topic, index) if partition is not None and partition.leader == NO_LEADER else []
+    return adapt(view, topic, index) if partition is not None and partition.leader == NO_LEADER else []
 
 
-def settled(cluster: Cluster, topic: str, partition: Partition, down: Collection[int] = ()) -> Partition:
-    """The partition after `settle`: the same object where nothing has to change."""
+def adapted(cluster: Cluster, topic: str, partition: Partition, down: Collection[int] = ()) -> Partition:
+    """The partition after `adapt`: the same object if nothing changes."""
     if partition.partition_epoch < 0 and not partition.isr:
         value = first_state(cluster, partition)
     else:
         value = offline_election(cluster, topic, partition, down)
     if value.offline and not all(replica in cluster.brokers and replica not in down for replica in value.offline):
-        # The broker will answer anew.
+        # The broker will answer again.
         value = replace(value, offline=tuple([r for r in value.offline if r in cluster.brokers and r not in down]))
     if value.is_moving and not down:
         value = completed(cluster, value) or value
@@ -75,7 +71,7 @@ def settled(cluster: Cluster, topic: str, partition: Partition, down: Collection
 
 
 def log_dir_answered(view: RoundView, topic: str, index: int, broker: int, *, is_offline: bool) -> list[Change]:
-    """A broker has answered LeaderAndIsr for its replica of this partition: the replica's log dir has failed, or works.
+    """The broker's answer to LeaderAndIsr says that the replica's log dir has failed, or works.
 
     Source: KafkaController.processLeaderAndIsrResponseReceived and onReplicasBecomeOffline.
     """
@@ -83,14 +79,13 @@ def log_dir_answered(view: RoundView, topic: str, index: int, broker: int, *, is
     if partition is None or broker not in partition.replicas or (broker in partition.offline) is is_offline:
         return []
     offline = (*partition.offline, broker) if is_offline else without(partition.offline, (broker,))
-    value = settled(view.cluster, topic, replace(partition, offline=offline))
+    value = adapted(view.cluster, topic, replace(partition, offline=offline))
     return [PartitionChange(topic, index, value, assignment_write(view, topic, partition, value))]
 
 
-def begun_anew(view: RoundView, topic: str, index: int, broker: int) -> list[Change]:
-    """Raise the leader epoch of a partition whose replica on this broker is in an unknown state. Nothing else changes.
-
-    With a higher leader epoch a broker takes up a replica whatever has become of it (ReplicaManager, Partition).
+def with_higher_leader_epoch(view: RoundView, topic: str, index: int, broker: int) -> list[Change]:
+    """Raise the leader epoch alone: with a higher one a broker takes up a replica in whatever state it is
+    (ReplicaManager).
     """
     partition = view.get(topic, index)
     if partition is None or broker not in partition.replicas or partition.leader == NO_LEADER:
@@ -100,9 +95,9 @@ def begun_anew(view: RoundView, topic: str, index: int, broker: int) -> list[Cha
 
 
 def first_state(cluster: Cluster, partition: Partition) -> Partition:
-    """A new partition's first leader and ISR: the first live replica, and all live replicas.
+    """A new partition's first leader and ISR: the first live replica, and all live ones.
 
-    If none is live, there is no leader and the ISR is all replicas: each of them has all records, since there are none.
+    If none is live, the ISR is all replicas: each has all records, since there are none.
     """
     isr = tuple(replica for replica in partition.replicas if cluster.is_online(replica, partition))
     return replace(
@@ -114,7 +109,6 @@ def first_state(cluster: Cluster, partition: Partition) -> Partition:
 
 
 def controlled_shutdown_refusal(cluster: Cluster, broker_id: int, broker_epoch: int) -> KafkaError | None:
-    """Why a ControlledShutdown request is refused; None where it is from the broker as it is registered now."""
     broker = cluster.brokers.get(broker_id)
     if broker is None:
         return BrokerNotAvailable(f"Broker id {broker_id} does not exist.")
@@ -127,10 +121,9 @@ def controlled_shutdown_refusal(cluster: Cluster, broker_id: int, broker_epoch: 
 
 
 def stops_following(view: RoundView, topic: str, index: int, broker: int) -> bool:
-    """Whether a broker that shuts down stops its replica of this partition before that (with a StopReplica).
-
-    It does so for each partition with other replicas that it does not lead (KafkaController.doControlledShutdown). A
-    follower that went on fetching would be proposed for the ISR again and again.
+    """Whether a broker in controlled shutdown first stops this replica: it does not lead, and there are others
+    (KafkaController.doControlledShutdown). A follower that goes on fetching would be proposed for the ISR again and
+    again.
     """
     partition = view.get(topic, index)
     return (
@@ -142,10 +135,10 @@ def stops_following(view: RoundView, topic: str, index: int, broker: int) -> boo
 
 
 def controlled_shutdown(view: RoundView, topic: str, index: int, broker: int) -> tuple[bool, list[Change]]:
-    """Move leadership and ISR membership of one partition away from a broker that shuts down.
+    """Move leadership and ISR membership of one partition away from a broker in `SoftState.shutting_down`.
 
-    It must be in `SoftState.shutting_down` already. Returns whether it still leads (then it asks again), and the
-    changes. Partitions with a single replica are ignored, as in Kafka (KafkaController.doControlledShutdown).
+    Returns whether the broker still leads, and so asks again. A partition with a single replica is ignored, as in Kafka
+    (KafkaController.doControlledShutdown).
     """
     partition = view.get(topic, index)
     if partition is None or len(partition.replicas) < 2 or broker not in partition.replicas:

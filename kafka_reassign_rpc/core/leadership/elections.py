@@ -1,19 +1,15 @@
-"""Leader election: the rules, and the elections that an operator can request (ElectLeaders).
+"""Leader election: the rules, and the elections that an operator requests (ElectLeaders).
 
-    rule                 candidates, in order        the leader is the first that is  ISR afterwards
-    offline              replicas                    live and in the ISR              its live members
-    offline, unclean     replicas                    live                             the leader alone, recovering
-    reassignment         target replicas             live and in the ISR              unchanged
-    preferred            the first of the replicas   live and in the ISR              unchanged
-    controlled shutdown  replicas                    live and in the ISR              without those shutting down
+rule                 candidates, in order        the leader is the first that is  ISR afterwards
+offline              replicas                    live and in the ISR              its live members
+offline, unclean     replicas                    live                             the leader alone, recovering
+reassignment         target replicas             live and in the ISR              unchanged
+preferred            the first of the replicas   live and in the ISR              unchanged
+controlled shutdown  replicas                    live and in the ISR              without those shutting down
 
-Live: the broker is registered in ZooKeeper and not in controlled shutdown, and the replica's log dir has not failed
-(`Cluster.is_online`). Every election raises the leader epoch by one.
-
-`offline_election` has the first two rules: the controller calls it for each partition when brokers come or go
-(`broker_changes.settle`). The reassignment rule is in `reassignment_algebra.completion`, that of controlled shutdown in
-`broker_changes.controlled_shutdown`. `elect` has the elections that an operator requests: preferred and unclean.
-Source: kafka.controller.PartitionLeaderElectionAlgorithms and Election.
+A live replica's broker is registered and not in controlled shutdown, and its log dir has not failed. Every election
+raises the leader epoch by one. The reassignment rule is in `reassignment_algebra.completion`, that of controlled
+shutdown in `broker_changes`. Source: kafka.controller.PartitionLeaderElectionAlgorithms and Election.
 """
 
 from collections.abc import Collection, Iterable
@@ -42,13 +38,13 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition,
 
 RECOVERED = 0
 RECOVERING = 1
-"""Leader recovery states: a leader from outside the ISR is recovering at first (KIP-704)."""
+"""Leader recovery states (KIP-704): a leader from outside the ISR is recovering at first."""
 
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
 class ElectionType(Enum):
-    """The types of ElectLeaders, with their values on the wire."""
+    """Values are those of ElectLeaders on the wire."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -61,7 +57,7 @@ def first_electable(
     isr: Collection[int],
     down: Collection[int] = (),
 ) -> int | None:
-    """The first of `candidates` that is live and in the ISR. `down`: brokers that count as dead (they bounced)."""
+    """The first candidate that is live and in the ISR. Brokers in `down` have bounced and count as dead."""
     for replica in candidates:
         if replica in isr and cluster.is_online(replica, partition) and replica not in down:
             return replica
@@ -71,7 +67,6 @@ def first_electable(
 def first_live(
     cluster: Cluster, partition: Partition, candidates: Iterable[int], down: Collection[int] = ()
 ) -> int | None:
-    """The first of `candidates` that is live. `down`: brokers that count as dead (they bounced)."""
     for replica in candidates:
         if cluster.is_online(replica, partition) and replica not in down:
             return replica
@@ -85,13 +80,11 @@ def allows_unclean(cluster: Cluster, topic: str) -> bool:
 
 
 def default_allows_unclean(cluster: Cluster) -> bool:
-    """The same for a topic that does not say it itself."""
     dynamic = flag(cluster.default_configs.get(UNCLEAN_ELECTION, ""))
     return cluster.soft.broker_settings.unclean_leader_election_enable if dynamic is None else dynamic
 
 
 def unclean_leader(partition: Partition, leader: int) -> Partition:
-    """The partition with a leader from outside its ISR."""
     return replace(
         partition,
         leader=leader,
@@ -102,11 +95,9 @@ def unclean_leader(partition: Partition, leader: int) -> Partition:
 
 
 def offline_election(cluster: Cluster, topic: str, partition: Partition, down: Collection[int] = ()) -> Partition:
-    """The partition without dead replicas in its ISR, and with another leader where its leader is dead or missing.
+    """Apply the first two rules.
 
-    The same object where nothing has to change. The ISR stays where all its members are dead.
-
-    down    registered brokers that count as dead (they bounced)
+    Returns the same object if nothing changes; the ISR stays if all its members are dead.
     """
     brokers = cluster.brokers
     if partition.offline:

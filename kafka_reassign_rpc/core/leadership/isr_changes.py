@@ -1,14 +1,12 @@
 """AlterPartition: a leader asks for another ISR.
 
-The checks of KafkaController.tryProcessAlterPartition in their order, then those of KRaft: only the leader may ask; the
-ISR consists of distinct replicas of the partition and contains the leader; a member that bounced since the leader last
-saw it is not eligible. A change of the ISR does not change the leader epoch. If the new ISR completes a move, the
-completion is part of the same write. The answer shows the state before the completion; the leader learns of the
-completion from the LeaderAndIsr request that follows. A leader that believes in another replica than the partition has
-is refused too, and learns the replicas under a higher leader epoch.
+The checks are those of KafkaController.tryProcessAlterPartition, in order, then those of KRaft. If the new ISR
+completes a move, the same write completes it; the answer shows the state before, and the LeaderAndIsr that follows
+tells the leader. A leader that believes in other replicas than the partition has is refused, and learns them under a
+higher leader epoch.
 
-The changed partition has its new partition epoch at once: later requests of the same round are decided, and answered,
-as they are after the write.
+The changed partition has its new partition epoch at once, so that later requests of the round are decided as after the
+write.
 """
 
 from typing import NamedTuple
@@ -42,11 +40,11 @@ from kafka_reassign_rpc.core.round.round_view import (
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
 
 INELIGIBLE_SINCE = 2
-"""First version of AlterPartition with INELIGIBLE_REPLICA; older versions get OPERATION_NOT_ATTEMPTED."""
+"""Version of AlterPartition with INELIGIBLE_REPLICA; older ones get OPERATION_NOT_ATTEMPTED."""
 
 
 class IsrChange(msgspec.Struct, frozen=True, gc=False):
-    """One partition of an AlterPartition request: `topic_id` names the topic from version 2, `topic` before."""
+    """`topic_id` names the topic from version 2, `topic` before."""
 
     topic: str | None
     topic_id: UUID | None
@@ -60,20 +58,19 @@ class IsrChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class IsrAnswer(NamedTuple):
-    """The answer to the leader (the partition after its change, or unchanged, or the error), and the changes."""
+    """`answer` is the partition after the change, or unchanged, or the error."""
 
     answer: Partition | KafkaError
     changes: list[Change]
 
 
 def check_sender(cluster: Cluster, broker_id: int, broker_epoch: int) -> KafkaError | None:
-    """The error for the whole request; None where it is from the broker as it is registered now."""
+    """Refuse the whole request if the broker sends it under an earlier registration."""
     broker = cluster.brokers.get(broker_id)
     return StaleBrokerEpoch() if broker is None or broker.epoch != broker_epoch else None
 
 
 def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_version: int) -> IsrAnswer:
-    """Decide one partition of an AlterPartition request of `broker_id`, after `check_sender`."""
     cluster = view.cluster
     topic = change.topic if change.topic_id is None else cluster.topic_names.get(change.topic_id)
     if topic is None:
@@ -101,12 +98,11 @@ def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_vers
 
 
 def higher_epochs(view: RoundView, change: IsrChange) -> list[Change]:
-    """Epochs above those that the sender knows, where ZooKeeper has lower ones: an older state was put back there.
+    """Raise the epochs above the sender's if ZooKeeper has lower ones: somebody has put an older state back.
 
-    Brokers act on LeaderAndIsr only with a higher leader epoch, and with no lower partition epoch, than they have seen.
-    One of the two may have risen here since: the sender skips what it is sent then, be it that another one leads. A
-    stock broker repeats the whole request until no partition of it is answered NOT_CONTROLLER, and asks for no other
-    ISR meanwhile: so any sender counts. Where there is a newer controller, the write is fenced.
+    Brokers act on LeaderAndIsr only with a higher leader epoch and no lower partition epoch than they know. A stock
+    broker repeats the whole request until no partition of it is answered NOT_CONTROLLER, and asks for no other ISR
+    meanwhile. So any sender counts, even if another broker leads. A newer controller fences the write.
     """
     topic = change.topic if change.topic_id is None else view.cluster.topic_names.get(change.topic_id)
     partition = None if topic is None else view.get(topic, change.partition)
@@ -117,10 +113,10 @@ def higher_epochs(view: RoundView, change: IsrChange) -> list[Change]:
 
 
 def _other_replicas(topic: str, partition: Partition, broker_id: int, change: IsrChange) -> list[Change]:
-    """A higher leader epoch where the leader names a replica that the partition does not have.
+    """Raise the leader epoch if the leader names a replica that the partition does not have.
 
-    It knows the latest leader epoch, and replicas from before: others have changed them while there was no controller.
-    It acts on LeaderAndIsr only with a higher epoch, and a stock leader does not ask again after this refusal.
+    Others have changed its replicas while there was no controller. It acts on LeaderAndIsr only with a higher epoch,
+    and a stock leader does not ask again after this refusal.
     """
     if partition.leader != broker_id or change.partition_epoch != partition.partition_epoch:
         return []
@@ -140,7 +136,7 @@ def _stale(partition: Partition, change: IsrChange) -> KafkaError | None:
 
 
 def _is_already_made(partition: Partition, broker_id: int, change: IsrChange) -> bool:
-    """Whether the change was made before: a repeated request gets the state, not an error."""
+    """A repeated request gets the state, not an error."""
     return (
         partition.leader == broker_id
         and partition.isr == tuple(change.isr)

@@ -1,7 +1,6 @@
-"""Automatic election of preferred leaders, where too many partitions of a broker have another leader.
+"""Automatic election of preferred leaders (KafkaController.checkAndTriggerAutoLeaderRebalance).
 
-The imbalance of a broker is a share: of the partitions whose preferred leader it is, those that another broker leads.
-Source: KafkaController.checkAndTriggerAutoLeaderRebalance.
+A broker's imbalance is the share of the partitions preferring it as leader that another broker leads.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,7 +9,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 
 
 class LeaderImbalance:
-    """Counts partitions, in slices of the caller; `to_elect` then returns the partitions to elect."""
+    """Counts partitions, in slices of the caller; then `to_elect` returns those to elect."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -18,7 +17,6 @@ class LeaderImbalance:
         self._elsewhere: dict[int, list[TopicPartition]] = {}
 
     def count(self, names: Iterable[TopicPartition]) -> None:
-        """Count these partitions."""
         for name in names:
             partition = self._cluster.get(*name)
             if partition is None or not partition.replicas:
@@ -29,7 +27,7 @@ class LeaderImbalance:
                 self._elsewhere.setdefault(preferred, []).append(name)
 
     def to_elect(self, percentage: int) -> Iterator[TopicPartition]:
-        """Partitions of live brokers with an imbalance above `percentage`, where the preferred leader is in the ISR."""
+        """Partitions of live brokers with an imbalance above `percentage`, if the preferred leader is in the ISR."""
         for broker, names in self._elsewhere.items():
             if not self._cluster.is_live(broker) or 100 * len(names) <= percentage * self._preferred[broker]:
                 continue

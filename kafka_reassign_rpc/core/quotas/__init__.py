@@ -1,6 +1,6 @@
 """Quotas of users, clients and IPs.
 
-client_quotas      whose quotas there are, and how requests read and change them (KIP-546)
+client_quotas      entities with quotas, and requests that read and change them (KIP-546)
 quota_table        all quotas in memory, and which of them holds for a client
 mutation_quotas    how many partitions a client may create and delete (KIP-599)
 request_quotas     how much of the server's time a client may take (KIP-124)

@@ -1,4 +1,4 @@
-"""Client quotas (KIP-546): whose they are, which of them a filter asks for, and how a request changes them.
+"""Client quotas (KIP-546): entities, filters, and changes.
 
 Source: ZkAdminManager.describeClientQuotas and alterClientQuotas, QuotaConfigs (Kafka 3.9).
 """
@@ -14,13 +14,12 @@ from kafka_reassign_rpc.support.bounded_text import shortened
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 SHAPES: tuple[tuple[str, ...], ...] = ((USER,), (CLIENT_ID,), (USER, CLIENT_ID), (IP,))
-"""The combinations of entity types that can have quotas."""
+"""Combinations of entity types that can have quotas."""
 
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2
-"""Match types of a filter: a name, the default entity, and every entity with this type."""
+"""Match types of a filter: a name, the default entity, every entity of the type."""
 
 LONGEST_NAME = 1024
-"""Characters in the name of a user, a client or an IP."""
 
 QuotaEntity = tuple[tuple[str, str | None], ...]
 """(entity type, name) for each type of a shape, in its order; the name None is the default of all others."""
@@ -34,13 +33,14 @@ _CLIENT_QUOTAS: Mapping[str, int | None] = {
 }
 _IP_QUOTAS: Mapping[str, int | None] = {"connection_creation_rate": _INT}
 """The highest value of each quota that is a whole number; None: any number."""
+QUOTA_NAMES = _CLIENT_QUOTAS.keys() | _IP_QUOTAS.keys()
 
 _EPSILON = 1e-6
-"""Kafka takes a value that is so close to a whole number for that number, and refuses negative ones."""
+"""Kafka takes a value so close to a whole number for that number."""
 
 
 class FilterComponent(NamedTuple):
-    """What a filter asks of one entity type. `name` is None but for EXACT."""
+    """`name` is None except for EXACT."""
 
     entity_type: str
     match_type: int
@@ -50,9 +50,9 @@ class FilterComponent(NamedTuple):
 class QuotaFilter(NamedTuple):
     """A checked filter.
 
-    exact     the names that entities must have, by entity type; None: the default entity
+    exact     names that entities must have, by entity type; None: the default entity
     any_name  entity types that entities must have, with any name
-    strict    whether entities must have no other types
+    strict    entities may have no other types
     """
 
     exact: Mapping[str, str | None]
@@ -60,7 +60,6 @@ class QuotaFilter(NamedTuple):
     strict: bool
 
     def shapes(self) -> Iterator[tuple[str, ...]]:
-        """The shapes of entities that match, if they have the names of `exact`."""
         asked = self.exact.keys() | self.any_name
         for shape in SHAPES:
             if asked == set(shape) if self.strict else asked <= set(shape):
@@ -94,12 +93,11 @@ def quota_filter(components: Sequence[FilterComponent], *, strict: bool) -> Quot
 
 
 def can_be_a_name(name: str) -> bool:
-    """Whether a znode can have the name of a user, a client or an IP."""
     return 0 < len(name) <= LONGEST_NAME and name not in (".", "..")
 
 
 def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
-    """Whose quotas a request changes. Raises InvalidRequest."""
+    """Raises InvalidRequest."""
     given: dict[str, str | None] = {}
     for kind, name in parts:
         if kind not in (USER, CLIENT_ID, IP):
@@ -124,7 +122,7 @@ def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
 
 
 def quotas_of(entity: QuotaEntity, configs: Mapping[str, str]) -> dict[str, float]:
-    """The quotas among the configs of an entity, without those that are no numbers."""
+    """Quotas among the configs of an entity. Values that are no numbers are left out."""
     found: dict[str, float] = {}
     for name in _quotas(entity):
         if name in configs:
@@ -138,14 +136,14 @@ def quotas_of(entity: QuotaEntity, configs: Mapping[str, str]) -> dict[str, floa
 
 
 class QuotaChange(NamedTuple):
-    """A new value of one quota; None removes it."""
+    """None removes the quota."""
 
     name: str
     value: float | None
 
 
 def change_quotas(entity: QuotaEntity, changes: Iterable[QuotaChange], configs: Mapping[str, str]) -> dict[str, str]:
-    """The configs of the entity after these changes. Raises InvalidRequest."""
+    """Raises InvalidRequest."""
     wanted = dict(configs)
     known = _quotas(entity)
     for name, value in changes:

@@ -1,7 +1,7 @@
-"""Connection quotas (KIP-402, KIP-612): how many connections per second come in, in all, by listener and by IP.
+"""Connection quotas (KIP-402, KIP-612): connections per second in all, by listener and by IP.
 
-A connection beyond the rate of the server or of its listener waits, and all behind it on that listener. One beyond the
-rate of its address is held, and then closed; it counts for nobody. Source: SocketServer.ConnectionQuotas (Kafka 3.9).
+A connection beyond the rate of the server or listener waits, with all behind it on that listener. One beyond the rate
+of its address is held and then closed; it counts for nobody. Source: SocketServer.ConnectionQuotas (Kafka 3.9).
 """
 
 from collections.abc import Mapping
@@ -15,16 +15,14 @@ from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows, WindowedR
 RATE = "connection_creation_rate"
 UNLIMITED = INT32
 MOST_RATES = 10_000
-"""Addresses whose connections are counted."""
 
 
 class ConnectionQuotas:
-    """What listeners and addresses have used. Times in ms of any clock that never goes back.
+    """Times are ms of any clock that never goes back.
 
     rate          max.connection.creation.rate
-    of_listeners  the same of single listeners, by name
-    protected     the brokers' listener, for which `rate` does not hold; "": none
-    table         the quotas of addresses
+    of_listeners  the same by listener
+    protected     the brokers' listener, which `rate` does not limit; "": none
     """
 
     def __init__(
@@ -40,7 +38,7 @@ class ConnectionQuotas:
         self._of_addresses: KeptUses[WindowedRate] = KeptUses(MOST_RATES)
 
     def accept_delay_ms(self, listener: str, now_ms: int) -> int:
-        """Counts a connection that comes in by a listener. Returns how long it, and those behind it, have to wait."""
+        """Count a connection; return how long it, and those behind it on the listener, must wait."""
         delays = [0]
         for rate, bound in self._counting(listener):
             rate.record(1, now_ms)
@@ -48,8 +46,10 @@ class ConnectionQuotas:
         return max(delays)
 
     def address_throttle_ms(self, listener: str, host: str, now_ms: int) -> int:
-        """Counts a connection that has been let in so far, for its address. Where that has too many, returns how long
-        the connection is held before it closes, and forgets it."""
+        """Count an accepted connection for its address.
+
+        If that has too many, forget it and return how long to hold it before it closes.
+        """
         bound = self._bound_of(host)
         if bound is None:
             return 0
@@ -62,7 +62,6 @@ class ConnectionQuotas:
         return throttle_ms
 
     def _counting(self, listener: str) -> list[tuple[WindowedRate, int]]:
-        """The rates in which a connection by this listener counts, with their bounds."""
         found = []
         if self._bound < UNLIMITED and listener != self._protected:
             found.append((self._rate, self._bound))

@@ -1,7 +1,7 @@
-"""What users and clients have used, in bounded memory: nobody can make the server forget what another one has used.
+"""What users and clients have used, in bounded memory: nobody can make the server forget what others have used.
 
-A client may bring a new client id with each request. Where there is no more room, its own user's least recent entry
-makes room; only a user who has no other takes the place of the least recent entry of all.
+A client may bring a new client id with each request. If memory is full, its own user's oldest entry goes; a user
+without entries takes the place of the oldest of all.
 """
 
 from collections import OrderedDict
@@ -14,8 +14,6 @@ V = TypeVar("V")
 
 
 class KeptUses(Generic[V]):
-    """At most `most` values, by who shares them."""
-
     def __init__(self, most: int) -> None:
         self._most = most
         self._values: OrderedDict[Sharers, V] = OrderedDict()
@@ -26,7 +24,6 @@ class KeptUses(Generic[V]):
         return len(self._values)
 
     def of(self, key: Sharers, make: Callable[[], V]) -> V:
-        """The value of `key`, from now on used last."""
         value = self._values.get(key)
         if value is not None:
             self._values.move_to_end(key)

@@ -1,9 +1,8 @@
 """Controller mutation quotas (KIP-599): how many partitions a user or client may create and delete per second.
 
-A token bucket holds as many seconds of the rate as there are windows of controller.quota.window.num times
-controller.quota.window.size.seconds, and begins full. It may fall below zero once; then nothing more is accepted until
-it is back at zero. Source: ControllerMutationQuotaManager, TokenBucket,
-ClientQuotaManager.DefaultQuotaCallback (Kafka 3.9).
+A token bucket holds controller.quota.window.num times controller.quota.window.size.seconds of the rate, and begins
+full. It may fall below zero once; then nothing is accepted until it is back at zero. Source:
+ControllerMutationQuotaManager, TokenBucket, ClientQuotaManager.DefaultQuotaCallback (Kafka 3.9).
 """
 
 from collections.abc import Callable
@@ -17,11 +16,11 @@ from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 
 RATE = "controller_mutation_rate"
 MOST_BUCKETS = 10_000
-"""Buckets in memory (`kept_uses`). One that has gone comes back full."""
+"""A bucket that has left memory comes back full (`kept_uses`)."""
 
 
 class TokenBucket:
-    """Tokens for mutations, at most those of `burst_s`. Times in seconds, of any clock that never goes back."""
+    """Times are seconds of any clock that never goes back. It holds at most the tokens of `burst_s`."""
 
     def __init__(self, burst_s: float, now: float) -> None:
         self._burst_s = burst_s
@@ -29,7 +28,6 @@ class TokenBucket:
         self._updated = now
 
     def fill(self, rate: float, now: float) -> None:
-        """Add what has come since the last time, at `rate` tokens per second."""
         self._tokens = min(rate * self._burst_s, self._tokens + rate * (now - self._updated))
         self._updated = now
 
@@ -37,26 +35,22 @@ class TokenBucket:
         self._tokens -= tokens
 
     def missing(self) -> float:
-        """How many tokens must come before the next is given."""
         return max(0.0, -self._tokens)
 
 
 class MutationQuota(Protocol):
-    """The quota of one request."""
-
     def record(self, partitions: int) -> None:
-        """Partitions are about to be created or deleted, and nothing else is wrong with that. Raises
-        ThrottlingQuotaExceeded."""
+        """Count partitions that are about to be created or deleted, once nothing else is wrong.
+
+        Raises ThrottlingQuotaExceeded.
+        """
 
     def throttle_time_ms(self) -> int:
         """How long the client should wait from now on."""
 
 
 class _Limited:
-    """A quota that holds.
-
-    strict  whether a mutation beyond the quota is refused; otherwise it is counted, and the client is asked to wait
-    """
+    """`strict`: refuse a mutation beyond the quota; otherwise count it and ask the client to wait."""
 
     def __init__(self, bucket: TokenBucket, rate: float, clock: Callable[[], float], *, strict: bool) -> None:
         self._bucket = bucket
@@ -84,7 +78,7 @@ class _Limited:
 
 class _Unlimited:
     def record(self, partitions: int) -> None:
-        """Whatever there is."""
+        """Accepts everything."""
 
     def throttle_time_ms(self) -> int:
         return 0
@@ -94,12 +88,6 @@ UNLIMITED: MutationQuota = _Unlimited()
 
 
 class MutationQuotas:
-    """The buckets of all clients.
-
-    table  has the quotas
-    clock  tells seconds, and never goes back
-    """
-
     def __init__(self, table: QuotaTable, windows: QuotaWindows, clock: Callable[[], float]) -> None:
         self._table = table
         self._clock = clock
@@ -107,7 +95,6 @@ class MutationQuotas:
         self._buckets: KeptUses[TokenBucket] = KeptUses(MOST_BUCKETS)
 
     def of_request(self, user: str, client_id: str, *, strict: bool) -> MutationQuota:
-        """The quota of a request of this client."""
         found = self._table.limit(RATE, user, client_id)
         if found is None:
             return UNLIMITED

@@ -1,7 +1,4 @@
-"""The quotas of all users, clients and IPs in memory, and which of them holds for a client.
-
-Source: ClientQuotaManager.DefaultQuotaCallback (Kafka 3.9).
-"""
+"""All quotas in memory, and which of them holds for a client (ClientQuotaManager.DefaultQuotaCallback, Kafka 3.9)."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -16,17 +13,15 @@ from kafka_reassign_rpc.core.quotas.client_quotas import (
 )
 
 MOST_FOUND = 1_000
-"""Clients whose quota is remembered."""
 
 Sharers = tuple[str | None, str | None]
-"""(user, client id): who shares what a quota allows. None: all."""
+"""(user, client id) of those who share what a quota allows; None: all."""
 
 
 def entities(user: str, client_id: str) -> list[tuple[QuotaEntity, Sharers]]:
-    """The entities whose quota may hold for a client, with those who share it; the first takes precedence.
+    """The entities whose quota may hold for a client, with those who share it; the first wins.
 
-    No entity has a name that no znode can have. Clients whose ids are longer than that share what is allowed to those
-    that begin like theirs: a client id can have 32 KiB, and each that has a quota is kept.
+    Client ids too long for a znode share a quota with those that begin alike: an id can have 32 KiB, and each is kept.
     """
     one, another = user[: LONGEST_NAME + 1], client_id[: LONGEST_NAME + 1]
     pair: Sharers = (one, another)
@@ -44,7 +39,7 @@ def entities(user: str, client_id: str) -> list[tuple[QuotaEntity, Sharers]]:
 
 
 class QuotaTable:
-    """The quotas by entity. Whoever knows ZooKeeper fills it."""
+    """Whoever reads ZooKeeper fills it. `revision` rises with each change."""
 
     def __init__(self) -> None:
         self._quotas: dict[QuotaEntity, Mapping[str, float]] = {}
@@ -52,36 +47,32 @@ class QuotaTable:
         """How many entities set each quota."""
         self._found: dict[tuple[str, str, str], tuple[float, Sharers] | None] = {}
         """What `limit` has found since the last change: most requests come from few clients."""
+        self.empty = True
+        self.revision = 0
 
     def put(self, entity: QuotaEntity, configs: Mapping[str, str]) -> None:
-        """The configs that an entity has from now on."""
         self._found.clear()
+        self.revision += 1
         self._setting.subtract(self._quotas.pop(entity, {}).keys())
         found = quotas_of(entity, configs)
         if found:
             self._quotas[entity] = found
             self._setting.update(found.keys())
+        self.empty = not self._quotas
 
     def keep_only(self, entities: Collection[QuotaEntity]) -> None:
-        """No other entities exist."""
         for gone in self._quotas.keys() - entities:
             self.put(gone, {})
 
-    @property
-    def empty(self) -> bool:
-        """Whether no entity sets any quota."""
-        return not self._quotas
-
     def sets(self, quota: str) -> bool:
-        """Whether any entity sets this quota."""
         return self._setting.get(quota, 0) > 0
 
     def quota(self, quota: str, entity: QuotaEntity) -> float | None:
-        """The quota that this very entity sets."""
+        """The quota of this very entity."""
         return self._quotas.get(entity, {}).get(quota)
 
     def limit(self, quota: str, user: str, client_id: str) -> tuple[float, Sharers] | None:
-        """The quota that holds for a client, and who shares it; None where there is none."""
+        """The quota that holds for a client, and who shares it; None: none does."""
         client = quota, user, client_id
         if client in self._found:
             return self._found[client]

@@ -1,7 +1,7 @@
-"""The rate of a quantity over the last seconds, and how long a client has to wait where it is above a quota.
+"""The rate of a quantity over the last seconds, and how long a client must wait above a quota.
 
-Time is cut into windows; a rate keeps one sum for each. So a burst counts until its window is too old, and no longer.
-Source: Rate, SampledStat and WindowedSum of Kafka 3.9, QuotaUtils.boundedThrottleTime.
+A rate keeps one sum for each window of time, so a burst counts until its window is too old. Source: Rate, SampledStat
+and WindowedSum of Kafka 3.9, QuotaUtils.boundedThrottleTime.
 """
 
 import math
@@ -9,15 +9,13 @@ from typing import NamedTuple
 
 
 class QuotaWindows(NamedTuple):
-    """quota.window.num (the windows that are kept) and quota.window.size.seconds (here in ms)."""
+    """quota.window.num (how many are kept) and quota.window.size.seconds (here in ms)."""
 
     number: int = 11
     size_ms: int = 1000
 
 
 class _Sample:
-    """One window: when it began, when something was last added, and the sum."""
-
     __slots__ = ("last_ms", "start_ms", "total")
 
     def __init__(self, now_ms: int) -> None:
@@ -29,17 +27,22 @@ class _Sample:
 
 
 class WindowedRate:
-    """Times in ms, of any clock that never goes back."""
+    """Times are ms of any clock that never goes back."""
 
-    __slots__ = ("_current", "_samples", "_windows")
+    __slots__ = ("_current", "_others_ms", "_others_total", "_others_until_ms", "_samples", "_windows")
 
     def __init__(self, windows: QuotaWindows) -> None:
         self._windows = windows
         self._samples: list[_Sample] = []
         self._current = 0
+        self._others_ms: float = 0
+        self._others_total = 0.0
+        """Of the windows but the present one: when the first began, and their sum. They hold until `_others_until_ms`:
+        each request asks for them."""
+        self._others_until_ms = -math.inf
 
     def record(self, value: float, now_ms: int) -> None:
-        """Adds to the present window. A negative value takes back what was added."""
+        """A negative value takes back what was added."""
         if not self._samples:
             self._samples.append(_Sample(now_ms))
         sample = self._samples[self._current]
@@ -49,15 +52,29 @@ class WindowedRate:
         sample.last_ms = now_ms
 
     def throttle_ms(self, bound: float, now_ms: int) -> int:
-        """How long to wait until the rate is down at `bound` per second: at most one window. As in Kafka, a negative
-        bound holds nobody up."""
-        elapsed_ms, total = self._used(now_ms)
-        rate = total * 1000 / elapsed_ms
+        """How long until the rate is down at `bound` per second, at most one window.
+
+        A negative bound delays nobody, as in Kafka.
+        """
+        if not self._samples:
+            return 0
+        number, size_ms = self._windows
+        if now_ms >= self._others_until_ms:
+            self._sum_up_others(now_ms)
+        sample = self._samples[self._current]
+        if sample.last_ms <= now_ms - number * size_ms:
+            sample.reset(now_ms)
+        elapsed_ms = now_ms - (sample.start_ms if sample.start_ms < self._others_ms else self._others_ms)
+        missing = number - 1 - elapsed_ms // size_ms
+        if missing > 0:  # nearly all windows count from the beginning: a first second is no eleventh of a rate
+            elapsed_ms += missing * size_ms
+        elapsed_ms = elapsed_ms or 1
+        rate = (self._others_total + sample.total) * 1000 / elapsed_ms
         if rate <= bound or bound < 0:
             return 0
         if bound == 0:
-            return self._windows.size_ms
-        return math.floor(min((rate - bound) / bound * elapsed_ms, self._windows.size_ms) + 0.5)
+            return size_ms
+        return math.floor(min((rate - bound) / bound * elapsed_ms, size_ms) + 0.5)
 
     def _advance(self, now_ms: int) -> _Sample:
         self._current = (self._current + 1) % (self._windows.number + 1)  # one more, which may overlap the oldest
@@ -65,19 +82,18 @@ class WindowedRate:
             self._samples.append(_Sample(now_ms))
         else:
             self._samples[self._current].reset(now_ms)
+        self._others_until_ms = -math.inf
         return self._samples[self._current]
 
-    def _used(self, now_ms: int) -> tuple[int, float]:
-        """The time that the sums cover, and their sum. The time begins with nearly all windows: a first second is no
-        eleventh of a rate."""
-        number, size_ms = self._windows
-        too_old_ms, start_ms, total = now_ms - number * size_ms, now_ms, 0.0
-        for sample in self._samples:
-            if sample.last_ms <= too_old_ms:
+    def _sum_up_others(self, now_ms: int) -> None:
+        """Begins windows that are too old again."""
+        kept_ms = self._windows.number * self._windows.size_ms
+        self._others_total, self._others_ms, self._others_until_ms = 0.0, now_ms, math.inf
+        for index, sample in enumerate(self._samples):
+            if index == self._current:
+                continue
+            if sample.last_ms <= now_ms - kept_ms:
                 sample.reset(now_ms)
-            if sample.start_ms < start_ms:  # noqa: PLR1730 (min() takes three times as long)
-                start_ms = sample.start_ms
-            total += sample.total
-        elapsed_ms = now_ms - start_ms
-        missing = number - 1 - elapsed_ms // size_ms
-        return max(elapsed_ms + max(missing, 0) * size_ms, 1), total
+            self._others_total += sample.total
+            self._others_ms = min(self._others_ms, sample.start_ms)
+            self._others_until_ms = min(self._others_until_ms, sample.last_ms + kept_ms)

@@ -2,10 +2,13 @@
 
 alter.py             start, change of target and cancel of one move (AlterPartitionReassignments)
 alter_checks.py      why such a request is refused
-altered.py           what it makes of the partition
 in_flight_caps.py    how many moves may be in flight: per broker, per cluster, in bytes
 progress.py          bytes, rate, remaining time and stalls of moves
+stall_reason.py      why a move is stalled
+move_sums.py         sums over moves in flight, waiting and ended, by request or plan
+copy_rates.py        how fast moves copy to and from brokers
+waiting_moves.py     the moves that wait, and what they will copy
 remaining_time.py    rate and remaining time of moves that share the links of their brokers
-figure_history.py    figures of all moves in the past, for plots
+figure_history.py    past figures of all moves, for plots
 pending_deletion.py  brokers confirm that they deleted removed replicas
 """

@@ -1,19 +1,43 @@
 """AlterPartitionReassignments for one partition: start, change of target, cancel.
 
-`alter_checks` says whether it may be, `altered` what becomes of the partition. A target that is the partition's present
-assignment changes nothing.
+The partition's present assignment as the target changes nothing. Else, once `alter_checks` has let it through:
+
+partition    given            result
+at rest      another order    the new order, leader epoch +1
+at rest      other replicas   adding and removing replicas, a move record, leader epoch +1; a move that is complete
+                              at once (a shrink) is completed in the same step
+moving       another target   the same, from the same origin. Adding replicas that only the former target needed
+                              leave the assignment and the ISR, and are pending deletion; retained ones stay until
+                              completion (`core.reassignment_algebra.target_change`)
+moving       cancel           the original replicas in their original order; all others leave the assignment and
+                              the ISR; if the leader leaves, a live in-sync replica leads
 """
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.reassignment.alter_checks import refusal
-from kafka_reassign_rpc.core.reassignment.altered import AS_IT_IS, altered
+from kafka_reassign_rpc.core.leadership.elections import RECOVERING, first_electable, first_live
+from kafka_reassign_rpc.core.reassignment.alter_checks import is_unclean, refusal
 from kafka_reassign_rpc.core.reassignment_algebra import target_change
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import Reassigned, Replicas, cancel, reassign
+from kafka_reassign_rpc.core.reassignment_algebra.assignment import (
+    Reassigned,
+    Replicas,
+    among,
+    cancel,
+    pending_deletion_after,
+    reassign,
+)
+from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import RPC, Cluster, Partition
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, RPC, Cluster, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
+from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
+
+AS_IT_IS = -1
+"""Throttle of a request that names none: the move keeps its own."""
 
 Decision = tuple[KafkaError | None, list[PartitionChange]]
-"""The error, or None; the change, at most one."""
+"""The error or None, and at most one change."""
 
 
 def alter(
@@ -27,15 +51,16 @@ def alter(
     route: str = RPC,
     reason: str = "",
     throttle: int = AS_IT_IS,
+    lifts: bool = False,
     adding_must_live: bool = True,
     even_uncleanly: bool = False,
 ) -> Decision:
     """Give a partition a new target, or cancel its move (`target` None).
 
-    expected          the assignment that the client expects; another one refuses the request (None: any)
-    route, reason     how and why the target came; the move record stores both
+    expected          the assignment that the client expects; any other refuses the request
     throttle          bytes/s of the move's throttle lease; 0: no lease; AS_IT_IS: as before, for a new move none
-    adding_must_live  refuse a target that adds a dead broker (a target from ZooKeeper waits for the broker instead)
+    lifts             with a throttle: the lease takes the place of a stricter rate that stands
+    adding_must_live  refuse a target that adds a dead broker; a target from ZooKeeper waits for the broker instead
     even_uncleanly    cancel as if the topic allowed unclean election
     """
     partition = view.get(topic, index)
@@ -58,18 +83,93 @@ def alter(
         return error, []
     if target == partition.replicas and not partition.is_moving:
         return None, []
-    return None, [PartitionChange(topic, index, altered(view.cluster, partition, to, route, reason, throttle))]
+    value = _altered(view.cluster, partition, to, route, reason, throttle, lifts, view.by)
+    return None, [PartitionChange(topic, index, value)]
 
 
 def _replica_sets(current: Partition, target: Replicas | None) -> Reassigned | None:
-    """The replica sets with the target, or after the cancel; None: there is no move to cancel."""
+    """None: there is no move to cancel."""
     if target is not None:
         return reassign(current, target, target_change.retained(current, target))
     return cancel(current) if current.is_moving else None
 
 
 def _hidden_partition(cluster: Cluster, topic: str, index: int) -> Partition | None:
-    """A partition that commands do not find because its topic is in deletion. ZooKeeper mode checks a target against it
-    before it answers that the partition does not exist."""
+    """The partition of a topic in deletion: ZooKeeper mode checks the target before it answers that the partition is
+    unknown.
+    """
     known = cluster.topics.get(topic)
     return None if known is None else known.partitions.get(index)
+
+
+def _altered(
+    cluster: Cluster,
+    partition: Partition,
+    to: Reassigned,
+    route: str,
+    reason: str,
+    throttle: int,
+    lifts: bool,
+    by: Requester,
+) -> Partition:
+    isr = among(partition.isr, to.replicas)
+    leader, recovery = _leader_after(cluster, partition, to.replicas, isr), partition.leader_recovery_state
+    if is_unclean(cluster, partition, isr):
+        live = first_live(cluster, partition, to.replicas)
+        leader, isr, recovery = (NO_LEADER, to.replicas[:1], recovery) if live is None else (live, (live,), RECOVERING)
+    value = replace(
+        partition,
+        replicas=to.replicas,
+        adding=to.adding,
+        removing=to.removing,
+        pending_deletion=pending_deletion_after(partition, to.removed_at_once, to.replicas),
+        leader=leader,
+        isr=isr or partition.isr,
+        leader_epoch=partition.leader_epoch + 1,
+        leader_recovery_state=recovery,
+        move=_move_record(partition, to, route, reason, throttle, lifts, None if by == CONTROLLER else by),
+    )
+    done = completed(cluster, value)
+    # One step for observers: the leader epoch rises once.
+    return value if done is None else replace(done, leader_epoch=value.leader_epoch)
+
+
+def _move_record(
+    partition: Partition, to: Reassigned, route: str, reason: str, throttle: int, lifts: bool, by: Requester | None
+) -> MoveRecord | None:
+    if not to.is_moving:
+        return None
+    target = to.replicas[: len(to.replicas) - len(to.removing)]
+    if partition.move is not None and partition.is_moving:
+        rate = partition.move.throttle if throttle == AS_IT_IS else throttle or NO_RATE
+        return replace(
+            partition.move,
+            target=target,
+            route=route,
+            reason=reason,
+            throttle=rate,
+            retained=to.retained,
+            legacy=False,
+            by=by,
+            lifts=partition.move.lifts if throttle == AS_IT_IS else lifts,
+        )
+    return MoveRecord(
+        target=target,
+        original=partition.origin,
+        route=route,
+        reason=reason,
+        throttle=throttle or NO_RATE,
+        by=by,
+        lifts=lifts,
+    )
+
+
+def _leader_after(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Replicas) -> int:
+    """The leader stays if it can; otherwise the first live in-sync replica leads.
+
+    (Kafka's ZooKeeper mode elects none, D08.)
+    """
+    if partition.leader in replicas:
+        return partition.leader
+    elected = first_electable(cluster, partition, replicas, isr)
+    return NO_LEADER if elected is None else elected

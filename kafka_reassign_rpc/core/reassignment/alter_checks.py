@@ -1,17 +1,15 @@
-"""Whether one partition may get a target, or its move be cancelled: the checks of `core.reassignment.alter`.
+"""Whether one partition may get a target, or its move be cancelled.
 
-They come in the order of ZooKeeper mode and have its texts (KafkaController.validateReplicas, maybeBuildReassignment,
-maybeTriggerPartitionReassignment), with three additions and one difference:
+The checks have ZooKeeper mode's order and texts (KafkaController.validateReplicas, maybeBuildReassignment,
+maybeTriggerPartitionReassignment), with these differences:
 
-- `expected` (compare-and-set on the assignment) refuses a target or a cancel, also one of what is not in flight: the
-  caller withdraws a waiting move for such a cancel. The replication factor guard (KIP-860) refuses a target.
-- A target with the id of a server of this product is refused, by whatever route it comes (`core.topics.own_replicas`):
-  there will never be such a broker.
-- A change of target is refused where the replicas that it removes at once could cut producers off (KIP-236).
-- A target or a cancel that would leave the partition without a leader, although it has a live in-sync replica, is
-  refused. Kafka's ZooKeeper mode carries it out, and the partition stays offline. KRaft refuses such a cancel; this
-  controller refuses such a target too. Where the topic allows unclean election, it goes through if a live replica can
-  lead afterwards.
+- `expected` (compare-and-set) also refuses to cancel what is not in flight: then the caller withdraws a waiting move.
+- The replication factor guard (KIP-860) refuses a target.
+- A target with the id of one of our servers is refused by every route: there will never be such a broker.
+- A change of target is refused if the replicas that it removes at once could cut producers off (KIP-236).
+- A target or cancel that leaves the partition without a leader, although a live replica is in sync, is refused. Kafka's
+  ZooKeeper mode carries it out, and the partition stays offline; KRaft refuses only the cancel. If the topic allows
+  unclean election, it goes through once a live replica can lead afterwards.
 """
 
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -22,7 +20,6 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, first_live
-from kafka_reassign_rpc.core.reassignment.altered import any_online, is_unclean
 from kafka_reassign_rpc.core.reassignment_algebra import target_change
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import Reassigned, Replicas, among
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
@@ -45,12 +42,9 @@ def refusal(
 ) -> KafkaError | None:
     """Why the partition may not get this target (None: a cancel), or None.
 
-    partition   the partition; None: commands do not find it
-    current     the same, or one that they do not find because its topic is in deletion: ZooKeeper mode checks a target
-                against it before it answers that the partition does not exist
-    to          its replica sets with the target, or after the cancel; None where there is nothing to change
-
-    The other arguments: see `core.reassignment.alter`.
+    partition   None: commands do not find it
+    current     also a partition whose topic is in deletion (`alter._hidden_partition`)
+    to          the replica sets afterwards; None: nothing changes
     """
     if target is not None:
         error = _invalid_target(cluster, target, current, to, adding_must_live=adding_must_live)
@@ -75,7 +69,6 @@ def refusal(
 
 
 def _unexpected(partition: Partition | None, expected: Replicas | None) -> KafkaError | None:
-    """Why the partition is not the one that the client expects, or None."""
     if partition is None or expected is None or partition.replicas == expected:
         return None
     return InvalidReplicaAssignment(
@@ -86,8 +79,6 @@ def _unexpected(partition: Partition | None, expected: Replicas | None) -> Kafka
 def _invalid_target(
     cluster: Cluster, target: Replicas, current: Partition | None, to: Reassigned | None, *, adding_must_live: bool
 ) -> KafkaError | None:
-    """Why a target is invalid, or None. `current`, `to`: the partition, and its replica sets with the target; None
-    where it does not exist."""
     if not target:
         return InvalidReplicaAssignment("Empty replica list specified in partition reassignment.")
     if len(set(target)) != len(target):
@@ -112,7 +103,7 @@ def _invalid_target(
 
 
 def _sequence(replicas: Replicas) -> str:
-    """A list of replicas as Kafka's message shows it: scripts compare these texts."""
+    """As Kafka's message prints a list: scripts compare these texts."""
     return f"ArrayBuffer({', '.join(map(str, replicas))})"
 
 
@@ -123,8 +114,7 @@ def _set(brokers: list[int]) -> str:
 def _unclean_election(
     cluster: Cluster, topic: str, index: int, partition: Partition, to: Reassigned, *, is_cancel: bool, may: bool
 ) -> KafkaError | None:
-    """The refusal where a leader of these replicas could only be elected uncleanly. `may`: as if the topic allowed
-    it."""
+    """Refuse if only an unclean election could give these replicas a leader, unless `may` or the topic allows it."""
     if not is_unclean(cluster, partition, among(partition.isr, to.replicas)):
         return None
     can = first_live(cluster, partition, to.replicas) is not None or not any_online(cluster, partition, partition.isr)
@@ -134,3 +124,15 @@ def _unclean_election(
     return InvalidReplicaAssignment(
         f"Unable to {what} for {topic}:{index} because it would require an unclean leader election."
     )
+
+
+def is_unclean(cluster: Cluster, partition: Partition, isr: Replicas) -> bool:
+    """Whether no staying replica is in sync, or only dead ones are while a live in-sync replica leaves."""
+    leader = partition.leader
+    if (leader in isr and cluster.is_online(leader, partition)) or any_online(cluster, partition, isr):
+        return False  # the leader is asked first: mostly it stays, and a request may be about thousands of partitions
+    return any_online(cluster, partition, partition.isr) if isr else bool(partition.isr)
+
+
+def any_online(cluster: Cluster, partition: Partition, replicas: Replicas) -> bool:
+    return any(cluster.is_online(replica, partition) for replica in replicas)

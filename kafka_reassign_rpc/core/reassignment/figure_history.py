@@ -1,13 +1,14 @@
-"""Figures of all moves together in the past, for plots: a bounded number, kept in memory.
+"""Past figures of all moves together, for plots: a bounded number, in memory.
 
-The times of the points are reckoned back from now by a clock that never jumps.
+Times are counted back from now by a clock that never jumps.
 """
 
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -17,14 +18,12 @@ class Point(msgspec.Struct, frozen=True):
     in_flight: int
     waiting: int
     rate: int | None
-    bytes_left: int | None
+    bytes_left: Annotated[int | None, Meta(description="of all the work, moves that wait included")]
     under_replicated: int | None
     offline: int | None
 
 
 class Span(NamedTuple):
-    """So many points, this many seconds apart."""
-
     step_s: float
     points: int
 
@@ -33,11 +32,11 @@ SPANS = {"hour": Span(10.0, 360), "day": Span(300.0, 288)}
 
 
 class PastFigures(NamedTuple):
-    """The points of one span, the oldest first: only of times at which this server was the controller.
+    """The points of one span, the oldest first, from the times at which this server was the controller.
 
     at       now, ms since 1970
     step_ms  from one point to the next
-    span_ms  the time that the span stands for, whether or not there are points of all of it
+    span_ms  the whole span, whether or not it is full of points
     """
 
     at: int
@@ -47,7 +46,7 @@ class PastFigures(NamedTuple):
 
 
 class FigureHistory:
-    """`record` is called every few seconds, `now` in seconds of a monotonic clock."""
+    """`record` is called every few seconds. `now` is seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self._kept: dict[str, deque[tuple[float, Point]]] = {
@@ -55,14 +54,13 @@ class FigureHistory:
         }
 
     def record(self, now: float, point: Point) -> None:
-        """Keep the point in each span in which one is due."""
         for name, span in SPANS.items():
             kept = self._kept[name]
             if not kept or now - kept[-1][0] >= span.step_s:
                 kept.append((now, point))
 
     def past(self, name: str, now: float, at: int) -> PastFigures:
-        """`name`: a key of `SPANS`. `at`: `now` in ms since 1970."""
+        """`name`: a key of `SPANS`; `at`: `now` in ms since 1970."""
         points = [
             msgspec.structs.replace(point, at=at - round((now - then) * 1000)) for then, point in self._kept[name]
         ]

@@ -1,18 +1,16 @@
 """How many moves may be in flight: caps per broker, per cluster, and on the bytes to be copied (KIP-236).
 
-A move counts for each broker that it adds, and for its leader, from which they copy. It does not count where
+A move counts for each broker that it adds and for its leader, which sends. It does not count, and never waits, if
 
-- it adds no replica (a new order, a smaller replica set): such a move never waits;
+- it adds no replica (a new order, a smaller replica set), or
 - all brokers that it waits for are dead: it copies nothing, and must not delay others.
 
-The bytes of a move are the partition's size times the number of its adding replicas. An unknown size counts as 0; but
-where brokers are asked for sizes, a move waits for its leader's answer. A move that is larger than the whole cap, or of
+The bytes of a move are the partition's size times the number of adding replicas. An unknown size counts as 0; but if
+brokers are asked for sizes, a move waits for its leader's answer. A move that is larger than the whole cap, or of
 unknown size, starts when nothing else is in flight.
 
-The caps in force: `core.reassignment_settings`. A move in the queue may have a cap of its own, on the moves that add a
-replica to each of the brokers that it adds, and on those that its leader sends, by whichever route these came: what a
-broker sends takes nothing from what it receives. Both kinds of caps count. Caps are checked when a move starts. If a
-leader changes or a dead broker returns later, no move is stopped.
+A queued move may also have a cap of its own on the moves that each of its brokers receives, and on those that its
+leader sends, by whichever route these came. Caps are checked only when a move starts: nothing stops it later.
 """
 
 from collections import Counter
@@ -24,7 +22,6 @@ from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP
-from kafka_reassign_rpc.support.slices import SliceCounter
 
 CLUSTER = -2
 """In place of a broker: the move waits for a cap of the whole cluster."""
@@ -34,15 +31,16 @@ REPAIRS = -5
 
 _SENDERS = -10
 
-SLICE = 200
 
 AHEAD = 1000
-"""How many waiting moves have their sizes measured."""
+"""Waiting moves whose sizes are measured."""
 
 
 class Weight(NamedTuple):
-    """What a move in flight counts for: brokers (see `CLUSTER`, `REPAIRS`), and bytes. sender: the one of these brokers
-    that sends; -1: none."""
+    """What a move counts for: brokers (or `CLUSTER`, `REPAIRS`), and bytes.
+
+    `sender`: the one of them that sends; -1: none.
+    """
 
     brokers: tuple[int, ...] = ()
     bytes: int = 0
@@ -53,17 +51,16 @@ NOTHING = Weight()
 
 
 def sending(broker: int) -> int:
-    """In place of this broker: a move with a cap of its own waits until the broker may send more."""
+    """In place of this broker: a move with its own cap waits until the broker may send more."""
     return _SENDERS - broker
 
 
 def broker_of(place: int) -> int:
-    """The broker that a move waits for, be it as a sender or not; `CLUSTER` and the like as they are."""
+    """The inverse of `sending`; other places stay."""
     return _SENDERS - place if place <= _SENDERS else place
 
 
 def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
-    """What the move of a partition with this value counts for."""
     if not value.adding:
         return NOTHING
     missing = [broker for broker in value.adding if broker not in value.isr]
@@ -78,7 +75,7 @@ def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
 
 
 def makes_room(before: Partition, after: Partition) -> bool:
-    """Whether this change of a partition may let waiting moves start."""
+    """Whether this change may let waiting moves start."""
     return bool(before.adding) and (before.adding, before.leader, before.offline) != (
         after.adding,
         after.leader,
@@ -87,7 +84,7 @@ def makes_room(before: Partition, after: Partition) -> bool:
 
 
 def partitions_to_measure(cluster: Cluster) -> list[TopicPartition]:
-    """The next waiting moves. With a cap on bytes, their sizes decide when they start; people want to know them."""
+    """The next waiting moves: a cap on bytes needs their sizes, and operators want to know them."""
     batch: Iterable[TopicPartition] = (
         () if cluster.batch is None or not cluster.batch.waiting else cluster.batch.entries
     )
@@ -95,8 +92,6 @@ def partitions_to_measure(cluster: Cluster) -> list[TopicPartition]:
 
 
 class MovesInFlight:
-    """Counts what is in flight during a round, and says whether another move may start."""
-
     def __init__(self, cluster: Cluster, caps: InFlightCaps, *, sizes_sampled: bool = False) -> None:
         self._cluster = cluster
         self.caps = caps
@@ -110,17 +105,15 @@ class MovesInFlight:
         self._bytes = 0
 
     def count(self, view: RoundView) -> Iterator[None]:
-        """Count all moves in flight, yielding every `SLICE` partitions. Without caps there is nothing to count."""
+        """Without caps there is nothing to count."""
         if not self._counts:
             return
-        slices = SliceCounter(SLICE)
         for topic, indexes in self._cluster.moving.items():
             for index in indexes:
                 value = view.get(topic, index)
                 if value is not None:
                     self._add(weight(self._cluster, TopicPartition(topic, index), value), 1)
-                if slices.step():
-                    yield
+                yield
         for name in view.partitions:
             if name[1] not in self._cluster.moving.get(name[0], ()):
                 value = view.get(*name)
@@ -128,23 +121,21 @@ class MovesInFlight:
                     self._add(weight(self._cluster, name, value), 1)
 
     def replace(self, name: TopicPartition, before: Partition, after: Partition) -> None:
-        """A partition has another value."""
         if self._counts:
             self._add(weight(self._cluster, name, before), -1)
             self._add(weight(self._cluster, name, after), 1)
 
     @property
     def is_full(self) -> bool:
-        """Whether the cap per cluster is reached, so that no move may start."""
         return 0 <= self.caps.per_cluster <= self._moves
 
     @property
     def repairs_held_back(self) -> bool:
-        """Whether the brake of self-healing holds, so that no waiting repair starts, nor takes over another move."""
+        """The brake of self-healing: no waiting repair starts, nor takes over another move."""
         return self.caps.repairs == 0
 
     def has_room(self, place: int, own: int = NO_CAP) -> bool:
-        """Whether the caps of a broker (see `waits_for`) let another move start, which may have a cap of its own."""
+        """Whether the caps of a broker (see `waits_for`) let another move start. `own`: that move's own cap."""
         broker = broker_of(place)
         if broker in self._silent:
             return False

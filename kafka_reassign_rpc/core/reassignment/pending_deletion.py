@@ -1,4 +1,4 @@
-"""Replicas that are pending deletion, until their brokers confirm that the log is deleted."""
+"""Replicas that are pending deletion, until their brokers confirm it."""
 
 from collections.abc import Collection
 
@@ -10,13 +10,11 @@ from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, Ro
 def confirm_stopped(
     view: RoundView, topic: str, index: int, brokers: Collection[int], *, leader_epoch: int
 ) -> list[Change]:
-    """`brokers` have deleted their replicas of the partition that were pending deletion (or are gone).
+    """`brokers` have deleted their replicas of the partition that were pending deletion, or are gone.
 
-    leader_epoch   that of the StopReplica. If the partition has a newer one, the confirmation does not count: the
-                   replica may have been added and retired again since, and a stop with the newer one is on its way.
-
-    The last confirmation clears the topic znode. Earlier ones need no write: with the znode as it is, a next controller
-    repeats the deletion.
+    If the partition has a newer leader epoch than the StopReplica, the confirmation does not count: the replica may
+    have been added and retired again since. The last confirmation clears the topic znode. Earlier ones need no write:
+    the next controller repeats the deletion.
     """
     partition = view.get(topic, index)
     if partition is None or leader_epoch < partition.leader_epoch:

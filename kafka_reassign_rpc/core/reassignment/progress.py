@@ -1,43 +1,32 @@
-"""Progress of moves: bytes, rate, remaining time, and why a move is stalled.
+"""Progress of moves: bytes, rate, remaining time, and whether a move is stalled.
 
 `ProgressTracker.update` takes one sample: the brokers' answers about their log dirs, and the time of any clock in
 seconds. A move advances when less is left to copy than ever before, or when another adding replica has joined the ISR.
-A move that has not advanced for a while is stalled. The reasons, of which the first that holds is reported:
-
-    dead broker          a broker of an adding replica is not registered
-    log dir              the log dir of the replica failed (offline or full); before it has one: any log dir of the
-                         broker
-    disk full soon       the log dir has less room than is still to come
-    no leader            there is no leader to copy from
-    no answer            the leader, or a broker of an adding replica, does not answer
-    throttle             the copying is throttled, and the partition grows faster than its copies
-    never in sync        all is copied, and the replica still does not join the ISR
-    unknown              none of these
+A move that has not advanced for a while is stalled: `stall_reason` says why.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
-from typing import NamedTuple
 
 import msgspec
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
+from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
+from kafka_reassign_rpc.core.reassignment.move_sums import GroupedSums, GroupKey, MoveBytes, group_of
 from kafka_reassign_rpc.core.reassignment.remaining_time import Sample, Samples, SharedLinks
-from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, TopicPartition
+from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason
+from kafka_reassign_rpc.core.reassignment.waiting_moves import added_by, bytes_to_copy, waiting_moves
+from kafka_reassign_rpc.core.state.cluster import RPC, Cluster, MoveRecord, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.requesters import requester_of
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
-from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE, TopicThrottles
-from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
-
-SLICE = 200
-"""Number of moves between two `yield`s."""
+from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 
 _ENDS = frozenset({catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED})
 
 Throttles = Callable[[], TopicThrottles]
-"""Returns the throttles of the topic; it is called only where they are needed."""
+"""Returns the topic's throttles; called only if they are needed."""
 
 
 class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
@@ -52,17 +41,18 @@ class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
 
 
 Answers = Mapping[int, Collection[SampledLogDir] | None]
-"""The answers of one sample by broker; None: no answer."""
+"""By broker; None: no answer."""
 
 
 class MoveProgress(msgspec.Struct, frozen=True, gc=False):
-    """The progress of one move, in bytes, bytes per second and milliseconds; -1: unknown.
+    """Bytes, bytes per second and milliseconds of one move; -1: unknown.
 
     total         what each adding replica must hold: the size of the leader's
-    copied        what each adding replica holds, by broker, as far as known
+    copied        what each adding replica holds, by broker
     rate          how fast all of them together grow
     remaining_ms  remaining time (`remaining_time`)
     stalled       why the move is stalled; None: it advances (or is too young to say)
+    adding        its adding replicas
     """
 
     total: int = -1
@@ -70,36 +60,50 @@ class MoveProgress(msgspec.Struct, frozen=True, gc=False):
     rate: int = -1
     remaining_ms: int = -1
     stalled: str | None = None
+    adding: tuple[int, ...] = ()
 
     @property
-    def bytes_left(self) -> int:
-        """Bytes still to be copied, as far as known."""
-        return sum([self.total - copied for copied in self.copied.values() if copied < self.total])
+    def bytes_total(self) -> int | None:
+        """What all its replicas together have to copy; None: not known."""
+        if not self.adding:
+            return 0
+        return None if self.total < 0 else self.total * len(self.adding)
 
+    @property
+    def bytes_copied(self) -> int | None:
+        """What they have copied; None: not known, as long as one broker has not told the size of its replica."""
+        if self.adding and (self.total < 0 or len(self.copied) < len(self.adding)):
+            return None
+        return sum(self.held.values())
 
-class Totals(NamedTuple):
-    """All moves together: their number, bytes still to be copied (as far as known), number of stalled ones.
+    @property
+    def held(self) -> dict[int, int]:
+        """What each adding replica has of the leader's bytes, by broker, as far as brokers have told."""
+        return {broker: size if self.total < 0 else min(size, self.total) for broker, size in self.copied.items()}
 
-    bytes_total    what the moves in flight have to copy in all, as far as known
-    remaining_ms   until the slowest move ends whose remaining time is known; -1: none is known
-    unknown        moves whose size is not known: they count in no sum of bytes
-    """
+    @property
+    def bytes_left(self) -> int | None:
+        """What is still to be copied; None: not known."""
+        total, copied = self.bytes_total, self.bytes_copied
+        return None if total is None or copied is None else total - copied
 
-    moves: int = 0
-    bytes_left: int = 0
-    stalled: int = 0
-    bytes_total: int = 0
-    remaining_ms: int = -1
-    unknown: int = 0
+    @property
+    def sum(self) -> MoveBytes:
+        """What the move counts for in sums."""
+        return MoveBytes(self.bytes_total, self.bytes_copied, self.stalled)
 
-
-NO_TOTALS = Totals()
+    def waits_to_join(self, isr: Collection[int]) -> list[int]:
+        """All is copied: the replicas that still have to join the ISR."""
+        return [broker for broker in self.adding if broker not in isr] if self.bytes_left == 0 else []
 
 
 class _TrackedMove:
-    """The samples of one move that are remembered. A change of target resets them."""
+    """A change of target resets the samples."""
 
-    __slots__ = ("adding", "advanced_at", "figures", "in_sync", "leader", "least", "move", "name", "samples")
+    __slots__ = (
+        "adding", "advanced_at", "figures", "former_sum", "in_sync", "leader", "least", "move", "name", "sampled",
+        "samples", "sum",
+    )  # fmt: skip
 
     def __init__(self, name: TopicPartition, partition: Partition, now: float) -> None:
         self.name = name
@@ -110,44 +114,83 @@ class _TrackedMove:
         self.advanced_at = now
         self.least: int | None = None
         self.in_sync = 0
-        self.figures = MoveProgress()
+        self.figures = MoveProgress(adding=partition.adding)
+        self.sum: MoveBytes | None = None
+        """What it counts for in the sums of the last sample that has seen it; None: for nothing."""
+        self.former_sum: MoveBytes | None = None
+        """In those of the sample before: they hold until a sample has seen all moves."""
+        self.sampled = 0
+        """The number of that sample."""
+
+
+_Followed = dict[str, dict[int, _TrackedMove]]
 
 
 class ProgressTracker:
-    """Follows the moves in flight. `figures` may be called at any time.
+    """Follows the moves in flight.
 
     stall_s              a move that has not advanced for so long is stalled
     samples              number of samples: figures change only with it
     sampled_at           when the last one was taken, by the clock of `update`
     observed_throughput  observed replication throughput
+    rates                how fast moves copy, by broker and in all
+    sums                 of all moves as of the last sample; of what has ended since at once
+    remaining_ms         until the slowest move in flight ends whose remaining time is known; -1: none is known
+    untimed              moves in flight whose remaining time is not known
+    receivers            moves in flight and waiting, by each broker that does not have its replica in sync yet
+    only_removing        moves in flight that copy nothing
+    all_done_s           seconds until waiting moves are done, too, at the present rates; None: not known
     """
 
     def __init__(self, stall_s: float) -> None:
         self._stall_s = stall_s
-        self._followed: dict[str, dict[int, _TrackedMove]] = {}
-        self.totals = NO_TOTALS
+        self._followed: _Followed = {}
+        self._former: _Followed = {}
+        """As of the sample before: an end may be told after a sample that has not seen the move any more."""
+        self.sums = GroupedSums()
+        self.remaining_ms = -1
+        self.untimed = 0
+        self.receivers: Counter[int] = Counter()
+        self.only_removing = 0
         self.samples = 0
         self.sampled_at = 0.0
         self.observed_throughput = ObservedThroughput()
+        self.rates = CopyRates()
         self._links = SharedLinks()
+        self._ended: set[TopicPartition] = set()
+        """Partitions whose moves have ended since the last sample began."""
         self.copied_in: Counter[int] = Counter()
         """Bytes that moves have copied to each broker, since the tracker began."""
         self.copied_out: Counter[int] = Counter()
         """Bytes that moves have copied from each leader."""
         self._unseen: dict[TopicPartition, int] = {}
         """The leaders of moves that have started since, and have no sample yet: what they hold they have copied."""
+        self._was_idle = False
+        """Nothing has moved or waited since the last end of a move, whether a sample has seen that or not."""
+
+    @property
+    def all_done_s(self) -> float | None:
+        return self._links.all_done_s
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the last sample had nothing to look at."""
+        return not (self._followed or self.sums.all.waiting or self.sums.all.ended)
 
     def figures(self, topic: str, partition: int) -> MoveProgress | None:
-        """The progress of the move of a partition; None before its first sample."""
+        """None before the first sample."""
         followed = self._followed.get(topic, {}).get(partition)
         return None if followed is None else followed.figures
 
     def ended(self, events: Iterable[Event], cluster: Cluster) -> Iterator[Event]:
-        """The events of a round; `cluster`: after it. Count what moves have copied that it has completed.
+        """Pass the events of a round on, and count what its completed moves have copied. `cluster`: after the round.
 
-        Events of moves that have ended tell what was copied, if a sample of that very move does.
+        Events of moves that have ended say what was copied, if that very move was sampled.
         """
         for event in events:
+            if self._was_idle and event.event == catalogue.MOVE_STARTED:
+                self._was_idle = False
+                self.sums.forget_ended()
             name = TopicPartition(event.topic or "", -1 if event.partition is None else event.partition)
             if event.event == catalogue.MOVE_STARTED and (partition := cluster.get(*name)) is not None:
                 self._unseen[name] = partition.leader
@@ -155,25 +198,66 @@ class ProgressTracker:
                 yield event
                 continue
             leader = self._unseen.pop(name, None)
-            followed = self._followed.get(name.topic, {}).get(name.partition)
-            if followed is None or followed.move is None or followed.move.id != event.id:
+            followed = self._of_id(name, event.id)
+            if followed is None:
                 if leader is not None and event.event == catalogue.MOVE_COMPLETED:
                     self._count_unseen(event, leader)
+                    if event.copied is not None:  # a sample has told its size while it waited
+                        for sums in self.sums.of(_group_of_end(event)):
+                            sums.wait_no_more(event.copied)
+                self._count_end(event, name, 0 if _copies_nothing(event) else event.copied)
+                self._was_idle = _is_idle(cluster)
                 yield event
                 continue
             if event.event == catalogue.MOVE_COMPLETED:
                 self._count_rest(followed)
-            copied = self._copied(followed, event)
+            figures = followed.figures
+            copied = figures.bytes_total if event.event == catalogue.MOVE_COMPLETED else figures.bytes_copied
+            self._count_end(event, name, copied)
+            self._was_idle = _is_idle(cluster)
             yield event if copied is None else msgspec.structs.replace(event, copied=copied)
 
+    def _of_id(self, name: TopicPartition, id_: int | None) -> _TrackedMove | None:
+        """That very move of the partition."""
+        for known in (self._followed, self._former):
+            one = known.get(name.topic, {}).get(name.partition)
+            if one is not None and one.move is not None and one.move.id == id_:
+                return one
+        return None
+
     def _count_unseen(self, end: Event, leader: int) -> None:
-        """A move that was over before its first sample; its size is known if it was measured while it waited."""
-        adding = [broker for broker in end.target or () if broker not in (end.original or ())]
-        for broker in adding if end.copied is not None else ():
+        """Count a move that was over before its first sample, if its size was measured while it waited."""
+        adding = _adding_of_end(end) if end.copied is not None else ()
+        for broker in adding:
             self._count(leader, broker, (end.copied or 0) // len(adding))
 
+    def _count_end(self, end: Event, name: TopicPartition, copied: int | None) -> None:
+        """The move leaves the sums of those in flight for the sum of those that have ended."""
+        self._ended.add(name)
+        one = self._followed.get(name.topic, {}).get(name.partition)
+        # An end may be told after a sample that has seen the next move of the partition.
+        if one is not None and _id_of(one.move) == end.id:
+            counted = one.former_sum if one.sampled > self.samples else one.sum
+            one.sum = one.former_sum = None
+            if counted is not None:
+                self.sums.add(group_of(one.move), counted, -1)
+        for sums in self.sums.of(_group_of_end(end)):
+            sums.end(copied)
+
+    @staticmethod
+    def _take_out_ended(ended: Iterable[TopicPartition], seen: _Followed, cluster: Cluster, sums: GroupedSums) -> None:
+        """Those that have ended while the sample was taken, after it had looked at them."""
+        for name in ended:
+            partition, one = cluster.get(*name), seen.get(name.topic, {}).get(name.partition)
+            if one is None:
+                continue
+            is_in_flight = partition is not None and partition.is_moving and _id_of(partition.move) == _id_of(one.move)
+            if not is_in_flight:
+                sums.add(group_of(one.move), one.figures.sum, -1)
+                one.sum = None
+
     def _count_rest(self, followed: _TrackedMove) -> None:
-        """What has come since the last sample."""
+        """Count what has come since the last sample."""
         figures = followed.figures
         for broker, held in figures.copied.items():
             rest = figures.total - held
@@ -185,17 +269,6 @@ class ProgressTracker:
         self.copied_in[broker] += size
         self.copied_out[leader] += size
 
-    @staticmethod
-    def _copied(followed: _TrackedMove, end: Event) -> int | None:
-        figures = followed.figures
-        if figures.total < 0:
-            return None
-        if end.event == catalogue.MOVE_COMPLETED:
-            return figures.total * len(followed.adding)
-        if len(figures.copied) < len(followed.adding):
-            return None
-        return sum([min(held, figures.total) for held in figures.copied.values()])
-
     def update(
         self,
         now: float,
@@ -205,14 +278,19 @@ class ProgressTracker:
         sizes: dict[TopicPartition, int | None],
         waiting: Collection[TopicPartition] = (),
     ) -> Iterator[None]:
-        """Take a sample, yielding every `SLICE` moves.
+        """Take a sample. `now`: seconds of any clock.
 
         events   gets `move.stalled` and `move.resumed`
         sizes    gets the changes for `SoftState.sizes`
         waiting  partitions with waiting moves, whose sizes are needed too
         """
-        seen: dict[str, dict[int, _TrackedMove]] = {}
-        count = left = stalled = everything = unknown = 0
+        seen: _Followed = {}
+        sums = GroupedSums()
+        receivers: Counter[int] = Counter()
+        only_removing = 0
+        self._ended.clear()
+        if not (self._followed or self.sums.all.waiting):
+            self.rates = CopyRates()  # over a time in which nothing moved there would be no rate to speak of
         for topic in list(cluster.moving):
             known = self._followed.get(topic, {})
             throttles = cache(partial(TopicThrottles, cluster, topic))
@@ -229,33 +307,56 @@ class ProgressTracker:
                 total = followed.figures.total
                 if total >= 0 and cluster.soft.sizes.get(name) != total:
                     sizes[name] = total
-                left += followed.figures.bytes_left
-                stalled += followed.figures.stalled is not None
-                everything += max(0, total) * len(partition.adding)
-                unknown += total < 0
-                count += 1
-                if count % SLICE == 0:
-                    yield
+                followed.former_sum, followed.sum = followed.sum, followed.figures.sum
+                followed.sampled = self.samples + 1
+                sums.add(group_of(followed.move), followed.sum)
+                receivers.update(broker for broker in partition.adding if broker not in partition.isr)
+                only_removing += not partition.adding
+                yield
+        _put_sizes(waiting, cluster, answers, sizes)
+        yield from self._count_waiting(cluster, sums, sizes, receivers)
         self._links.sampled(now, cluster)
-        remaining_ms = yield from self._put_remaining_times(seen)
-        for name in waiting:
-            partition = cluster.get(*name)
-            total = -1 if partition is None else _replica_size(answers.get(partition.leader), name)
-            if total >= 0 and cluster.soft.sizes.get(name) != total:
-                sizes[name] = total
+        yield from self._put_remaining_times(seen, cluster)
+        self.receivers, self.only_removing = receivers, only_removing
         still = set(waiting)
-        for name, pause in in_slices(list(cluster.soft.sizes), 10 * SLICE):
+        for name in list(cluster.soft.sizes):
             if name.partition not in seen.get(name.topic, ()) and name not in still:
                 sizes[name] = None
-            if pause:
-                yield
+            yield
         if self._unseen:  # those that started meanwhile; others have gone with their topics
             self._unseen = {one: by for one, by in self._unseen.items() if one[1] in cluster.moving.get(one[0], ())}
-        self._followed = seen
+        self._former, self._followed = self._followed, seen
         self.samples += 1
         self.sampled_at = now
-        self.totals = Totals(count, left, stalled, everything, remaining_ms, unknown)
+        self._take_out_ended(self._ended, seen, cluster, sums)
+        sums.keep_ended(self.sums)
+        self.sums = sums
+        self.rates.sampled(now, self.copied_in, self.copied_out)
         self.observed_throughput.sampled(now, cluster, [broker for broker, answer in answers.items() if answer is None])
+
+    def _count_waiting(
+        self,
+        cluster: Cluster,
+        sums: GroupedSums,
+        fresh: Mapping[TopicPartition, int | None],
+        receivers: Counter[int],
+    ) -> Iterator[None]:
+        """`fresh`: sizes that this sample has told."""
+        for found in waiting_moves(cluster):
+            yield
+            if found is None:
+                continue
+            name, partition, move = found
+            adding = added_by(partition, move)
+            size = fresh.get(name)
+            if size is None:
+                size = cluster.soft.sizes.get(name)
+            for each in sums.of(group_of(move)):
+                each.wait(bytes_to_copy(adding, size))
+            receivers.update(adding)
+            if size:
+                for broker in adding:
+                    self._links.waits(partition.leader, broker, size)
 
     def _update_move(
         self,
@@ -289,7 +390,7 @@ class ProgressTracker:
         followed.in_sync = in_sync
         stalled = None
         if now - followed.advanced_at >= self._stall_s:
-            reason = _StallReason(name, partition, cluster, throttles, answers, followed.samples)
+            reason = StallReason(name, partition, cluster, throttles, answers, followed.samples)
             stalled = reason.found()
         held = dict(zip(partition.adding, copied, strict=True))
         if not all_known:
@@ -298,7 +399,9 @@ class ProgressTracker:
             if 0 <= held.get(broker, -1) < sample.total:
                 self._links.lacks(partition.leader, broker, sample.total - held[broker])
         # The remaining time follows once all moves are known: they share their brokers' links.
-        figures = MoveProgress(sample.total, held, followed.samples.rate, before.remaining_ms, stalled)
+        figures = MoveProgress(
+            sample.total, held, followed.samples.rate, before.remaining_ms, stalled, partition.adding
+        )
         if figures != before:
             followed.figures = figures
         if stalled is not None and before.stalled is None:
@@ -306,18 +409,17 @@ class ProgressTracker:
         elif stalled is None and before.stalled is not None:
             events.append(_event(catalogue.MOVE_RESUMED, name, partition, None))
 
-    def _put_remaining_times(self, seen: Mapping[str, Mapping[int, _TrackedMove]]) -> Generator[None, None, int]:
-        """Returns the longest one; -1: none is known."""
-        longest, slices = -1, SliceCounter(SLICE)
+    def _put_remaining_times(self, seen: _Followed, cluster: Cluster) -> Iterator[None]:
+        longest, untimed = -1, 0
         for of_topic in seen.values():
             for followed in of_topic.values():
-                remaining_ms = _remaining_ms(followed, self._links)
+                remaining_ms = _remaining_ms(followed, self._links, cluster)
                 if remaining_ms != followed.figures.remaining_ms:
                     followed.figures = msgspec.structs.replace(followed.figures, remaining_ms=remaining_ms)
                 longest = max(longest, remaining_ms)
-                if slices.step():
-                    yield
-        return longest
+                untimed += remaining_ms < 0
+                yield
+        self.remaining_ms, self.untimed = longest, untimed
 
     def _count_copied(self, partition: Partition, before: Sample, now: Sample) -> None:
         for place, broker in enumerate(partition.adding):
@@ -329,9 +431,46 @@ class ProgressTracker:
                 self._links.grown(partition.leader, broker, lacked - lacks, max(0, copied))
 
 
+def _is_idle(cluster: Cluster) -> bool:
+    return not cluster.moving and not cluster.queue and (cluster.batch is None or not cluster.batch.waiting)
+
+
+def _adding_of_end(end: Event) -> Collection[int]:
+    """The replicas that a move has added that is over."""
+    return [broker for broker in end.target or () if broker not in (end.original or ())]
+
+
+def _copies_nothing(end: Event) -> bool:
+    return end.target is not None and end.original is not None and not _adding_of_end(end)
+
+
+def _group_of_end(end: Event) -> GroupKey:
+    return GroupKey(end.route or RPC, end.reason or "")
+
+
+def _id_of(move: MoveRecord | None) -> int | None:
+    return None if move is None else move.id
+
+
 def _event(name: str, partition: TopicPartition, value: Partition, reason: str | None) -> Event:
-    id_ = None if value.move is None else value.move.id
-    return Event(name, *partition, id=id_, reason=reason, target=value.target, replicas=value.replicas)
+    id_ = _id_of(value.move)
+    by = None if value.move is None else requester_of(value.move.route, value.move.by)
+    event = Event(name, *partition, id=id_, reason=reason, target=value.target, replicas=value.replicas)
+    return event if by is None else event.asked_by(by)
+
+
+def _put_sizes(
+    waiting: Collection[TopicPartition],
+    cluster: Cluster,
+    answers: Answers,
+    sizes: dict[TopicPartition, int | None],
+) -> None:
+    """Those of partitions with waiting moves."""
+    for name in waiting:
+        partition = cluster.get(*name)
+        total = -1 if partition is None else _replica_size(answers.get(partition.leader), name)
+        if total >= 0 and cluster.soft.sizes.get(name) != total:
+            sizes[name] = total
 
 
 def _replica_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition) -> int:
@@ -345,10 +484,13 @@ def _replica_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartiti
     return -1 if any(log_dir.error for log_dir in log_dirs) else 0
 
 
-def _remaining_ms(followed: _TrackedMove, links: SharedLinks) -> int:
-    """Milliseconds until the last copy is complete; -1: not known. A stalled move gets nothing of a shared link."""
+def _remaining_ms(followed: _TrackedMove, links: SharedLinks, cluster: Cluster) -> int:
+    """Milliseconds until the last copy is complete; -1: unknown. A stalled move gets nothing of a shared link. Nobody
+    knows when a dead broker comes back; a client, whose cluster has moves alone, does not know which are dead."""
     if followed.samples.complete:
         return 0
+    if cluster.brokers and any(broker not in cluster.brokers for broker in followed.adding):
+        return -1
     if -1 in followed.samples.first.copied or -1 in followed.samples.last.copied:
         return -1
     longest = 0.0
@@ -359,100 +501,3 @@ def _remaining_ms(followed: _TrackedMove, links: SharedLinks) -> int:
             return -1
         longest = max(longest, min(known))
     return int(longest * 1000)
-
-
-class _StallReason:
-    """Why a move is stalled; see the head of this file."""
-
-    def __init__(
-        self,
-        name: TopicPartition,
-        partition: Partition,
-        cluster: Cluster,
-        throttles: Throttles,
-        answers: Answers,
-        samples: Samples,
-    ) -> None:
-        self._name = name
-        self._partition = partition
-        self._cluster = cluster
-        self._throttles = throttles
-        self._answers = answers
-        self._first, self._last = samples.first, samples.last
-        self._late = [broker for broker in partition.adding if broker not in partition.isr]
-        self._copied = dict(zip(partition.adding, self._last.copied, strict=True))
-
-    def found(self) -> str:
-        """The first reason that holds."""
-        reasons: tuple[Callable[[], str | None], ...] = (
-            self._dead,
-            self._log_dir,
-            self._no_leader,
-            self._no_answer,
-            self._throttle,
-            self._never_in_sync,
-        )
-        return next(
-            (why for reason in reasons if (why := reason()) is not None), "no progress, for no reason that shows"
-        )
-
-    def _dead(self) -> str | None:
-        dead = [broker for broker in self._late if broker not in self._cluster.brokers]
-        return f"{_brokers(dead)} dead" if dead else None
-
-    def _log_dir(self) -> str | None:
-        for broker in self._late:
-            log_dirs = self._answers.get(broker) or ()
-            held = self._copied[broker]
-            mine = [one for one in log_dirs if self._name.partition in one.sizes.get(self._name.topic, ())]
-            if not mine:
-                failed = next((one for one in log_dirs if one.error), None)
-                if failed is not None:
-                    return f"log dir {failed.path} of broker {broker} has failed ({_error(failed.error)})"
-            usable = [one.usable for one in mine or log_dirs]
-            left = max(0, self._last.total - max(0, held))
-            if usable and -1 not in usable and max(usable) < left:
-                return f"broker {broker} is out of disk: {max(usable)} bytes are free where {left} are to come"
-        return None
-
-    def _no_leader(self) -> str | None:
-        return "there is no leader to copy from" if self._partition.leader < 0 else None
-
-    def _no_answer(self) -> str | None:
-        asked = dict.fromkeys((self._partition.leader, *self._late))
-        silent = [broker for broker in asked if self._answers.get(broker) is None]
-        return f"no answer from {_brokers(silent, '')}" if silent else None
-
-    def _throttle(self) -> str | None:
-        leader = self._partition.leader
-        index = self._name.partition
-        throttles = self._throttles()
-        limits = [(throttles.leader(index, leader), "leader", leader)]
-        limits += [(throttles.follower(index, broker), "follower", broker) for broker in self._late]
-        rate, side, broker = min(limits)
-        if rate >= NO_THROTTLE or not any(0 <= self._copied[one] < self._last.total for one in self._late):
-            return None
-        grown, seconds = self._last.total - self._first.total, self._last.at - self._first.at
-        per_second = int(grown / seconds) if seconds > 0 else 0
-        if per_second <= 0 and rate > 0:
-            return None
-        return f"throttled to {rate} B/s ({side} {broker}) while {per_second} B/s are produced"
-
-    def _never_in_sync(self) -> str | None:
-        full = [broker for broker in self._late if 0 <= self._last.total <= self._copied[broker]]
-        if not full or len(full) < len(self._late):
-            return None
-        return f"full ISR never reached: {_brokers(full, 'has', 'have')} everything, out of sync all the same"
-
-
-def _brokers(ids: Collection[int], one: str = "is", many: str = "are") -> str:
-    named = ", ".join(map(str, ids))
-    if not one:
-        return f"broker{'s' if len(ids) > 1 else ''} {named}"
-    return f"brokers {named} {many}" if len(ids) > 1 else f"broker {named} {one}"
-
-
-def _error(code: int) -> str:
-    if code == KafkaStorageError.code:
-        return "KAFKA_STORAGE_ERROR: offline, or out of disk"
-    return f"error {code}"

@@ -1,15 +1,13 @@
-"""How fast a move copies and how long that still takes, also while it shares its brokers' links with other moves.
+"""How fast a move copies and how long it still takes while it shares its brokers' links with others.
 
-The rate of one replica over the last seconds is no measure of its future where other moves have the link: a leader's
-quota serves some partitions and leaves others out for half a minute, and an order of magnitude is lost or won. So the
-remaining time of a replica is the smaller one of two:
+A replica's rate over the last seconds does not predict its future: a leader's quota serves some partitions and leaves
+others out for half a minute. So the remaining time of a replica is the smaller one of two:
 
-    alone    what it lacks, at the rate at which its own gap to the leader has closed
-    shared   what all moves of the link lack, at the rate at which all their gaps have closed: by then everything of
-             this link is done
+alone    what it lacks, at the rate at which its own gap to the leader has closed
+shared   what all moves of the link lack, at the rate at which all their gaps have closed: by then all are done
 
-Which link is the narrow one? Where one side copies at its quota and the other does not, the side at its quota; the
-other side then needs at least what its own quota asks for. Otherwise nobody can tell, and the longer one counts.
+If only one side copies at its quota, its link is the narrow one, and the other side needs at least what its own quota
+asks for. Otherwise nobody can tell, and the longer time counts.
 """
 
 from collections import Counter, deque
@@ -22,27 +20,29 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RA
 WINDOW_S = 15.0
 """Rates cover so many seconds, and at least two samples."""
 AT_QUOTA = 2.0
-"""A broker is at its quota if it copies no less than the quota divided by this. If it copies more than the quota times
-this, the quota does not concern its moves."""
+"""A broker is at its quota if it copies at least the quota divided by this.
+
+Above the quota times this, the quota does not concern its moves.
+"""
 
 
 class Sample(NamedTuple):
-    """The size at the leader, and those of the adding replicas in their order (-1: unknown)."""
+    """Sizes at the leader and of the adding replicas in their order (-1: unknown)."""
 
     at: float
     total: int
     copied: tuple[int, ...]
 
     def gap(self, place: int) -> int | None:
-        """What an adding replica lacks; None: not known."""
+        """What an adding replica lacks; None: unknown."""
         return None if self.total < 0 or self.copied[place] < 0 else max(0, self.total - self.copied[place])
 
 
 class Samples:
-    """The samples of the last `WINDOW_S`, and always the last two.
+    """The samples of the last `WINDOW_S`, at least two.
 
-    They are numbers in two lists, not objects: for a hundred thousand moves, the garbage collector would spend more
-    time on such objects than all the rest here takes.
+    Two lists of numbers hold them: the garbage collector would spend more time on objects, for a hundred thousand
+    moves, than all the rest here takes.
     """
 
     __slots__ = ("_bytes", "_times")
@@ -75,7 +75,7 @@ class Samples:
 
     @property
     def rate(self) -> int:
-        """How fast the copies grow together, bytes per second; -1: not known."""
+        """Bytes per second of all copies together; -1: unknown."""
         first, last = self.first, self.last
         seconds = last.at - first.at
         if seconds <= 0 or -1 in first.copied or -1 in last.copied:
@@ -84,14 +84,13 @@ class Samples:
 
     @property
     def complete(self) -> bool:
-        """Whether each copy has all that the leader has."""
         last = self.last
         return 0 <= last.total <= min(last.copied, default=-1)
 
     def alone(self) -> Iterator[float | None]:
-        """Seconds that each copy still takes at the rate at which its own gap closes; None: its gap does not close.
+        """Seconds that each copy still takes at the rate at which its gap closes; None: the gap does not close.
 
-        The leader's log grows too: so it is the gap that counts, not the size of the copy.
+        The leader's log grows too, so the gap counts, not the size of the copy.
         """
         first, last = self.first, self.last
         for place in range(len(last.copied)):
@@ -105,16 +104,15 @@ class Samples:
 
 
 class _Seen(NamedTuple):
-    """Bytes by which gaps had closed at a time, and bytes that had been copied."""
-
     at: float
     closed: int
     copied: int
 
 
 class _Limit(NamedTuple):
-    """A broker's link: seconds until all of it is done (None: not known), whether it copies at its quota, and the
-    seconds that its quota asks for at least (0: it has none; None: the quota is 0)."""
+    """A broker's link: seconds until it is done (None: unknown), whether it is at its quota, and the seconds that the
+    quota asks for at least (0: no quota; None: the quota is 0).
+    """
 
     seconds: float | None
     at_quota: bool
@@ -129,8 +127,16 @@ class _Side:
         self._closed: Counter[int] = Counter()
         self._copied: Counter[int] = Counter()
         self._left: Counter[int] = Counter()
+        self._waiting: Counter[int] = Counter()
         self._seen: dict[int, deque[_Seen]] = {}
         self.limits: dict[int, _Limit] = {}
+        self.all_done_s: float | None = None
+        """Seconds until what waits is copied, too; None: not known."""
+
+    @property
+    def at_quota(self) -> bool:
+        """Whether all brokers of this side that copy do so at their quotas."""
+        return bool(self.limits) and all(one.at_quota for one in self.limits.values())
 
     def grown(self, broker: int, closed: int, copied: int) -> None:
         self._closed[broker] += closed
@@ -139,8 +145,12 @@ class _Side:
     def lacks(self, broker: int, left: int) -> None:
         self._left[broker] += left
 
+    def waits(self, broker: int, size: int) -> None:
+        self._waiting[broker] += size
+
     def sampled(self, now: float, cluster: Cluster) -> None:
         busy, self._left = self._left, Counter()
+        waiting, self._waiting = self._waiting, Counter()
         self._seen = {broker: self._seen.get(broker, deque()) for broker in busy}
         self.limits = {}
         for broker, left in busy.items():
@@ -149,6 +159,18 @@ class _Side:
             while len(seen) > 2 and now - seen[1].at >= WINDOW_S:
                 seen.popleft()
             self.limits[broker] = self._limit(broker, left, seen[0], seen[-1], cluster)
+        self.all_done_s = self._all_done_s(busy, waiting)
+
+    def _all_done_s(self, left: Counter[int], waiting: Counter[int]) -> float | None:
+        """Each broker goes on at its present rate: so many moves copy at once as the caps let in. For brokers that copy
+        nothing yet, all together go on at the present rate of all."""
+        rates = {broker: left[broker] / one.seconds for broker, one in self.limits.items() if one.seconds}
+        together = sum(rates.values())
+        if together <= 0:
+            return None
+        every = left + waiting
+        longest = max(every[broker] / rate for broker, rate in rates.items())
+        return longest if rates.keys() >= every.keys() else max(longest, every.total() / together)
 
     def _limit(self, broker: int, left: int, first: _Seen, last: _Seen, cluster: Cluster) -> _Limit:
         own = cluster.broker_configs.get(str(broker), {})
@@ -160,9 +182,8 @@ class _Side:
 
 
 class SharedLinks:
-    """What all moves together copy from each leader and to each receiver.
-
-    Call `grown` and `lacks` for every adding replica of a sample, then `sampled`; then `seconds` answers.
+    """Call `grown` and `lacks` for every adding replica of a sample, and `waits` for those of waiting moves, then
+    `sampled`; then `seconds` and `all_done_s` answer.
     """
 
     def __init__(self) -> None:
@@ -170,22 +191,34 @@ class SharedLinks:
         self._receivers = _Side(FOLLOWER_RATE)
 
     def grown(self, leader: int, broker: int, closed: int, copied: int) -> None:
-        """A replica of `broker` has got so many bytes; its gap has closed by so many, or widened (less than 0)."""
+        """A replica of `broker` has got `copied` bytes; its gap has closed by `closed`, or widened (less than 0)."""
         self._leaders.grown(leader, closed, copied)
         self._receivers.grown(broker, closed, copied)
 
     def lacks(self, leader: int, broker: int, left: int) -> None:
-        """A replica of `broker` lacks so many bytes (more than 0)."""
         self._leaders.lacks(leader, left)
         self._receivers.lacks(broker, left)
 
+    def waits(self, leader: int, broker: int, size: int) -> None:
+        """A move that waits will copy so many bytes to a replica of `broker` (more than 0)."""
+        self._leaders.waits(leader, size)
+        self._receivers.waits(broker, size)
+
+    @property
+    def all_done_s(self) -> float | None:
+        """Seconds by which everything is copied, what waits included; None: not known."""
+        out, into = self._leaders, self._receivers
+        if out.at_quota != into.at_quota:
+            return (out if out.at_quota else into).all_done_s
+        both = (out.all_done_s, into.all_done_s)
+        return None if both[0] is None or both[1] is None else max(both[0], both[1])
+
     def sampled(self, now: float, cluster: Cluster) -> None:
-        """The sample at `now` (seconds) is complete."""
         self._leaders.sampled(now, cluster)
         self._receivers.sampled(now, cluster)
 
     def seconds(self, leader: int, broker: int) -> float | None:
-        """Seconds by which all is copied that `leader` and `broker` have to do; None: not known."""
+        """Seconds until all copying from `leader` and to `broker` is done; None: unknown."""
         out, into = self._leaders.limits.get(leader), self._receivers.limits.get(broker)
         if out is None or into is None:
             return None

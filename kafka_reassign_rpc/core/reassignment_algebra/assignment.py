@@ -1,21 +1,20 @@
 """The algebra of a reassignment (KIP-455): replica sets in, replica sets out, whichever brokers are alive.
 
-    RS  replicas    the full replica set; during a move: the target, then the replicas to be removed
-    AR  adding      replicas of RS that the move adds
-    RR  removing    replicas of RS that leave at completion
-    ORS origin      RS - AR, without the retained replicas of `core.reassignment_algebra.target_change`
-    TRS target      RS - RR
+RS  replicas    the full replica set; during a move: the target, then the replicas to be removed
+AR  adding      replicas of RS that the move adds
+RR  removing    replicas of RS that leave at completion
+ORS origin      RS - AR, without the retained replicas of `target_change`
+TRS target      RS - RR
 
-A new target has the same origin as the former one. Adding replicas that only the former target needed are removed at
-once, unless the leader or the size of the ISR depends on them: those are retained. For example
+A new target keeps the origin. Adding replicas that only the former target needed are removed at once, unless the leader
+or the size of the ISR depends on them: those are retained. For example
 
     at rest                       [1,2,3]
     target [4,2,5]                RS [4,2,5,1,3]  AR [4,5]  RR [1,3]
     then target [6,2,3]           RS [6,2,3,1]    AR [6]    RR [1]    removed at once: [4,5]
     then cancelled                RS [1,2,3]                          removed at once: [6]
 
-Source: kafka.controller.ReplicaAssignment. The removing replicas come last, in their present order, as in ZooKeeper
-mode.
+Source: kafka.controller.ReplicaAssignment. Removing replicas come last, in their present order, as in ZooKeeper mode.
 """
 
 from collections.abc import Collection, Iterable
@@ -30,7 +29,7 @@ class Reassigned(NamedTuple):
     """The replica sets after a decision.
 
     removed_at_once   present replicas that are in none of the new sets
-    retained          part of `removing`: see `core.reassignment_algebra.target_change`
+    retained          part of `removing` (see `target_change`)
     """
 
     replicas: Replicas
@@ -45,10 +44,6 @@ class Reassigned(NamedTuple):
 
 
 def reassign(partition: Partition, target: Replicas, retained: Replicas = ()) -> Reassigned:
-    """The replica sets of a partition, at rest or moving, once it gets `target`.
-
-    `retained`: see `core.reassignment_algebra.target_change`.
-    """
     origin = partition.origin
     removing = without(origin, target) + retained
     replicas = target + removing
@@ -57,29 +52,24 @@ def reassign(partition: Partition, target: Replicas, retained: Replicas = ()) ->
 
 
 def cancel(partition: Partition) -> Reassigned:
-    """The replica sets once the move is cancelled: the original replicas alone."""
     back = partition.original
     return Reassigned(back, adding=(), removing=(), removed_at_once=without(partition.replicas, back))
 
 
 def without(replicas: Iterable[int], others: Collection[int]) -> Replicas:
-    """`replicas` in their order, without those in `others`."""
     return tuple([replica for replica in replicas if replica not in others])  # a list is twice as fast
 
 
 def among(replicas: Iterable[int], others: Collection[int]) -> Replicas:
-    """`replicas` in their order, only those in `others`."""
     return tuple([replica for replica in replicas if replica in others])
 
 
 def pending_deletion_after(partition: Partition, removed_at_once: Replicas, replicas: Replicas) -> Replicas:
-    """The replicas that are pending deletion once `removed_at_once` left the assignment and `replicas` make it up.
+    """The replicas that are pending deletion once `removed_at_once` have left.
 
-    They include replicas on dead brokers: the topic znode still lists those as removing, so that a next controller
-    propagates the change if this one dies first. Once it is propagated they count as deleted (see rule 5 in
-    `core.leadership.broker_changes`).
-    A replica that the partition gets back is no longer pending deletion. Its broker first gets the StopReplica that was
-    pending, so that the replica starts with an empty log.
+    Those on dead brokers count: the topic znode still lists them as removing, so that a next controller propagates the
+    change if this one dies first. A replica that the partition gets back no longer counts: its broker first gets the
+    pending StopReplica, so that the replica starts with an empty log.
     """
     if not partition.pending_deletion and not removed_at_once:
         return ()

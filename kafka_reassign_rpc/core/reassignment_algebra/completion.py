@@ -1,16 +1,14 @@
 """When a move is complete, and the partition after it (KIP-455, phase B).
 
-A move is complete when one of these rules holds, and a live replica of the target can lead (or no live replica of the
-ISR exists at all):
+A move is complete when one of these rules holds, and a live replica of the target can lead (or no live replica is in
+the ISR at all):
 
-1. Every target replica is in the ISR. This is ZooKeeper mode's rule (KafkaController.isReassignmentComplete).
-2. Every *adding* replica is in the ISR, and at least as many replicas have joined the ISR as leave it now. This is
-   KAFKA-19975's rule. A sick replica that stays in the assignment does not delay a move that has done its work:
-   [1,2,3] -> [1,2,4] with 2 out of sync is complete at ISR [1,3,4]; a shrink is complete at once if the removed
-   replicas were out of the ISR already. A shrink that would take in-sync replicas away while a staying replica is out
-   of sync waits. Without this rule one sick broker blocks every move of the partitions that it has replicas of.
+- Kafka's rule in ZooKeeper mode: every target replica is in the ISR (KafkaController.isReassignmentComplete).
+- KAFKA-19975: every *adding* replica is in the ISR, and at least as many have joined the ISR as leave it now.
 
-Rule 2 goes beyond ZooKeeper mode only where ZooKeeper mode would wait for a replica that the move does not concern.
+By the second rule a sick replica that stays does not delay the move: [1,2,3] -> [1,2,4] with 2 out of sync is complete
+at ISR [1,3,4]. A shrink is complete at once if the removed replicas were out of sync; it waits if it would take in-sync
+replicas away while a staying one is out of sync. Without this rule one sick broker blocks every move of its partitions.
 """
 
 from msgspec.structs import replace
@@ -20,7 +18,6 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition
 
 
 def is_complete(cluster: Cluster, partition: Partition) -> bool:
-    """Whether the move of a partition is complete."""
     if not partition.is_moving:
         return False
     isr = partition.isr
@@ -39,12 +36,11 @@ def is_complete(cluster: Cluster, partition: Partition) -> bool:
 
 
 def completed(cluster: Cluster, partition: Partition) -> Partition | None:
-    """The partition after its move; None where the move is not complete.
+    """The partition after its move; None: it is not complete.
 
-    A leader that is live and in the target stays (G01). Otherwise the first target replica that is live and in the ISR
-    leads (G02). Where there is none, a leader in controlled shutdown that is in the target and in the ISR stays until
-    it is gone, as in `elections.offline_election`. (Kafka's election fails then, which leaves the leader.) The removed
-    replicas are then pending deletion: they get a StopReplica with delete.
+    A live leader in the target stays (G01); otherwise the first live in-sync target replica leads (G02). If there is
+    none, a leader in controlled shutdown that is in the target and the ISR stays until it is gone. (Kafka's election
+    fails then, which leaves the leader.) Removed replicas become pending deletion.
     """
     if not is_complete(cluster, partition):
         return None

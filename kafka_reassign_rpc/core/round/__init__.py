@@ -2,6 +2,6 @@
 
 round_view.py          the cluster with the changes of the round on top: input and output of every decision
 read_partition.py      a partition as its znodes show it
-durable_assignment.py  what a topic znode says of a partition
+durable_assignment.py  a partition's entry in the topic znode
 changed_by_others.py   topics and partitions whose znodes others remove, put back or edit
 """

@@ -1,16 +1,16 @@
 """What others do to the znodes of topics by hand, and how far the controller follows.
 
-    in ZooKeeper                                    the controller
-    a topic, or a partition in its znode, is gone   forgets it; brokers go on, and no log is deleted
-    it is back                                      takes the newer state of the two, with epochs that brokers accept
-    it is back, and has vanished in another term    takes the state as it is, with epochs that brokers accept
-    the state of a partition is gone, or older      the same
-    replicas of which none is in sync and alive     keeps the former replicas in sync until new ones have caught up: a
-                                                    move, with the replicas in the znode as its target
-    no replicas                                     keeps the former ones
+in ZooKeeper                                    the controller
+a topic, or a partition in its znode, is gone   forgets it; brokers go on, and no log is deleted
+it is back                                      takes the newer state of the two, with epochs that brokers accept
+it is back, and has vanished in another term    takes the state as it is, with epochs that brokers accept
+the state of a partition is gone, or older      does the same
+replicas of which none is in sync and alive     keeps the former replicas in sync until new ones have caught up: a
+                                                move, with the replicas in the znode as its target
+no replicas                                     keeps the former ones
 
-Stock Kafka's controller does not look at changed replicas at all until the next one is elected, which takes what it
-finds. (KafkaController.processPartitionModifications, processTopicChange.)
+Stock Kafka ignores changed replicas until the next controller, which takes what it finds
+(KafkaController.processPartitionModifications, processTopicChange).
 """
 
 from msgspec.structs import replace
@@ -20,20 +20,21 @@ from kafka_reassign_rpc.core.reassignment_algebra.assignment import among, witho
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
 
 MOST_RAISED = 1_000
-"""By how much a partition epoch is raised at once. Each step is a write of the state znode, whose version it is."""
+"""By how much a partition epoch rises at once. It is the state znode's version, so each step is a write."""
 
 UNKNOWN_CHANGES = 100
-"""By how much the partition epoch of a state is raised that was put back and whose former one is not known: so many
-changes of the ISR, or more, brokers may have seen since. (One that asks for an ISR tells which epoch it knows.)"""
+"""By how much the partition epoch of a restored state rises if the former one is unknown: brokers may have seen more
+ISR changes. (A leader that asks for an ISR says which epoch it knows.)
+"""
 
 EDITED = "replicas edited in ZooKeeper, none of them in sync"
 """The reason of a move that keeps what an edit would have taken away."""
 
 
 def changed_by_others(known: Topic, read: Topic | None) -> dict[int, Partition]:
-    """The partitions of a topic that others have taken away, or have given other replicas or an older state.
+    """Partitions that others have taken away, or have given other replicas or an older state.
 
-    read   the topic of the same name as read again; None where there is none
+    read   the topic of the same name as read again; None: there is none
     """
     if read is None or read.id not in (None, known.id):
         return dict(known.partitions)
@@ -60,9 +61,9 @@ def _has_older_state(known: Partition, read: Partition) -> bool:
 
 
 def with_former_state(read: Partition, former: Partition) -> Partition:
-    """The partition with the newer of the two states, and with epochs that no broker has seen.
+    """Take the newer of the two states, with epochs that no broker has seen.
 
-    Where the state is missing or older, brokers go on with what they know: its leader and ISR are the truth.
+    If the state is missing or older, brokers go on with what they know: its leader and ISR are the truth.
     """
     if former.partition_epoch < 0 or not _has_older_state(former, read):
         return read
@@ -82,7 +83,7 @@ def with_former_state(read: Partition, former: Partition) -> Partition:
 
 
 def with_higher_epochs(partition: Partition, leader_epoch: int, partition_epoch: int) -> Partition:
-    """The partition with a leader epoch, and a partition epoch, above its own and these, which brokers have seen.
+    """Raise both epochs above their present values and those that brokers have seen.
 
     A broker acts on LeaderAndIsr only with a higher leader epoch, and not with a lower partition epoch than it knows
     (Partition.makeLeader, makeFollower).
@@ -96,20 +97,20 @@ def with_higher_epochs(partition: Partition, leader_epoch: int, partition_epoch:
 
 
 def put_back(read: Partition) -> Partition:
-    """A partition whose state somebody has put back, and of which this term knows no former one.
+    """Raise the epochs of a state that somebody has restored and whose former value this term does not know.
 
-    Without higher epochs the next leader would skip LeaderAndIsr, and nobody would lead, nor ask for an ISR.
+    Otherwise the next leader would skip LeaderAndIsr, and nobody would lead or ask for an ISR.
     """
     seen = max(read.partition_epoch, read.leader_epoch)  # each leader epoch was a change
     return with_higher_epochs(read, read.leader_epoch, seen + UNKNOWN_CHANGES)
 
 
 def with_live_in_sync(cluster: Cluster, partition: Partition, former: Partition | None) -> Partition:
-    """The partition with the replicas in sync that others have taken out of it, where it has no live one without them.
+    """Add the in-sync replicas that others have taken out, if no live one is left without them.
 
     They stay as removing replicas until the target has caught up. Without `former`, the value before the change, only
-    the state tells whether the replicas that left are good: where it names a leader, nobody has stopped any of them.
-    Stock Kafka's controller leaves none where it has dropped all that was in sync, and deleted the logs (at a cancel).
+    the state shows whether those replicas are good: if it names a leader, nobody has stopped them. A stock controller
+    names none once it has dropped all that was in sync and deleted the logs (at a cancel).
     """
     isr, replicas = partition.isr, (*partition.replicas, *partition.pending_deletion)
     inside = among(isr, replicas)

@@ -1,4 +1,4 @@
-"""What a topic znode says of a partition."""
+"""A partition's entry in the topic znode."""
 
 from collections.abc import Container
 
@@ -7,14 +7,11 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.state.cluster import Partition
 
 DurableAssignment = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-"""The topic znode's entry for a partition, as in `LoadedAssignment`.
-
-A plain tuple, since a topic has thousands, and each write of its znode needs all of them.
-"""
+"""Replicas, adding, removing. A plain tuple: a topic has thousands, and each write of its znode needs all."""
 
 
 def durable_assignment(partition: Partition) -> DurableAssignment:
-    """The entry for a partition: pending deletions are listed as removing."""
+    """Pending deletions are listed as removing."""
     replicas, removing, pending_deletion = partition.replicas, partition.removing, partition.pending_deletion
     return (
         (replicas + pending_deletion, partition.adding, removing + pending_deletion)
@@ -24,22 +21,20 @@ def durable_assignment(partition: Partition) -> DurableAssignment:
 
 
 def durable_in_deletion(partition: Partition, live: Container[int]) -> DurableAssignment:
-    """The entry for a partition of a topic in deletion: all replicas that have to be deleted, and none that moves.
+    """The entry while its topic is deleted: all replicas to delete, and no move.
 
-    A stock controller that takes over would otherwise continue the move: it starts replicas that are deleted already.
-    The controller that begins the deletion still lists the move, as a stock controller does. A replica that is pending
-    deletion counts where its broker lives (see `topic_changes.replicas_to_delete`).
+    A stock controller that takes over would otherwise continue the move and start deleted replicas. A replica that is
+    pending deletion counts while its broker lives (`topic_changes.replicas_to_delete`).
     """
     waited_for = tuple([broker for broker in partition.pending_deletion if broker in live])
     return partition.replicas + waited_for, (), ()
 
 
 def with_known_completion(known: Partition, read: Partition) -> Partition:
-    """The partition as read again, without the move that the topic znode still shows although it is complete.
+    """Drop a move that the topic znode still shows although it is complete.
 
-    That znode keeps the entry of a completed move while replicas are pending deletion (see `AssignmentWrite.LATER`). A
-    new controller cannot know that the brokers have learnt of the completion, and completes the move again. This one
-    knows: it would raise the leader epoch each time that others write the znode.
+    The znode keeps it while replicas are pending deletion (`AssignmentWrite.LATER`). A new controller completes it
+    again, since brokers may not know; this one would raise the leader epoch whenever others write the znode.
     """
     pending_deletion = known.pending_deletion
     if (

@@ -7,8 +7,6 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, MoveRecord, Partiti
 
 
 class LoadedAssignment(NamedTuple):
-    """One partition in a topic znode."""
-
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
@@ -32,13 +30,13 @@ _NO_STATE = LoadedState(leader=NO_LEADER, leader_epoch=0, isr=(), controller_epo
 def partition_of(
     assigned: LoadedAssignment, state: LoadedState | None, move: MoveRecord | None, *, is_latest: bool = False
 ) -> Partition:
-    """The partition from its znodes.
+    """Combine the znodes of a partition.
 
     move        its move record, with the record's czxid and ctime
-    is_latest   the record was written after the topic znode: the change of a target was interrupted between the two
+    is_latest   the record is newer than the topic znode: a change of target was interrupted between the two
 
-    If the record fits the assignment, removing replicas that are neither original nor retained are pending deletion.
-    The record of a partition at rest stays with it; a controller failover removes it.
+    If the record fits the assignment, removing replicas that are neither original nor retained are pending deletion. A
+    record without a move stays; a controller failover removes it.
     """
     pending_deletion: tuple[int, ...] = ()
     origin = without(assigned.replicas, assigned.adding)
@@ -62,10 +60,10 @@ def partition_of(
 
 
 def _fits(assigned: LoadedAssignment, origin: tuple[int, ...], move: MoveRecord, *, is_latest: bool) -> bool:
-    """Whether the record is about the move in the znode, and not about one that a stock controller has ended since.
+    """Whether the record is about the move in the znode.
 
-    A stock controller leaves the record where it is, and may have moved the partition again: then what that move
-    removes is no pending deletion. It may be all that is in sync.
+    A stock controller leaves the record behind and may have moved the partition again. Then the replicas to remove are
+    not pending deletion: they may be all that is in sync.
     """
     return (
         set(move.original) <= set(origin)

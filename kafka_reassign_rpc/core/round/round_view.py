@@ -1,6 +1,7 @@
-"""The input and the output of a decision: the cluster with the changes of the round on top.
+"""The cluster with the changes of the round on top: the input and the output of every decision.
 
-A decision writes its changes here, and never into the cluster (`replay` does, once they are durable)."""
+Decisions write here, never into the cluster (`replay` does, once they are durable).
+"""
 
 from collections.abc import Collection
 from enum import Enum
@@ -20,9 +21,8 @@ class AssignmentWrite(Enum):
     """When the topic znode gets the new assignment.
 
     NOW    before the partition's state is written: a start, a cancel, a change of target
-    LATER  with the next write of that znode. A completion uses this: the znode still lists adding and removing
-           replicas, so that any controller repeats the completion. When the removed replicas are confirmed deleted,
-           `NOW` clears them.
+    LATER  with the next write of that znode: a completion. The znode still lists adding and removing replicas, so any
+           controller repeats the completion, until the removed replicas are confirmed deleted and `NOW` clears them
     """
 
     NOW = "now"
@@ -30,10 +30,10 @@ class AssignmentWrite(Enum):
 
 
 class PartitionChange(NamedTuple):
-    """The next value of one partition. The commit compares it with the present value and writes the difference.
+    """The next value of one partition. The commit writes the difference from the present value.
 
-    missing   how many replicas the partition has too few from now on (see `core.topics.missing_replicas`); None: as
-              before, or none where this change ends a client's move
+    missing   how many replicas the partition lacks from now on (`core.topics.missing_replicas`); None: as before, or
+              none if this change ends a client's move
     """
 
     topic: str
@@ -44,10 +44,10 @@ class PartitionChange(NamedTuple):
 
 
 def assignment_write(view: "RoundView", topic: str, before: Partition, after: Partition) -> AssignmentWrite:
-    """When the topic znode is written for a change without a request (a completion, a confirmation of StopReplica).
+    """When to write the topic znode for a change without a request (a completion, a confirmation of StopReplica).
 
-    NOW once no replica is pending deletion any more: then a next controller has nothing to repeat. LATER where the
-    znode does not fit into ZooKeeper: every next controller repeats the same.
+    NOW once no replica is pending deletion: a next controller has nothing to repeat. LATER if the znode does not fit
+    into ZooKeeper: every next controller repeats the same.
     """
     if topic in view.too_large:
         return AssignmentWrite.LATER
@@ -62,7 +62,7 @@ def assignment_write(view: "RoundView", topic: str, before: Partition, after: Pa
 
 
 def _decides_replication_factor(before: Partition, after: Partition) -> bool:
-    """Whether this change ends a move to a target that a client has named. (Self-healing names one as it finds it.)"""
+    """Whether this change ends a move to a target that a client has named."""
     if after.is_moving:
         return False
     if before.is_moving:
@@ -71,8 +71,6 @@ def _decides_replication_factor(before: Partition, after: Partition) -> bool:
 
 
 class TopicCreated(NamedTuple):
-    """A new topic: its znode, its config znode, then its partitions' states."""
-
     name: str
     id: UUID
     partitions: dict[int, Partition]
@@ -80,8 +78,6 @@ class TopicCreated(NamedTuple):
 
 
 class PartitionsAdded(NamedTuple):
-    """New partitions of a topic that exists."""
-
     name: str
     partitions: dict[int, Partition]
 
@@ -99,34 +95,30 @@ class TopicDeleted(NamedTuple):
 
 
 class RequestEnded(NamedTuple):
-    """A request znode that is decided.
+    """A decided request znode, with the zkVersion that was read.
 
-    version    its zkVersion when it was read
-    occupied   it has children of somebody else: the controller empties it, since ZooKeeper does not delete it
+    has_children   it has children of somebody else, so the controller empties it
     """
 
     version: int
-    occupied: bool = False
+    has_children: bool = False
 
 
 Change = PartitionChange | TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted
 
 
 class RoundView:
-    """The cluster with the changes of the round on top: each decision of a round sees the decisions before it.
-
-    For partitions it reads like `Cluster`.
+    """Each decision of a round sees the decisions before it. For partitions it reads like `Cluster`.
 
     partitions    the changes to commit: the latest of each partition, in the order of first mention
-    batch, queue  changes of the batch and of the queue
     unthrottled   cancelled moves whose replicas lose the throttles that others have set: by topic and partition
     failed        broker failures to record, with their time, or to forget (None)
     by            the requester of the next decision
-    notes         the input of `core.events.decided_events`: decisions about assignments, and reports, in their order
+    notes         the input of `core.events.decided_events`, in order
     requests      request znodes that are over at the end of the round, by name
     topic_ids     ids for topics that have none, by name
-    too_large     topics whose znode would not fit into ZooKeeper: nothing that nobody asked for needs to write it
-    gone          absent brokers with replicas, where this round has counted them (see `SoftState`)
+    too_large     topics whose znode would not fit into ZooKeeper: only a request may write it
+    gone          absent brokers with replicas, if this round has counted them (see `SoftState`)
     leaving       the partitions that brokers in controlled shutdown have followed, by broker: their replicas stop
     """
 
@@ -148,12 +140,10 @@ class RoundView:
         self.leaving: dict[int, list[TopicPartition]] = {}
 
     def failures(self) -> dict[int, int]:
-        """The failed brokers (see `Cluster.failed`), with the changes of the round."""
         found = self.cluster.failed | self.failed
         return {broker: since for broker, since in found.items() if since is not None}
 
     def forget_failure(self, broker: int) -> None:
-        """The failure of this broker is over."""
         if broker in self.cluster.failed:
             self.failed[broker] = None
         else:  # noted in this round: there is no znode yet
@@ -169,7 +159,6 @@ class RoundView:
         return self.cluster.get(topic, partition)
 
     def missing(self, topic: str, partition: int) -> int:
-        """How many replicas the partition has too few."""
         changed = self._missing.get(topic)
         if changed is not None and partition in changed:
             return changed[partition]
@@ -177,16 +166,15 @@ class RoundView:
         return known.missing.get(partition, 0) if known is not None and known.missing else 0
 
     def all_missing(self, topic: Topic) -> dict[int, int]:
-        """How many replicas partitions of a topic have too few, where they have."""
         return {index: count for index, count in (topic.missing | self._missing.get(topic.name, {})).items() if count}
 
     def next_partition_epoch(self, topic: str, partition: int) -> int:
-        """The partition epoch that this round's write gives: the write expects the known version of the state znode."""
+        """This round's write expects the known version of the state znode, and adds one."""
         known = self.cluster.get(topic, partition)
         return -1 if known is None else known.partition_epoch + 1
 
     def topic(self, name: str) -> Topic | None:
-        """The committed topic; None where it does not exist or is, or will be, in deletion."""
+        """None: the topic does not exist, or is or will be in deletion."""
         if isinstance(self.topics.get(name), TopicDeletionStarted | TopicDeleted):
             return None
         topic = self.cluster.topics.get(name)
@@ -211,7 +199,7 @@ class RoundView:
             self.topics[change.name] = change
 
     def found_durable(self, change: TopicCreated | PartitionsAdded | TopicDeletionStarted) -> None:
-        """A change of a topic whose commit was lost has turned out durable: it has its event, and no second write."""
+        """A change whose commit was lost is durable after all: it gets its event, but no second write."""
         self._report_topic(change)
 
     def _report_topic(self, change: TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted) -> None:
@@ -227,11 +215,11 @@ class RoundView:
                 self.report(Event(catalogue.TOPIC_DELETED, change.name))
 
     def unthrottle(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
-        """The move of a partition with these replicas is cancelled: their throttles by others go too (KIP-236)."""
+        """A move is cancelled: throttles that others have set for its replicas go too (KIP-236)."""
         self.unthrottled.setdefault(topic, {})[partition] = replicas
 
     def report(self, event: Event) -> None:
-        """An event for the log, once the round is durable. Without `who` it gets the requester of this decision."""
+        """Log an event once the round is durable. Without `who` it gets the requester of this decision."""
         self.notes.append(event if event.who is not None else event.asked_by(self.by))
 
     def _note(self, before: Partition | None, change: PartitionChange) -> None:

@@ -1,7 +1,8 @@
 """The values that all decisions read.
 
 cluster.py                      `Cluster`, `Topic`, `Partition`, `MoveRecord`, `Broker`
-soft_state.py                   `SoftState`, what no znode tells
+config_entities.py              kinds of entities with dynamic configs
+soft_state.py                   `SoftState`, which no znode holds
 former_partitions.py            partitions that others have taken out of ZooKeeper, as they were last known
 topic_partition.py              `TopicPartition`, the name of a partition
 requesters.py                   who asked for a decision

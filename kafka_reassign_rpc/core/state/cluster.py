@@ -1,9 +1,8 @@
 """The cluster as the controller sees it: immutable values in a few dictionaries.
 
-Every value here is frozen. A decision never changes a value: it makes the next one, and `core.writers.replay` puts that
-one into the `Cluster`, after ZooKeeper has stored it. What others have written or reported comes in by a fact
-(`core.writers.facts`) between two rounds. Nothing else writes here. So List and Metadata always show durable state
-alone, even while the controller writes a large commit.
+A decision makes the next value, and `core.writers.replay` puts it into the `Cluster` once ZooKeeper has stored it. What
+others have written or reported comes in as a fact (`core.writers.facts`) between two rounds. Nothing else writes here,
+so List and Metadata show only durable state, even during a large commit.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,20 +11,22 @@ from uuid import UUID
 
 import msgspec
 
+from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.core.state.queue_entries import Queue
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.state.throttle_leases import Lease, Leases
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition as TopicPartition  # noqa: PLC0414 - imported from here
 
 NO_LEADER = -1
-"""Leader id of a partition that no live in-sync replica can lead."""
+"""No live in-sync replica can lead."""
 
 
 RPC, BATCH, QUEUE, REQUEST, HEAL = "rpc", "batch", "queue", "request", "heal"
-"""The route of a move says how its target came: a client's AlterPartitionReassignments (rpc), the znode
-`/admin/reassign_partitions` (batch), the queue `/admin/reassign_partitions_queue` (queue), a znode under
-`/admin/reassignment_requests` (request; these three: KIP-236), or self-healing (heal)."""
+"""How a move's target came: by AlterPartitionReassignments, by one of KIP-236's znodes (`/admin/reassign_partitions`,
+`/admin/reassign_partitions_queue`, `/admin/reassignment_requests`), or by self-healing.
+"""
 
 ROUTES = (RPC, BATCH, QUEUE, REQUEST, HEAL)
 
@@ -33,17 +34,18 @@ ROUTES = (RPC, BATCH, QUEUE, REQUEST, HEAL)
 class MoveRecord(msgspec.Struct, frozen=True, gc=False):
     """A move in flight, as `/admin/reassignments/$topic/$partition` records it (KIP-236).
 
-    target      the replicas that the partition gets
-    original    the replicas before the first target was given, in order: a cancel restores exactly these
+    original    the replicas before the first target, in order: a cancel restores exactly these
     id          the record's czxid; -1 until the record is durable
     started     the record's ctime, ms since the epoch; -1 until the record is durable
     route       how the current target came (`RPC`, `BATCH`, …)
-    reason      why, in the words of the sender of the current target
-    throttle    the rate of the move's throttle lease, bytes/s; -1: no lease (see `core.state.throttle_leases`)
-    retained    adding replicas of a former target that the leader or the ISR still needed when the target changed (see
-                `core.reassignment_algebra.target_change`): they leave with the original ones, a cancel removes them
+    reason      the words of the sender of the current target
+    throttle    rate of the move's throttle lease, bytes/s; -1: no lease (`core.state.throttle_leases`)
+    retained    adding replicas of a former target that the leader or the ISR still needed
+                (`core.reassignment_algebra.target_change`): they leave with the original ones, a cancel removes them
     legacy      a request znode with `"legacy":true` has given the current target: the move counts as an entry of
                 `/admin/reassign_partitions` although it has none
+    by          who asked for the current target; None: the controller itself, or a version that did not record it
+    lifts       its lease takes the place of a stricter rate that stands
     """
 
     target: tuple[int, ...]
@@ -55,23 +57,23 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False):
     throttle: int = -1
     retained: tuple[int, ...] = ()
     legacy: bool = False
+    by: Requester | None = None
+    lifts: bool = False
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):
-    """One partition: its assignment, its leader and ISR, and its move if it has one.
+    """One partition: its assignment, leader, ISR, and its move if it has one.
 
-    replicas            the full replica set; during a move: the target, then the replicas to be removed
-    adding              replicas that the move adds (KIP-455)
-    removing            replicas that the move removes at its completion (KIP-455)
+    replicas            during a move: the target, then the replicas to be removed
     pending_deletion    replicas that have left the assignment and may still have a log. The topic znode lists them as
                         removing until each broker has confirmed its StopReplica (or died), so that the next controller
                         deletes them too. List and Metadata do not show them.
-    partition_epoch     the zkVersion of the state znode; -1 before that znode exists. A decided ISR change has
-                        the next one before it is durable
-    created             the czxid of the state znode; -1 before that znode exists
-    offline             replicas whose log dir has failed, as their brokers have answered LeaderAndIsr (Kafka's
+    partition_epoch     the zkVersion of the state znode; -1 before that exists. A decided ISR change has the next one
+                        before it is durable
+    created             the czxid of the state znode; -1 before that exists
+    offline             replicas whose log dir has failed, by their brokers' answers to LeaderAndIsr (Kafka's
                         replicasOnOfflineDirs), or has the log of an earlier topic while other replicas are in sync.
-                        Soft state: no znode has it, and each controller asks anew
+                        Soft state: no znode has it, and each controller asks again
     """
 
     replicas: tuple[int, ...]
@@ -94,7 +96,7 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The replica set after the move; the replica set itself where nothing moves."""
+        """The replica set after the move; at rest the replicas."""
         removing = self.removing
         return tuple([r for r in self.replicas if r not in removing]) if removing else self.replicas
 
@@ -108,9 +110,9 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def original(self) -> tuple[int, ...]:
-        """The original replicas of the move, in their original order; at rest, the replicas.
+        """The original replicas of the move, in their original order; at rest the replicas.
 
-        A stock controller starts moves without a record. Their original replicas are `origin`: nothing else is known.
+        Moves of stock controllers have no record: then only `origin` is known.
         """
         origin = self.origin
         recorded = origin if self.move is None else self.move.original
@@ -120,22 +122,22 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def retained(self) -> tuple[int, ...]:
-        """Removing replicas that a former target of the move had added (see `MoveRecord`)."""
+        """Removing replicas that a former target had added."""
         if self.move is None or not self.move.retained:
             return ()
         return tuple([r for r in self.removing if r in self.move.retained and r not in self.move.original])
 
     @property
     def sources(self) -> tuple[int, ...]:
-        """The replicas that the move does not add: R - AR."""
+        """KIP-455's R - AR."""
         return tuple([r for r in self.replicas if r not in self.adding]) if self.adding else self.replicas
 
     @property
     def lease(self) -> Lease | None:
-        """The move's throttle lease; None too where the move copies nothing."""
+        """None also if the move copies nothing."""
         if self.move is None or self.move.throttle <= 0 or not self.adding:
             return None
-        return Lease(self.move.throttle, self.sources, self.adding)
+        return Lease(self.move.throttle, self.sources, self.adding, self.move.lifts)
 
 
 REVISIONS = count(1)
@@ -146,38 +148,35 @@ LAST_ZXID = 2**63 - 1
 
 
 class Topic(msgspec.Struct):
-    """A topic and its partitions. Only `core.writers.replay` changes `partitions`."""
-
     name: str
     id: UUID | None
     partitions: dict[int, Partition]
     version: int = -1
     """The zkVersion of the topic znode."""
     extra: dict[str, msgspec.Raw] = {}
-    """Fields of the topic znode that this program does not know: every rewrite preserves them."""
+    """Unknown fields of the topic znode: every rewrite preserves them."""
     missing: dict[int, int] = {}
-    """How many replicas a partition has too few: see `core.topics.missing_replicas`."""
+    """How many replicas a partition lacks (`core.topics.missing_replicas`)."""
     unreadable: frozenset[int] = frozenset()
-    """Partitions whose state znode cannot be decoded: their assignment stays, commands do not find them."""
+    """Partitions with an unreadable state znode: their assignment stays, commands do not find them."""
     revision: int = msgspec.field(default_factory=lambda: next(REVISIONS))
-    """A number that changes with every change of a partition, and that no topic had before: a reader may cache what it
-    made of the partitions under this number."""
+    """Changes with every change of a partition, and is unique: a reader may cache results under it."""
     deleting: bool = False
-    """True once its deletion is durable: from then on no command finds the topic."""
+    """True once its deletion is durable: no command finds the topic any more."""
     created: int = -1
-    """The czxid of the topic znode. It distinguishes this topic from all others of its name, also where topics have no
-    ids. Topics of other names share it: one transaction creates many."""
+    """The topic znode's czxid distinguishes this topic from others of its name, also without ids.
+
+    Topics that one transaction has created share it.
+    """
     id_since: int = LAST_ZXID
-    """A zxid since which the topic has had its id, at the latest, as far as this controller knows."""
+    """A zxid since which the topic has had its id, at the latest."""
 
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-"""By their numbers on the wire, from 0 (org.apache.kafka.common.security.auth.SecurityProtocol)."""
+"""Indexes are the numbers on the wire (org.apache.kafka.common.security.auth.SecurityProtocol)."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """Where a broker listens. `security_protocol` is one of SECURITY_PROTOCOLS."""
-
     listener: str
     security_protocol: str
     host: str
@@ -185,15 +184,16 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 def endpoint_for(endpoints: Sequence[Endpoint], listener: str | None, security_protocol: str = "") -> Endpoint:
-    """The endpoint for clients of a listener: that of the same name, else one with the same security protocol, else the
-    first one. (Servers and brokers may call their listeners otherwise.)"""
+    """The endpoint for clients of a listener: that of the same name, else of the same security protocol, else the
+    first. Servers and brokers may name their listeners differently.
+    """
     same = (one for one in endpoints if one.listener == listener)
     alike = (one for one in endpoints if one.security_protocol == security_protocol)
     return next(same, next(alike, endpoints[0]))
 
 
 class Broker(msgspec.Struct, frozen=True):
-    """A registered broker, as `/brokers/ids/$id` shows it. `epoch` is the czxid of that znode: a bounce changes it."""
+    """`epoch` is the czxid of `/brokers/ids/$id`: a bounce changes it."""
 
     id: int
     epoch: int
@@ -201,66 +201,69 @@ class Broker(msgspec.Struct, frozen=True):
     rack: str | None = None
 
     def endpoint(self, listener: str | None = None, security_protocol: str = "") -> Endpoint:
-        """The endpoint of the listener with this name, else one with this security protocol, else the first one."""
         return endpoint_for(self.endpoints, listener, security_protocol)
 
 
 class Cluster(msgspec.Struct):
-    """All that ZooKeeper says about the cluster, as of the last commit. Only `core.writers.replay` changes it."""
+    """All that ZooKeeper says about the cluster, as of the last commit. Only `core.writers` changes it."""
 
     brokers: dict[int, Broker] = {}
     shutting_down: set[int] = set()
     servers: frozenset[int] = frozenset()
-    """Ids that servers of this product have taken, this one's among them: see `is_server`."""
+    """Ids of our servers, this one among them (see `is_server`)."""
     topics: dict[str, Topic] = {}
     topic_names: dict[UUID, str] = {}
     moving: dict[str, set[int]] = {}
     """Partitions with a move in flight, by topic, so that List need not scan all partitions."""
     leases: Leases = msgspec.field(default_factory=Leases)
     unreadable: dict[str, str] = {}
-    """Topics whose znode cannot be decoded, with the reason: commands do not find them, but their names are taken."""
+    """Topics with an unreadable znode, with the reason: commands do not find them, but their names are taken."""
     stale_marks: frozenset[str] = frozenset()
-    """Names in `/admin/delete_topics` that mark no present topic: the topic does not exist, or was created after its
-    mark. No topic is created while they stand; the controller removes them."""
+    """Names in `/admin/delete_topics` whose topic does not exist or is newer than its mark.
+
+    No topic of such a name is created until the controller has removed the mark.
+    """
     waiting_marks: frozenset[str] = frozenset()
-    """Topics with a mark in `/admin/delete_topics` that waits: see `core.topics.deletion_marks`."""
+    """Topics with a mark in `/admin/delete_topics` that waits (`core.topics.deletion_marks`)."""
     topic_configs: dict[str, Mapping[str, str]] = {}
     broker_configs: dict[str, Mapping[str, str]] = {}
-    """Dynamic configs by broker id as text; `<default>` has the cluster-wide ones."""
+    """By broker id as text; `<default>` has the cluster-wide ones."""
     settings: Mapping[str, str] = {}
-    """What `/admin/reassignment_settings` holds: see `core.settings_in_force`."""
+    """The content of `/admin/reassignment_settings` (`core.settings_in_force`)."""
+    settings_by: Mapping[str, Requester] = {}
+    """Who has set or deleted each of them, if known."""
     settings_problem: str = ""
-    """Why that znode cannot be understood. Then no new move and no repair starts: it may have said so."""
+    """Why that znode is unreadable. It may forbid moves and repairs, so none starts."""
     failed: dict[int, int] = {}
     """Failed brokers (gone, and with replicas): when a controller first noticed it, ms since the epoch (KIP-46)."""
-    occupied_records: frozenset[TopicPartition] = frozenset()
-    """Partitions whose move record has children of somebody else, also where it is empty: the controller empties it
-    where the move ends, and the next move is written into it."""
-    occupied_failures: frozenset[int] = frozenset()
-    """Failed brokers whose znode has children of somebody else: the controller empties it, since ZooKeeper does not
-    delete a znode with children."""
+    records_with_children: frozenset[TopicPartition] = frozenset()
+    """Partitions whose move record has children of somebody else, even without content: the controller empties it when
+    the move ends, and the next move is written into it.
+    """
+    failures_with_children: frozenset[int] = frozenset()
+    """Failed brokers whose znode has children of somebody else: ZooKeeper does not delete it, so the controller empties
+    it.
+    """
     disabled_by_znode: bool = False
-    """`/admin/reassign_cancel` exists, so that reassignments are disabled: see `core.restrictions`."""
+    """`/admin/reassign_cancel` exists (`core.restrictions`)."""
     batch: BatchZnode | None = None
-    """`/admin/reassign_partitions`, where it exists: see `core.znode_routes.reassign_partitions`."""
+    """`/admin/reassign_partitions` (`core.znode_routes.reassign_partitions`)."""
     requests: frozenset[str] = frozenset()
-    """Names of the request znodes that the controller has not decided yet: see
-    `core.znode_routes.reassignment_requests`."""
+    """Names of the undecided request znodes (`core.znode_routes.reassignment_requests`)."""
     cancel_all: CancelAll | None = None
-    """`/admin/cancel_reassignment_in_progress`, where it exists and the controller has not carried it out."""
+    """`/admin/cancel_reassignment_in_progress`, until the controller has carried it out."""
     queue: Queue = msgspec.field(default_factory=Queue)
-    """The waiting moves: see `core.znode_routes.queue_admission`."""
+    """The waiting moves (`core.znode_routes.queue_admission`)."""
     config_versions: dict[tuple[str, str], tuple[int, int]] = {}
     """Czxid and zkVersion of the known dynamic configs, by kind ("topics", "brokers") and name."""
     since: int = -1
-    """The last transaction of ZooKeeper before all this was read. What was read before that is older."""
+    """The last transaction of ZooKeeper before all this was read."""
     soft: SoftState = msgspec.field(default_factory=SoftState)
-    """All that is not durable."""
 
     def get(self, topic: str, partition: int) -> Partition | None:
-        """The partition; None where it does not exist, its topic is in deletion, or its state cannot be decoded.
+        """None: it does not exist, its topic is in deletion, or its state is unreadable.
 
-        None too where it has no state while a mark of its topic waits: a former controller may have deleted the state.
+        None too if it has no state while a mark of its topic waits: a former controller may have deleted the state.
         """
         known = self.topics.get(topic)
         if known is None or known.deleting or partition in known.unreadable:
@@ -271,15 +274,15 @@ class Cluster(msgspec.Struct):
         return found
 
     def is_live(self, broker: int) -> bool:
-        """Whether the broker is registered and not in controlled shutdown (Kafka's liveBrokerIds)."""
+        """Kafka's liveBrokerIds: registered and not in controlled shutdown."""
         return broker in self.brokers and broker not in self.soft.shutting_down
 
     def is_server(self, broker: int) -> bool:
-        """Whether a server of this product has this id, and no broker: nobody will ever hold a replica under it."""
+        """One of our servers has this id, and no broker: nobody will ever hold a replica under it."""
         return broker in self.servers and broker not in self.brokers
 
     def is_online(self, replica: int, partition: Partition) -> bool:
-        """Whether this replica can lead: its broker is live, and its log dir has not failed (isReplicaOnline)."""
+        """Kafka's isReplicaOnline: the broker is live, and the replica's log dir has not failed."""
         return self.is_live(replica) and replica not in partition.offline
 
     def all_partitions(self) -> Iterator[tuple[str, int, Partition]]:
@@ -289,8 +292,7 @@ class Cluster(msgspec.Struct):
 
     @property
     def default_configs(self) -> Mapping[str, str]:
-        """The cluster-wide dynamic broker configs."""
-        return self.broker_configs.get("<default>", {})
+        return self.broker_configs.get(DEFAULT, {})
 
     def topic_config(self, topic: str, key: str, default: str) -> str:
         """The topic's own value, else the cluster's dynamic default, else `default`."""

@@ -1,10 +1,9 @@
-"""What this controller last knew of partitions that others have taken out of ZooKeeper, or have changed there.
+"""What this controller last knew of partitions that others have removed from ZooKeeper or changed there.
 
-A topic whose znodes vanish is forgotten, as in Kafka (KafkaController.processTopicChange): brokers are told nothing and
-go on with its logs, since somebody may put the znodes back. Then the topic is the same one if it has the same id. What
-is put back may be older than what brokers know, or lack the states: without its former values a partition would get a
-leader that is not in sync, and epochs that brokers refuse. Where another term saw it vanish, this one knows only that
-it has appeared.
+A topic whose znodes vanish is forgotten, as in Kafka (KafkaController.processTopicChange): brokers go on with its logs,
+since somebody may restore the znodes. With the same id it is the same topic. Restored states may be older than what
+brokers know, or missing: without the former values a partition would get a leader that is not in sync, and epochs that
+brokers refuse.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
     from kafka_reassign_rpc.core.state.cluster import Partition, Topic
 
 MOST = 100_000
-"""So many partitions are kept. Beyond that, topics that were taken away first are given up."""
+"""Partitions kept. Beyond that, the topics that vanished first are given up."""
 MOST_APPEARED = 500
-"""Of so many partitions one round notes that they have appeared: each costs many writes (`round.changed_by_others`)."""
+"""Restored partitions noted in one round: each costs many writes (`round.changed_by_others`)."""
 
 
 class _FormerTopic(NamedTuple):
@@ -29,7 +28,7 @@ class _FormerTopic(NamedTuple):
 
 
 class FormerPartitions:
-    """Soft state of one term. A partition is kept until a durable round has decided about it as it was read again."""
+    """Soft state of one term. A partition is kept until a durable round has decided about its new state."""
 
     def __init__(self) -> None:
         self._topics: dict[str, _FormerTopic] = {}
@@ -39,9 +38,9 @@ class FormerPartitions:
         self._room = MOST_APPEARED
 
     def keep(self, topic: Topic, partitions: Mapping[int, Partition], *, is_reported: bool = False) -> None:
-        """Keep partitions of a topic. One that is kept already stays: nothing was decided about what was read since.
+        """Keep partitions of a topic.
 
-        is_reported   somebody has reported that these are gone
+        A value that is kept already stays: nothing was decided since. `is_reported`: somebody has reported their loss.
         """
         kept = self._topics.get(topic.name)
         if kept is None or kept.id != topic.id:
@@ -57,35 +56,34 @@ class FormerPartitions:
             self._give_up(next(iter(self._topics)))
 
     def of(self, topic: Topic) -> Mapping[int, Partition]:
-        """The former partitions of this very topic. One that was put back without an id counts as the same."""
+        """The former partitions of this very topic. One restored without an id counts as the same."""
         kept = self._topics.get(topic.name)
         return kept.partitions if kept is not None and topic.id in (None, kept.id) else {}
 
     def appeared(self, topic: Topic, partitions: Collection[int]) -> None:
-        """This term has not known these partitions, and their states were put back: brokers may know newer ones."""
+        """Partitions that this term has not known come with restored states: brokers may know newer ones."""
         some = list(islice(partitions, self._room))
         if some:
             self._room -= len(some)
             self._appeared.setdefault(topic.name, set()).update(some)
 
     def is_put_back(self, topic: Topic, index: int) -> bool:
-        """Whether the state of the partition was put back, and is still to be decided about."""
+        """Whether the state was restored and is still undecided."""
         return index in self._appeared.get(topic.name, ())
 
     def id_of(self, name: str) -> UUID | None:
-        """The id that the former topic of this name had."""
         kept = self._topics.get(name)
         return None if kept is None else kept.id
 
     def has_other(self, topic: Topic) -> bool:
-        """Whether another topic of the same name was taken away. Nobody has decided that its logs may go."""
+        """Whether another topic of the same name has vanished. Nobody has decided that its logs may go."""
         kept = self._topics.get(topic.name)
         return kept is not None and kept.id != topic.id
 
     def unreported(self, topics: Mapping[str, Topic]) -> Iterator[tuple[str, int]]:
-        """Those that are gone and were not reported yet, by topic, with how many partitions are gone.
+        """Names of topics with losses not reported yet, and how many partitions are gone.
 
-        topics   the present ones
+        `topics`: the present ones.
         """
         for name in self._unreported:
             now = topics.get(name)

@@ -1,7 +1,4 @@
-"""The batch: entries of `/admin/reassign_partitions`, and its cancel znode, as values.
-
-`core.znode_routes.reassign_partitions` decides what happens to each entry.
-"""
+"""The batch: entries of `/admin/reassign_partitions`, and its cancel znode, as values."""
 
 from collections.abc import Mapping
 
@@ -11,10 +8,10 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class BatchEntry(msgspec.Struct, frozen=True):
-    """One entry: the target of one partition.
+    """The target of one partition.
 
     original        the replica set before the move; the controller writes it before anything moves
-    not_cancelled   why a cancel of the batch did not cancel this entry
+    not_cancelled   why a cancel of the batch has skipped this entry
     """
 
     target: tuple[int, ...]
@@ -23,48 +20,48 @@ class BatchEntry(msgspec.Struct, frozen=True):
 
 
 class BatchZnode(msgspec.Struct, frozen=True):
-    """The znode `/admin/reassign_partitions`, as last read or written.
+    """`/admin/reassign_partitions`, as last read or written.
 
-    version     its zkVersion
-    changed     its mzxid: of two readings the one with the higher mzxid is newer, even if the znode was created anew
-    unreadable  it cannot be decoded, and stays as it is: only its author knows what it was to be
-    flawed      some of its content became no entry, so that the controller writes it anew
-    occupied    it has children of somebody else: ZooKeeper does not delete it
-    stripped    entries whose original replicas somebody has taken out during the move
-    waiting     number of entries that wait because reassignments are disabled
-    crowded     entries wait because their original replicas would not fit into the znode
-    room        bytes that may be added to it
+    version         its zkVersion
+    changed         its mzxid: the higher one is the newer reading, even if the znode was deleted and created in between
+    unreadable      it stays as it is: only its author knows what it should be
+    needs_rewrite   some of its content is invalid, so the controller rewrites it
+    has_children    it has children of somebody else: ZooKeeper does not delete it
+    stripped        entries whose original replicas somebody has removed during the move
+    waiting         number of entries that wait because reassignments are disabled
+    lacks_room      entries wait because their original replicas would not fit into the znode
+    room            bytes that may be added to it
     """
 
     entries: Mapping[TopicPartition, BatchEntry] = {}
     version: int = -1
     changed: int = -1
     unreadable: bool = False
-    flawed: bool = False
-    occupied: bool = False
+    needs_rewrite: bool = False
+    has_children: bool = False
     stripped: frozenset[TopicPartition] = frozenset()
     waiting: int = 0
-    crowded: bool = False
+    lacks_room: bool = False
     room: int = 1 << 20
 
 
 class CancelAll(msgspec.Struct, frozen=True):
-    """`/admin/cancel_reassignment_in_progress` exists. `id`: its czxid; `occupied`: it has children, and stays."""
+    """`/admin/cancel_reassignment_in_progress` exists. `id`: its czxid; `has_children`: it has children, and stays."""
 
     id: int
-    occupied: bool = False
+    has_children: bool = False
 
 
 class BatchChanges:
     """What a round does to the batch. "First" is durable before anything moves, "last" comes at the end.
 
-    started     first: entries with their original replicas
-    withdrawn   first: entries of partitions to which a client gave another target, or whose move a client cancelled
-    ended       last: entries that are completed, rolled back or refused
-    noted       last: entries that stay, with a note
-    rewrite     the znode has invalid content: the controller writes it even if no entry changes
-    cancelled   last of all: the cancel znode that was carried out
-    waiting, crowded    see `BatchZnode`; None: as before
+    started               first: entries with their original replicas
+    withdrawn             first: entries of partitions whose target or move a client has changed or cancelled
+    ended                 last: entries that are completed, rolled back or refused
+    noted                 last: entries that stay, with a note
+    rewrite               the controller writes the znode even if no entry changes, since its content is invalid
+    cancelled             last of all: the cancel znode that was carried out
+    waiting, lacks_room   see `BatchZnode`; None: as before
     """
 
     def __init__(self) -> None:
@@ -75,4 +72,4 @@ class BatchChanges:
         self.rewrite = False
         self.cancelled: CancelAll | None = None
         self.waiting: int | None = None
-        self.crowded: bool | None = None
+        self.lacks_room: bool | None = None

@@ -1,7 +1,7 @@
 """Who asked for a decision: a client, a znode or the controller itself.
 
-A client chooses its client id, and may have any name. So `who`, the text for people, quotes what is not a plain word:
-`User:alice as "root from 10.0.0.9" from 10.0.0.7`. Programs use the fields.
+Clients choose their ids and names. So `who`, the text for people, quotes all but plain words: `User:alice as "root from
+10.0.0.9" from 10.0.0.7`. Programs use the fields.
 """
 
 from typing import NamedTuple
@@ -9,14 +9,16 @@ from typing import NamedTuple
 from kafka_reassign_rpc.support.bounded_text import word
 
 LONGEST_PART = 100
-"""Characters of a client id that are kept: clients choose its length."""
+"""Characters of a client id that are kept."""
 LONGEST_PRINCIPAL = 250
-"""... and of a principal: names of certificates are long."""
+"""Characters of a principal that are kept: names of certificates are long."""
 
 
 class Requester(NamedTuple):
-    """Who asked. `who`: for people. A client has a principal, an address and the listener that it came in by, a
-    client id where it sends one, and a mechanism where it has authenticated by SASL."""
+    """`who` is for people.
+
+    A client has a principal, an address and a listener; client id and SASL mechanism are optional.
+    """
 
     who: str
     principal: str | None = None
@@ -29,35 +31,50 @@ class Requester(NamedTuple):
     def is_client(self) -> bool:
         return self.principal is not None and self.address is not None
 
+    def is_same(self, other: "Requester") -> bool:
+        """Whether it is the same client, znode or controller. A text for people names more of a long principal than
+        znodes keep, so clients are compared by their fields."""
+        return self[1:] == other[1:] and (self.is_client or self.who == other.who)
+
 
 CONTROLLER = Requester("controller")
-"""Of decisions without a request, such as the completion of a move."""
+"""Decides without a request, as at the completion of a move."""
 
 
 def znode(path: str) -> Requester:
-    """Somebody who has written to ZooKeeper."""
     return Requester(f"znode {path}")
 
 
 BY_BATCH = znode("/admin/reassign_partitions")
 BY_CANCEL = znode("/admin/cancel_reassignment_in_progress")
 BY_QUEUE = znode("/admin/reassign_partitions_queue")
+BY_REQUESTS = znode("/admin/reassignment_requests")
+
+_OF_ROUTES = {"batch": BY_BATCH, "queue": BY_QUEUE, "request": BY_REQUESTS, "heal": CONTROLLER}
+
+
+def requester_of(route: str, by: Requester | None) -> Requester | None:
+    """Who asked for a move that came by this route; None: a client of which nothing is recorded."""
+    return by or _OF_ROUTES.get(route)
+
+
+def asked_by(route: str, by: Requester | None) -> str | None:
+    """The same, for people."""
+    known = requester_of(route, by)
+    return None if known is None else known.who
 
 
 def by_topic_znode(topic: str) -> Requester:
-    """Somebody who has changed a topic."""
     return znode(f"/brokers/topics/{topic}")
 
 
 def by_deletion_mark(topic: str) -> Requester:
-    """Somebody who has marked a topic for deletion."""
     return znode(f"/admin/delete_topics/{topic}")
 
 
 def client(
     principal: str, client_id: str | None, address: str, listener: str | None = None, mechanism: str | None = None
 ) -> Requester:
-    """A client with what its connection is known by."""
     named = f" as {word(client_id, LONGEST_PART)}" if client_id else ""
     return Requester(
         f"{word(principal, LONGEST_PRINCIPAL)}{named} from {word(address, LONGEST_PART)}",

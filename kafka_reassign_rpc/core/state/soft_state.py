@@ -1,4 +1,4 @@
-"""What a controller knows and no znode tells: one object beside the durable values of a `Cluster`."""
+"""What a controller knows and no znode holds."""
 
 from __future__ import annotations
 
@@ -14,21 +14,19 @@ if TYPE_CHECKING:
 
 
 class SoftState(msgspec.Struct):
-    """`Cluster.soft`. A new controller begins without it; `core.writers.reload` says what of it outlives a reload.
+    """A new controller begins without it; `core.writers.reload` decides what outlives a reload.
 
     shutting_down     brokers in controlled shutdown: registered, but no longer live
     gone              absent brokers with replicas that no move takes away from them, as last counted: some may be back.
                       The brake of self-healing depends on them
-    sizes             bytes of the leader's replica, for partitions that move or wait to move, as far as brokers have
-                      answered; as old as the last sample
-    broker_settings   what the brokers were started with, or the operator gave this server instead: see
-                      `core.broker_settings`
-    former            partitions that others have taken out of ZooKeeper, or have changed there, as they were known
+    sizes             bytes of the leader's replica, for partitions that move or wait; as old as the last sample
+    broker_settings   see `core.broker_settings`
+    former            partitions that others have removed from ZooKeeper or changed there
     cancelled         the id of the last `cancel_all` that the controller carried out, or -1
     reported          what events have reported about the queue: brokers that moves wait for, and `Queue.DISABLED`
 
-    Three things are soft too and stand with the values that they belong to: `Partition.offline`, `Topic.id_since`, and
-    what a batch waits for (`BatchZnode.waiting`, `.crowded`, `.stripped`).
+    Also soft, but kept with their values: `Partition.offline`, `Topic.id_since`, and what a batch waits for
+    (`BatchZnode.waiting`, `.lacks_room`, `.stripped`).
     """
 
     shutting_down: set[int] = set()

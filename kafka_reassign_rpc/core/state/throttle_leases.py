@@ -1,8 +1,7 @@
-"""Throttle leases: which moves in flight have a throttle of their own, by topic and by broker.
+"""Throttle leases: the moves in flight with a throttle of their own, by topic and by broker.
 
-A lease throttles exactly the replicas that its move concerns, as the stock tool does: the existing replicas as leaders
-(any of them may become the leader), the adding replicas as followers, and each of their brokers at the rate of the
-lease. `core.throttling.leased_configs` derives the topic and broker configs from the leases.
+As the stock tool does, a lease throttles the existing replicas as leaders (any of them may become the leader), the
+adding replicas as followers, and each of their brokers. `core.throttling.leased_configs` derives the configs.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -12,11 +11,12 @@ NO_RATE = -1
 
 
 class Lease(NamedTuple):
-    """The lease of one move: bytes/s on each of its brokers, its existing replicas, and its adding replicas."""
+    """`rate`: bytes/s on each of its brokers. `lifts`: it takes the place of a stricter rate that stands."""
 
     rate: int
     sources: tuple[int, ...]
     adding: tuple[int, ...]
+    lifts: bool = False
 
     @property
     def brokers(self) -> tuple[int, ...]:
@@ -45,40 +45,41 @@ class ThrottledReplicas:
 
 
 NOTHING = ThrottledReplicas()
-"""Of a topic without leases; shared, so nobody may add to it."""
+"""A topic without leases; shared, so nobody may add to it."""
 
 
 def entries(partition: int, brokers: Collection[int]) -> Iterator[str]:
-    """The names of the replicas in a topic's list of throttled replicas."""
     for broker in brokers:
         yield f"{partition}:{broker}"
 
 
 class Leases:
-    """All leases. It collects the topics and brokers whose leases ended or changed, until `drain`."""
+    """All leases, and the topics and brokers whose leases ended or changed, until `drain`."""
 
     def __init__(self) -> None:
         self.topics: dict[str, ThrottledReplicas] = {}
-        self._rates: dict[int, dict[int, int]] = {}
-        """Broker -> rate -> number of leases with this rate: few rates, as leases come in batches."""
+        self._rates: dict[int, dict[tuple[int, bool], int]] = {}
+        """Broker -> rate, and whether it lifts -> number of leases like this: few, as leases come in batches."""
         self._ended_topics: dict[str, None] = {}
         self._ended_brokers: dict[int, None] = {}
 
     @property
     def brokers(self) -> Iterable[int]:
-        """Brokers with a lease."""
         return self._rates.keys()
 
     def rate(self, broker: int) -> int:
-        """The lowest rate of the leases on a broker, NO_RATE where it has none."""
-        return min(self._rates.get(broker, ()), default=NO_RATE)
+        """The lowest rate of the leases on a broker, or NO_RATE."""
+        return min((rate for rate, _ in self._rates.get(broker, ())), default=NO_RATE)
+
+    def lift(self, broker: int) -> bool:
+        """Whether all leases on a broker take the place of a stricter rate: one that does not keeps it."""
+        return all(lifts for _, lifts in self._rates.get(broker, ()))
 
     def get(self, topic: str, partition: int) -> Lease | None:
         found = self.topics.get(topic)
         return None if found is None else found.leases.get(partition)
 
     def put(self, topic: str, partition: int, lease: Lease | None) -> None:
-        """The lease that a partition has from now on, or None."""
         found = self.topics.get(topic)
         before = None if found is None else found.leases.get(partition)
         if before == lease:
@@ -95,16 +96,17 @@ class Leases:
         found.put(partition, lease)
         for broker in lease.brokers:
             rates = self._rates.setdefault(broker, {})
-            rates[lease.rate] = rates.get(lease.rate, 0) + 1
+            rates[lease.rate, lease.lifts] = rates.get((lease.rate, lease.lifts), 0) + 1
 
     def remove(self, topic: str) -> None:
-        """The topic is gone, and its moves with it."""
         found = self.topics.pop(topic, None)
         for lease in () if found is None else found.leases.values():
             self._forget(topic, lease)
 
     def configs_changed(self, topics: Iterable[str] = (), brokers: Iterable[int] = ()) -> None:
-        """Somebody else changed these configs. Where leases need them, `drain` returns them as if a lease had ended."""
+        """Somebody else has changed these configs: if leases need them, `drain` returns them as if a lease had
+        ended.
+        """
         self._ended_topics.update((name, None) for name in topics if name in self.topics)
         self._ended_brokers.update((broker, None) for broker in brokers if broker in self._rates)
 
@@ -118,9 +120,9 @@ class Leases:
         self._ended_topics[topic] = None
         for broker in lease.brokers:
             rates = self._rates[broker]
-            rates[lease.rate] -= 1
-            if not rates[lease.rate]:
-                del rates[lease.rate]
+            rates[lease.rate, lease.lifts] -= 1
+            if not rates[lease.rate, lease.lifts]:
+                del rates[lease.rate, lease.lifts]
                 self._ended_brokers[broker] = None
                 if not rates:
                     del self._rates[broker]

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class TopicPartition(NamedTuple):
-    """A partition's name: its topic and its number in it. It equals the plain pair `(topic, partition)`."""
+    """It equals the plain pair `(topic, partition)`."""
 
     topic: str
     partition: int

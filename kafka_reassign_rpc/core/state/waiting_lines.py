@@ -1,33 +1,30 @@
-"""What the moves of the queue wait for: an index, so that the controller need look only at moves that may start now.
+"""What the moves of the queue wait for: an index, so that the controller visits only moves that may start now.
 
-Moves stand here by their numbers in the order of submission (`Queue.names`). Lines may hold numbers of moves that have
-left. A round looks at a copy of its own, which becomes the queue's once the round is durable.
+Moves are their numbers in the order of submission (`Queue.names`); lines may hold numbers of moves that have left. A
+round works on a copy, which becomes the queue's once the round is durable.
 """
 
 from collections.abc import Container, Generator, Iterable, Iterator
 from heapq import heappush
 
-from kafka_reassign_rpc.support.slices import SliceCounter
-
 NO_CAP = -1
-"""In place of a cap of its own: only the caps of the cluster count."""
+"""The move has no cap of its own: only those of the cluster count."""
 
 WaitingLine = tuple[int, int]
-"""A broker, or what stands in its place (`core.reassignment.in_flight_caps`), and a cap: the moves with this cap of
-their own wait for that broker."""
+"""A broker, or what stands in its place (`in_flight_caps`), and the own cap of the moves that wait there."""
 
-SLICE = 200
-"""Number of moves between two `yield`s."""
+FEW = 200
 
 
 class WaitingLines:
     """What the last admission (`queue_admission.start_waiting_moves`) left.
 
-    fresh       moves to decide next time: new ones, and those that are decided every time (a heap)
-    blocked     moves that wait for a broker: by the cap of their own, then by broker (heaps)
+    fresh       a heap of moves to decide next time: new ones, and those that are decided every time
+    blocked     moves that wait for a broker: cap of their own -> broker -> heap
     down        brokers that moves wait for and that were not alive
     more        the next round has something to decide even if nothing happens
     orphans     moves whose topic was deleted
+    aside       moves that are held and stand in no line: the others that are held leave theirs when their turn comes
     """
 
     def __init__(self) -> None:
@@ -36,31 +33,36 @@ class WaitingLines:
         self.down: set[int] = set()
         self.more = False
         self.orphans: dict[int, None] = {}
+        self.aside: set[int] = set()
 
     def copy(self) -> "WaitingLines":
-        """Lines of its own for a round: a hundred thousand numbers take about a millisecond."""
+        """A hundred thousand numbers take about a millisecond."""
         lines = WaitingLines()
         lines.fresh = self.fresh[:]
         lines.blocked = {
             cap: {broker: line[:] for broker, line in brokers.items()} for cap, brokers in self.blocked.items()
         }
         lines.down, lines.more, lines.orphans = set(self.down), self.more, dict(self.orphans)
+        lines.aside = set(self.aside)
         return lines
 
     def lines(self) -> list[WaitingLine]:
-        """Where moves wait."""
         return [(broker, cap) for cap, brokers in self.blocked.items() for broker in brokers]
 
     def join(self, serial: int) -> None:
-        """Decide this move next time."""
         heappush(self.fresh, serial)
 
+    def take_back(self, serial: int) -> None:
+        """The move was released. One that stands in a line still does not join another."""
+        if serial in self.aside:
+            self.aside.discard(serial)
+            self.join(serial)
+
     def wait(self, serial: int, broker: int, cap: int = NO_CAP) -> None:
-        """The move waits for the broker; `cap`: its own."""
         heappush(self.blocked.setdefault(cap, {}).setdefault(broker, []), serial)
 
     def end_line(self, line: WaitingLine) -> list[int]:
-        """Nobody waits there any more. Returns the moves that did."""
+        """Returns the moves that waited there."""
         broker, cap = line
         waited = self.blocked[cap].pop(broker)
         if not self.blocked[cap]:
@@ -68,24 +70,24 @@ class WaitingLines:
         return waited
 
     def orphan(self, serials: Iterable[int]) -> None:
-        """The topic of these moves is deleted: they leave next time, so that none gets to another topic of its name."""
+        """Their topic is deleted: they leave next time, so that none gets to another topic of its name."""
         for serial in serials:
             self.orphans[serial] = None
             self.more = True
 
     def clear(self) -> None:
-        """No move waits any more: the lines hold nothing but numbers of moves that left."""
-        self.fresh, self.blocked, self.orphans = [], {}, {}
+        """No move waits; the lines hold only numbers of moves that have left."""
+        self.fresh, self.blocked, self.orphans, self.aside = [], {}, {}, set()
 
     def forget_moves_that_left(self, names: Container[int], count: int) -> Generator[None, None, None]:
-        """Take the numbers of moves that have left out of the lines, once they are the most. Yields every `SLICE`.
+        """Remove the numbers of moves that have left, once they are the majority: clients may replace waiting moves
+        endlessly.
 
-        A client may replace its moves that wait for a broker as often as it likes. `names`, `count`: the moves that
-        wait, and how many they are.
+        `names`, `count`: the moves that wait, and how many.
         """
         lines = self.lines()
         held = len(self.fresh) + sum(len(self.blocked[cap][broker]) for broker, cap in lines)
-        if held <= 2 * count + SLICE:
+        if held <= 2 * count + FEW:
             return
         yield from _sift(self.fresh, names)
         for broker, cap in lines:
@@ -95,17 +97,15 @@ class WaitingLines:
 
 
 def _sift(heap: list[int], names: Container[int]) -> Iterator[None]:
-    """Take the numbers of moves that have left out of a heap. Where the caller gives up, the others stay in it."""
+    """If the caller gives up, the other numbers stay in the heap."""
     left = heap[::-1]
     heap.clear()
-    slices = SliceCounter(SLICE)
     try:
         while left:
             serial = left.pop()
             if serial in names:
                 heappush(heap, serial)
-            if slices.step():
-                yield
+            yield
     finally:
         for serial in left:
             heappush(heap, serial)

@@ -2,6 +2,6 @@
 
 replication_throttles.py  the throttles that topic and broker configs set
 leased_configs.py         the configs that throttle leases need, and the way back to the former ones
-controller_state.py       the leased rates and the controlled shutdowns that the controller tells of brokers
+controller_state.py       the leased rates and controlled shutdowns of brokers, for clients
 observed_throughput.py    observed replication throughput
 """

@@ -1,20 +1,20 @@
-"""The topic and broker configs that throttle leases need (see `core.state.throttle_leases`), and the way back.
+"""The topic and broker configs that throttle leases need, and the way back.
 
-    topic lists     the present list without entries of ours, then one entry for each leased replica that it does not
-                    name; `*` names every replica and stays `*`
-    broker rates    the lowest of the leases on the broker and of the former rate (the broker's own, else the
-                    cluster's, as it is now): a lease never relaxes a limit
-    no lease left   exactly the former value; but a rate that had no former value stays while moves without a lease are
-                    throttled on the broker, since their operator relies on it
+topic lists     the present list without entries of ours, then one entry for each leased replica that it does not
+                name; `*` names every replica and stays `*`
+broker rates    the lowest of the leases on the broker and of the former rate (the broker's own, else the
+                cluster's, as it is now): a lease relaxes no limit, unless all leases on the broker lift it
+no lease left   exactly the former value; but a rate without a former value stays while moves without a lease are
+                throttled on the broker, since their operator relies on it
 
 While leases exist, somebody else may change the configs:
 
-    adds entries                      they stay
-    removes entries of ours           they are put back: the moves still need them
-    sets another rate                 it stays until the leases on the broker change, and again after them
-    removes the rate                  it is put back while leases exist, and not after them
+adds entries                      they stay
+removes entries of ours           they are put back: the moves still need them
+sets another rate                 it stays until the leases on the broker change, and again after them
+removes the rate                  it is put back while leases exist, and not after them
 
-`ListMemory` and `RateMemory` store the values needed for this; the transaction that writes a config writes them too.
+`ListMemory` and `RateMemory` store what this needs, in the transaction that writes the config.
 """
 
 from collections.abc import Collection, Mapping
@@ -43,11 +43,15 @@ class ListMemory(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RateMemory(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One rate of a broker: its value before ours, the value as we know it, and the lease that it results from."""
+    """One rate of a broker: before ours, as we know it now, and the lease that it results from.
+
+    lifts   ours holds even where it is the higher one
+    """
 
     set: str
     before: str | None = None
     lease: Annotated[int, msgspec.Meta(ge=NO_RATE, le=NO_THROTTLE)] = NO_RATE
+    lifts: bool = False
 
 
 class TopicMemory(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -58,7 +62,7 @@ class TopicMemory(msgspec.Struct, frozen=True, omit_defaults=True):
         return self != TopicMemory()
 
     def with_all_of(self, other: "TopicMemory") -> "TopicMemory":
-        """Both memories, while it is unknown which of the two matches the config in ZooKeeper."""
+        """Both memories, while nobody knows which of the two fits the config in ZooKeeper."""
         return TopicMemory(_both(self.leader, other.leader), _both(self.follower, other.follower))
 
 
@@ -90,7 +94,6 @@ class BrokerAfter(NamedTuple):
 def topic_after(
     configs: Configs, memory: TopicMemory, leaders: Collection[str], followers: Collection[str]
 ) -> TopicAfter:
-    """The configs of a topic with leases. `leaders`, `followers`: the entries that leases need."""
     after = dict(configs)
     leader = _list_after(after, LEADER_REPLICAS, memory.leader, leaders)
     follower = _list_after(after, FOLLOWER_REPLICAS, memory.follower, followers)
@@ -100,7 +103,7 @@ def topic_after(
 def _list_after(
     configs: dict[str, str], name: str, memory: ListMemory | None, wanted: Collection[str]
 ) -> ListMemory | None:
-    """Puts the list into `configs`; returns what to remember."""
+    """Put the list into `configs`; return what to remember."""
     current = configs.get(name)
     if current is not None and names_all(current):
         return None
@@ -117,7 +120,7 @@ def _list_after(
 
 
 def _theirs(current: str | None, memory: ListMemory | None) -> dict[str, None]:
-    """Entries that are not ours. Fast where the list still ends with exactly our entries."""
+    """Entries that are not ours. This is fast if the list still ends with exactly our entries."""
     if memory is None or not current:
         return _entries(current)
     if current == memory.ours:
@@ -137,30 +140,41 @@ def _entries(text: str | None) -> dict[str, None]:
 
 
 def broker_after(
-    configs: Configs, defaults: Configs, memory: BrokerMemory, lease: int, *, needed: bool = False
+    configs: Configs,
+    defaults: Configs,
+    memory: BrokerMemory,
+    lease: int,
+    *,
+    lifts: bool = False,
+    needed: bool = False,
 ) -> BrokerAfter:
-    """The configs of a broker with leases.
-
-    lease   the lowest rate of its leases, NO_RATE where there is none
-    needed  moves without a lease need the present rate
+    """`lease`: the lowest rate of the broker's leases, or NO_RATE; `lifts`: it takes the place of a stricter rate;
+    `needed`: moves without a lease need the present rate.
     """
     after = dict(configs)
-    leader = _rate_after(after, LEADER_RATE, defaults, memory.leader, lease, needed)
-    follower = _rate_after(after, FOLLOWER_RATE, defaults, memory.follower, lease, needed)
+    leader = _rate_after(after, LEADER_RATE, defaults, memory.leader, lease, lifts, needed)
+    follower = _rate_after(after, FOLLOWER_RATE, defaults, memory.follower, lease, lifts, needed)
     return BrokerAfter(after, BrokerMemory(leader, follower))
 
 
 def _rate_after(
-    configs: dict[str, str], name: str, defaults: Configs, memory: RateMemory | None, lease: int, needed: bool
+    configs: dict[str, str],
+    name: str,
+    defaults: Configs,
+    memory: RateMemory | None,
+    lease: int,
+    lifts: bool,
+    needed: bool,
 ) -> RateMemory | None:
-    """Puts the rate into `configs`; returns what to remember."""
+    """Put the rate into `configs`; return what to remember."""
     current = configs.get(name)
     before = current
+    is_same_lease = memory is not None and (lease, lifts) == (memory.lease, memory.lifts)
     if memory is not None:
         if current == memory.set:
             before = memory.before
-        elif current is not None and lease == memory.lease:
-            return None if lease == NO_RATE else RateMemory(current, current, lease)
+        elif current is not None and is_same_lease:
+            return None if lease == NO_RATE else RateMemory(current, current, lease, lifts)
     elif lease == NO_RATE:
         return None
     if lease == NO_RATE:
@@ -168,12 +182,12 @@ def _rate_after(
             return RateMemory(current)
         _put(configs, name, before)
         return None
-    if memory is not None and current == memory.set == memory.before and lease == memory.lease:
+    if memory is not None and current == memory.set == memory.before and is_same_lease:
         return memory  # somebody else has set it: it stays
-    stricter = rate_of(name, {} if before is None else {name: before}, defaults)
+    stricter = None if lifts else rate_of(name, {} if before is None else {name: before}, defaults)
     text = str(lease if stricter is None else min(lease, int(stricter)))
     _put(configs, name, text)
-    return RateMemory(text, before, lease)
+    return RateMemory(text, before, lease, lifts)
 
 
 def _put(configs: dict[str, str], name: str, value: str | None) -> None:
@@ -186,11 +200,10 @@ def _put(configs: dict[str, str], name: str, value: str | None) -> None:
 # ------------------------------------------------------------------------------------- cancelled without a lease
 
 Cancelled = Mapping[int, Collection[int]]
-"""Of one topic: partitions with a cancelled move, and the replicas of the move."""
+"""Partition with a cancelled move -> the replicas of the move, in one topic."""
 
 
 def without_cancelled(configs: Configs, cancelled: Cancelled) -> dict[str, str]:
-    """The configs of a topic without the throttled replicas of cancelled moves; other entries stay."""
     after = dict(configs)
     gone = {f"{partition}:{broker}" for partition, brokers in cancelled.items() for broker in brokers}
     for name in (LEADER_REPLICAS, FOLLOWER_REPLICAS):
@@ -201,7 +214,7 @@ def without_cancelled(configs: Configs, cancelled: Cancelled) -> dict[str, str]:
 
 
 def brokers_named(configs: Configs) -> set[str] | None:
-    """Brokers (ids as text) whose replicas a topic's lists name; None: all."""
+    """Ids (as text) of brokers whose replicas a topic's lists name; None: all."""
     found: set[str] = set()
     for name in (LEADER_REPLICAS, FOLLOWER_REPLICAS):
         for entry in _entries(configs.get(name)):

@@ -1,10 +1,8 @@
 """Observed replication throughput: what a throttle of self-healing may be a share of (`core.healing.healing_throttle`).
 
-Observed is how fast all moves together grow on a broker from one sample of sizes to the next
-(`reassignment.progress.interval.ms`). A sample counts where it measures the network link: the broker copied during the
-whole interval (one of its moves was incomplete at the end), it answered in time, and it had no throttle. The highest
-such rate of any broker stands for every broker, until another controller is elected. Before the first such sample, one
-gigabit per second is assumed.
+It is how fast all moves together grow on a broker between two samples. A sample counts if it measures the network link:
+the broker copied during the whole interval (one of its moves was incomplete at the end), answered in time, and had no
+throttle. The highest such rate of any broker stands for all brokers, until another controller is elected.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,11 +14,11 @@ ASSUMED = 125_000_000
 """Bytes/s before the first observation: one gigabit per second."""
 
 LATE = 2
-"""So many samples do not count after one that a broker was late for: their distance in time is unknown."""
+"""Samples that do not count after one that a broker was late for: their distance in time is unknown."""
 
 
 class ObservedThroughput:
-    """Measures how fast brokers receive; `fastest`: the highest observed rate, bytes/s, 0 before the first one."""
+    """`fastest`: the highest observed rate, bytes/s; 0 before the first one."""
 
     def __init__(self) -> None:
         self.fastest = 0
@@ -30,7 +28,7 @@ class ObservedThroughput:
         self._late: dict[int, int] = {}
 
     def grown(self, brokers: Sequence[int], before: Sequence[int], after: Sequence[int], total: int) -> None:
-        """One move: the bytes on its adding brokers at the last sample and now (-1: unknown), and the full size."""
+        """Bytes of one move on its adding brokers at the last sample and now (-1: unknown); `total`: the full size."""
         for broker, had, has in zip(brokers, before, after, strict=True):
             if 0 <= had <= has:
                 self._received[broker] = self._received.get(broker, 0) + has - had
@@ -38,7 +36,7 @@ class ObservedThroughput:
                     self._busy.add(broker)
 
     def sampled(self, now: float, cluster: Cluster, silent: Collection[int]) -> None:
-        """The sample at `now` (seconds) is complete. `silent`: brokers that did not answer in time."""
+        """The sample at `now` (seconds) is complete. Brokers in `silent` did not answer in time."""
         seconds = 0.0 if self._sampled_at is None else now - self._sampled_at
         default = cluster.default_configs
         for broker in self._busy if seconds > 0 else ():

@@ -1,16 +1,17 @@
 """Replication throttles, as topic and broker configs set them (KIP-73).
 
-A throttle applies where the topic's list names the replica (`0:101,1:102`, `*` for all) *and* a rate is set for its
-broker or for all brokers (`<default>`).
-Sources: kafka.server.TopicConfigHandler.parseThrottledPartitions, BrokerConfigHandler, ReplicationQuotaManager.
+A throttle applies if the topic's list names the replica (`0:101,1:102`, `*` for all) *and* its broker, or all brokers
+(`<default>`), have a rate. Sources: kafka.server.TopicConfigHandler.parseThrottledPartitions, BrokerConfigHandler,
+ReplicationQuotaManager.
 """
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.config_entities import DEFAULT
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 LEADER_REPLICAS = "leader.replication.throttled.replicas"
@@ -19,20 +20,20 @@ LEADER_RATE = "leader.replication.throttled.rate"
 FOLLOWER_RATE = "follower.replication.throttled.rate"
 
 NO_THROTTLE = 2**63 - 1
-"""What KIP-240 reports where no throttle applies, bytes/s."""
+"""KIP-240 reports this where no throttle applies, bytes/s."""
 
 Configs = Mapping[str, str]
 Named = Mapping[int, frozenset[int]] | None
-"""Throttled partitions by broker; None means all partitions on all brokers."""
+"""Throttled partitions by broker; None: all."""
 
 
 def names_all(value: str) -> bool:
-    """Whether a list of throttled replicas is `*`. Kafka's validator takes empty entries beside it, as in `*,`."""
+    """Kafka's validator accepts empty entries beside `*`, as in `*,`."""
     return value.strip(", \t\n") == "*"
 
 
 def named_replicas(value: str | None) -> Named:
-    """A list of throttled replicas. Invalid entries are skipped: Kafka's validator of the config refuses them."""
+    """Skips invalid entries: Kafka's validator refuses them."""
     text = value or ""
     if names_all(text):
         return None
@@ -46,7 +47,7 @@ def named_replicas(value: str | None) -> Named:
 
 
 def rate_of(name: str, own: Configs, default: Configs) -> float | None:
-    """A rate of a broker in bytes/s: its own config, else that of all brokers, else None (no limit)."""
+    """Bytes/s: the broker's own config, else that of all brokers, else None (no limit)."""
     for configs in (own, default):
         value = whole_number(configs.get(name, "").strip(), 0, NO_THROTTLE)
         if value is not None:
@@ -54,10 +55,31 @@ def rate_of(name: str, own: Configs, default: Configs) -> float | None:
     return None
 
 
-def set_by(rate: int, leased: int | None) -> Literal["lease", "config"]:
-    """Whether the controller has set the rate in force on a broker for its leases, or somebody else has. `leased`: the
-    rate of the leases there, if there are any."""
-    return "lease" if rate == leased else "config"
+class RateInForce(NamedTuple):
+    """The rate that holds on one side of a broker, bytes/s, and what has set it.
+
+    by   "lease": the controller, for moves, and it removes it after them; "config": somebody else, for the broker;
+         "default": somebody, for all brokers. Brokers before Kafka 3.9 do not heed that last one (KAFKA-10190)
+    """
+
+    rate: int
+    by: Literal["lease", "config", "default"]
+
+
+def rate_in_force(name: str, own: Configs, default: Configs, leased: int | None) -> RateInForce | None:
+    """The rate that holds; None: there is no limit. What stands in a broker's server.properties has no effect: Kafka
+    reads these rates from dynamic configs alone (BrokerConfigHandler).
+
+    leased   the rate of the leases on the broker: while they last, the lower one of it and of what stood before holds
+    """
+    for_broker, for_all = rate_of(name, own, {}), rate_of(name, {}, default)
+    if for_broker is None:
+        return None if for_all is None else RateInForce(int(for_all), "default")
+    rate = int(for_broker)
+    if rate == leased:
+        return RateInForce(rate, "lease")
+    has_lease = leased is not None and leased >= 0
+    return RateInForce(rate, "default" if has_lease and for_all == for_broker else "config")
 
 
 _NO_CONFIGS: Configs = {}
@@ -79,7 +101,7 @@ class TopicThrottles:
         return named_replicas(self._configs.get(FOLLOWER_REPLICAS))
 
     def is_same(self, other: "TopicThrottles") -> bool:
-        """Whether both were made of the same config objects, which never change."""
+        """Whether both come from the same config objects, which never change."""
         return (
             self._configs is other._configs
             and self._of_brokers.keys() == other._of_brokers.keys()
@@ -87,16 +109,16 @@ class TopicThrottles:
         )
 
     def leader(self, partition: int, broker: int) -> int:
-        """Bytes/s that `broker`, as the leader, sends to replicas out of sync; NO_THROTTLE where unlimited."""
+        """Bytes/s that `broker`, as the leader, sends to replicas out of sync, or NO_THROTTLE."""
         return self._rate(LEADER_RATE, self._leaders, partition, broker)
 
     def follower(self, partition: int, broker: int) -> int:
-        """Bytes/s at which `broker` copies its replica; NO_THROTTLE where unlimited."""
+        """Bytes/s at which `broker` copies its replica, or NO_THROTTLE."""
         return self._rate(FOLLOWER_RATE, self._followers, partition, broker)
 
     def _rate(self, name: str, named: Named, partition: int, broker: int) -> int:
         if named is not None and partition not in named.get(broker, ()):
             return NO_THROTTLE
         configs = self._of_brokers
-        rate = rate_of(name, configs.get(str(broker), {}), configs.get("<default>", {}))
+        rate = rate_of(name, configs.get(str(broker), {}), configs.get(DEFAULT, {}))
         return NO_THROTTLE if rate is None else int(rate)

@@ -1,10 +1,9 @@
-"""What a mark in `/admin/delete_topics` means: see KafkaController.processTopicDeletion.
+"""What a mark in `/admin/delete_topics` means (KafkaController.processTopicDeletion).
 
-Anybody can write a mark. While it is not known whether the brokers allow deletions (`delete.topic.enable`), the topic
-of a mark stays as it is. Its partitions without a state get none, and no command finds them: a stock controller may
-have begun to delete the topic's znodes, and a new state would bring the partition back. A mark that a controller of
-this product has written for a DeleteTopics that it accepted says so: then the topic stays out of the clients' sight, as
-they were told, but nothing of it is deleted yet.
+Anybody can write a mark. While `delete.topic.enable` is unknown, a marked topic stays, its partitions without a state
+get none, and no command finds them: a stock controller may have begun to delete its znodes, and a new state would bring
+a partition back. A controller of ours that accepted a DeleteTopics notes that in its mark: then clients do not see the
+topic, as they were told, but nothing is deleted yet.
 """
 
 from enum import Enum, auto
@@ -14,19 +13,18 @@ from kafka_reassign_rpc.core.state.cluster import Topic
 
 
 class DeletionMark(NamedTuple):
-    """A mark as it was read.
-
-    created     its czxid
-    accepted    a controller of this product has written it for a DeleteTopics that it accepted
-    """
+    """`created`: its czxid; `accepted`: a controller of ours wrote it for a DeleteTopics."""
 
     created: int
     accepted: bool
 
 
 class Meaning(Enum):
-    """STALE: the mark goes, and the topic stays, if there is one. WAITS: it is left alone until more is known.
-    IN_DELETION: clients do not see the topic; where deletion is enabled, its replicas are deleted."""
+    """STALE: the mark goes, and the topic, if any, stays.
+
+    WAITS: nothing happens until more is known. IN_DELETION: clients do not see the topic; if deletion is enabled, its
+    replicas are deleted.
+    """
 
     STALE = auto()
     WAITS = auto()
@@ -34,15 +32,15 @@ class Meaning(Enum):
 
 
 def meaning(topic: Topic | None, mark: DeletionMark, enabled: bool | None) -> Meaning:
-    """What the mark means for the topic of its name. `enabled`: `delete.topic.enable`, None where it is not known."""
+    """`enabled`: `delete.topic.enable`; None: unknown."""
     if topic is None or enabled is False or not is_marked(topic, mark.created):
         return Meaning.STALE
     return Meaning.IN_DELETION if enabled or mark.accepted else Meaning.WAITS
 
 
 def is_marked(topic: Topic, mark: int) -> bool:
-    """Whether a mark in `/admin/delete_topics` is about this topic; `mark`: its czxid.
+    """Whether a mark (its czxid) is about this topic: an older one is about an earlier topic of the name.
 
-    An older mark is about an earlier topic of the same name. (Kafka deletes any topic that has the name of a mark.)
+    (Kafka deletes any topic with the name.)
     """
     return mark > topic.created

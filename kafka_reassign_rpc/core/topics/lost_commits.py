@@ -1,7 +1,6 @@
-"""Which changes of topics does ZooKeeper hold after a commit whose answer was lost?
+"""Which changes of topics ZooKeeper holds after a commit whose answer was lost.
 
-The commands decide again then, and would take their own work for somebody else's: a topic that exists already, a topic
-that is in deletion. The id of the topic tells.
+The commands then decide again, and would take their own work for somebody else's. The topic's id tells them apart.
 """
 
 from uuid import UUID
@@ -11,13 +10,12 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 
 
 def is_created(cluster: Cluster, made: TopicCreated) -> bool:
-    """Whether the topic with this id exists. (It may be in deletion already.)"""
+    """The topic may be in deletion already."""
     topic = cluster.topics.get(made.name)
     return topic is not None and topic.id == made.id
 
 
 def has_added(cluster: Cluster, topic_id: UUID | None, made: PartitionsAdded) -> bool:
-    """Whether the topic with this id has all these partitions, with these replicas."""
     topic = cluster.topics.get(made.name)
     if topic is None or topic.id != topic_id:
         return False
@@ -26,6 +24,5 @@ def has_added(cluster: Cluster, topic_id: UUID | None, made: PartitionsAdded) ->
 
 
 def is_in_deletion(cluster: Cluster, topic_id: UUID | None, name: str) -> bool:
-    """Whether the deletion of the topic with this id has begun."""
     topic = cluster.topics.get(name)
     return topic is not None and topic.id == topic_id and topic.deleting

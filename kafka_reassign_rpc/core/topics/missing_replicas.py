@@ -1,14 +1,13 @@
 """Replicas on servers, which are no brokers, and replicas that are missing because no broker was free for them.
 
 A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`) takes every node of its metadata for
-a broker, this server (`own_id`) included. It has to know this server: it finds the controller among the live brokers of
-UpdateMetadata (kafka.server.MetadataCacheControllerNodeProvider). So the topic znode must get another assignment:
-another broker takes the place of `own_id`, and of the id of a server that was the controller before. Where the replica
-may be that of a real broker (`own_replicas`), it stays.
+a broker, this server included. It must know this server: it finds the controller among the live brokers of
+UpdateMetadata (kafka.server.MetadataCacheControllerNodeProvider). So another broker replaces the id of this or a former
+server in the topic znode, unless the replica may be a real broker's (`own_replicas`).
 
-Where no other broker is free, that replica is missing. The topic znode remembers it, in a field of its own
-(`missing_replicas`), and the next broker that is free gets it: when a broker registers, or at a controller failover. A
-client that moves the partition decides its replication factor: from the end of the move on nothing is missing any more.
+If no broker is free, the replica is missing. The topic znode remembers that in a field of its own (`missing_replicas`),
+and the next free broker gets it, when a broker registers or at a controller failover. A client that moves the partition
+decides its replication factor: after the move nothing is missing.
 """
 
 from msgspec.structs import replace
@@ -20,8 +19,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
 from kafka_reassign_rpc.core.topics.own_replicas import is_of_broker
 
 
-def settle_missing(view: RoundView, topic: str, index: int, own_id: int) -> list[PartitionChange]:
-    """`place_missing` for a partition as it is in the view."""
+def replace_missing(view: RoundView, topic: str, index: int, own_id: int) -> list[PartitionChange]:
     partition = view.get(topic, index)
     if partition is None:
         return []
@@ -30,11 +28,10 @@ def settle_missing(view: RoundView, topic: str, index: int, own_id: int) -> list
 
 
 def place_missing(view: RoundView, topic: str, index: int, partition: Partition, own_id: int) -> tuple[Partition, int]:
-    """The partition without `own_id` and the ids of other servers, and with its missing replicas, as far as brokers are
-    free; how many stay missing.
+    """Replace server ids and place missing replicas, as far as brokers are free; also return how many stay missing.
 
-    The same object where nothing changes. The missing replicas of a partition that moves have to wait for the end of
-    the move. All stay as they are where the topic znode cannot be written.
+    Returns the same object if nothing changes. A moving partition waits for the end of its move. Nothing changes if the
+    topic znode cannot be written.
     """
     missing = view.missing(topic, index)
     if topic in view.too_large:
@@ -56,11 +53,10 @@ def place_missing(view: RoundView, topic: str, index: int, partition: Partition,
 
 
 def without_own_id(cluster: Cluster, partition: Partition, own_id: int, index: int) -> Partition:
-    """The partition with another broker in place of `own_id`, which holds no records, or with one replica less if no
-    broker is free.
+    """Another broker replaces `own_id`, which holds no records; if none is free, the partition has one replica less.
 
-    A partition that already had a leader keeps its other replicas and its ISR; the new replica must catch up. If no
-    broker is free for the only replica of a partition or target, the partition stays as it is.
+    A partition that had a leader keeps its other replicas and its ISR; the new replica must catch up. An only replica
+    stays if no broker is free.
     """
     broker = _free_broker(cluster, partition, own_id, index)
     if broker is None and not without(partition.target, (own_id,)):
@@ -79,7 +75,7 @@ def without_own_id(cluster: Cluster, partition: Partition, own_id: int, index: i
 
 
 def _free_broker(cluster: Cluster, partition: Partition, own_id: int, index: int) -> int | None:
-    """A live broker without a replica, preferably in a rack without one; None where there is none."""
+    """A live broker without a replica, preferably in a rack without one; or None."""
     taken = {own_id, *partition.replicas, *partition.pending_deletion}
     free = [broker for id_, broker in sorted(cluster.brokers.items()) if id_ not in taken and cluster.is_live(id_)]
     used = {cluster.brokers[replica].rack for replica in partition.replicas if replica in cluster.brokers}

@@ -1,15 +1,12 @@
-"""Replicas on the id of a server, this one or another: placed there by a stock broker that took it for one, or those
-of a real broker.
+"""Whether a replica on a server's id was placed there by a stock broker, or is a real broker's.
 
-A stock broker with this id may be down: its log may be the only one with all acknowledged records. Nothing in ZooKeeper
-names the brokers of the past, so a replica counts as that of a broker unless it cannot have records:
+A stock broker with this id may be down: its log may be the only one with all acknowledged records. ZooKeeper does not
+name the brokers of the past, so a replica counts as a broker's unless it cannot have records:
 
-    no state, or the first one without a leader     nobody has ever led the partition: there are no records
-    the id leads, or is in sync                     a broker's: a stock controller gives that only to registered brokers
-    others are in sync, the id is not               records that count are on the others. At its start a server asks
-                                                    more: see `held_by_brokers`
-
-No decision may place a replica there: `refusal` is the reason that every route gives.
+no state, or the first one without a leader     nobody has ever led the partition: there are no records
+the id leads, or is in sync                     a broker's: a stock controller gives that only to registered brokers
+others are in sync, the id is not               records that count are on the others. At its start a server asks
+                                                more: see `held_by_brokers`
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,8 +18,8 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition,
 def never_led(partition: Partition) -> bool:
     """Whether the partition provably never had a leader, and so no records.
 
-    Its state does not exist yet, or is as this server creates it where no replica is live. A stock controller creates
-    no state without a leader. A restored state has a higher leader epoch if its partition had lost a leader.
+    It has no state, or the one that this server writes if no replica is live. A stock controller creates no state
+    without a leader, and a restored state whose partition lost its leader has a higher leader epoch.
     """
     if partition.partition_epoch < 0:
         return True
@@ -30,20 +27,19 @@ def never_led(partition: Partition) -> bool:
 
 
 def is_in_use(partition: Partition, own_id: int) -> bool:
-    """Whether the state shows a broker with this id: it leads, it is in sync, or there is nobody else in sync."""
+    """Whether the state shows a broker with this id: it leads, is in sync, or nobody is."""
     return not never_led(partition) and (not partition.isr or own_id in (partition.leader, *partition.isr))
 
 
 def is_of_broker(cluster: Cluster, partition: Partition, own_id: int) -> bool:
-    """Whether a replica on this id is that of a broker: nobody but its broker may decide about it."""
+    """Only its broker may then decide about the replica."""
     return own_id in cluster.brokers or is_in_use(partition, own_id)
 
 
 def refusal(cluster: Cluster, replicas: Iterable[int], partition: Partition | None = None) -> KafkaError | None:
-    """Why a partition cannot get these replicas: a server has the id of one of them, so that no broker ever comes for
-    it. None: no server has such an id.
+    """Refuse replicas on a server's id: no broker ever comes for them.
 
-    partition   as it is now; a replica that it has on a broker which is down stays possible
+    A replica that `partition` already has on a broker which is down stays possible.
     """
     ids = sorted(
         {
@@ -66,8 +62,8 @@ def refusal(cluster: Cluster, replicas: Iterable[int], partition: Partition | No
 def held_by_brokers(topics: Iterable[Topic], own_id: int, *, is_ours: bool) -> Iterator[TopicPartition]:
     """The partitions with a replica on this id that a broker holds, or may hold.
 
-    is_ours   the id is known to be a server's: no broker held replicas under it when a server took it. Of any other id
-              also replicas that are not in sync may be those of a broker that is down
+    is_ours   a server has taken the id when no broker held replicas under it. Otherwise replicas out of sync may also
+              be those of a broker that is down
     """
     for topic in topics:
         for index, partition in topic.partitions.items():

@@ -1,15 +1,15 @@
-"""Kafka's placement of new replicas on brokers and racks.
+"""Kafka's placement of new replicas on brokers and racks (org.apache.kafka.admin.AdminUtils.assignReplicasToBrokers).
 
-First replicas go round the brokers from a starting point. The other replicas follow at a shift that grows with every
-round. With racks, brokers are taken from the racks in turn, and a rack gets a second replica of a partition only when
-every rack has one. The two random numbers are arguments, so that equal arguments give equal placements.
-Source: org.apache.kafka.admin.AdminUtils.assignReplicasToBrokers.
+First replicas go round the brokers from a starting point; the others follow at a shift that grows with every round.
+With racks, brokers are taken from the racks in turn, and a rack gets a second replica of a partition only when every
+rack has one. The two random numbers are arguments.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidPartitions, InvalidReplicationFactor, UnknownServerError
 from kafka_reassign_rpc.core.state.cluster import Broker
+from kafka_reassign_rpc.support.counted import counted
 
 Placed = tuple[int, tuple[int, ...]]
 """A partition's number and its replicas."""
@@ -23,13 +23,15 @@ def placements(
     start: int,
     shift: int,
     first_partition: int = 0,
+    cordoned: int = 0,
 ) -> Iterator[Placed]:
-    """The replicas of `partitions` new partitions, numbered from `first_partition`, one by one, since they may be many.
+    """The replicas of `partitions` new partitions from `first_partition` on, one by one, since they may be many.
 
-    start, shift    two numbers: random ones for a new topic, the same ones for all partitions of a growing topic
+    start, shift    random numbers for a new topic, the same ones for all partitions of a growing topic
+    cordoned        brokers that are left out of `brokers`, for the error
 
-    Raises InvalidPartitions, InvalidReplicationFactor, and UnknownServerError (as Kafka) where some brokers have a rack
-    and others have none.
+    Raises InvalidPartitions, InvalidReplicationFactor, and UnknownServerError (as Kafka) if only some brokers have a
+    rack.
     """
     found = sorted(brokers, key=lambda broker: broker.id)
     if partitions <= 0:
@@ -39,6 +41,7 @@ def placements(
     if replication_factor > len(found):
         raise InvalidReplicationFactor(
             f"Replication factor: {replication_factor} larger than available brokers: {len(found)}."
+            + (f" {counted(cordoned, 'other', 'are')} cordoned." if cordoned else "")
         )
     racks = {broker.id: broker.rack for broker in found if broker.rack is not None}
     if racks and len(racks) < len(found):

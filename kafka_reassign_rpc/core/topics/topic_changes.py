@@ -1,14 +1,14 @@
-"""Creation, growth and deletion of topics, and the first state of a new partition.
+"""Creation, growth and deletion of topics.
 
 Checks, their order and their texts are those of ZooKeeper mode (ZkAdminManager, AdminZkClient, Topic). The functions
-raise the `KafkaError` that answers the topic, and return the change. Functions that create partitions work in slices:
-they yield every `SLICE` partitions and return the change at the end.
+raise the `KafkaError` that answers the topic. Those that create partitions are generators that return the change.
 """
 
 import re
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
+from kafka_reassign_rpc.core.cordon import destinations
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidPartitions,
     InvalidReplicaAssignment,
@@ -26,16 +26,13 @@ from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView,
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic
 from kafka_reassign_rpc.core.topics import own_replicas
 from kafka_reassign_rpc.core.topics.replica_placement import Placed, placements
-from kafka_reassign_rpc.support.slices import in_slices
 
 BROKER_DEFAULT = -1
-"""A count that the request leaves to num.partitions or default.replication.factor."""
+"""The request leaves a count to num.partitions or default.replication.factor."""
 
 MOST_PARTITIONS = 100_000
-"""A topic's znode has no room for more partitions, whatever the ids of its brokers: ZooKeeper takes 1 MiB."""
+"""A topic's znode has no room for more, whatever the ids of its brokers: ZooKeeper takes 1 MiB."""
 
-SLICE = 200
-"""Number of partitions between two `yield`s."""
 
 MAX_NAME_LENGTH = 249
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -44,12 +41,12 @@ _UNKNOWN_BROKERS = "Unknown broker(s) in replica assignment: {}."
 
 
 def is_valid_name(name: str) -> bool:
-    """Kafka's rule for topic names (org.apache.kafka.common.internals.Topic)."""
+    """org.apache.kafka.common.internals.Topic."""
     return len(name) <= MAX_NAME_LENGTH and name not in {".", ".."} and _LEGAL_NAME.fullmatch(name) is not None
 
 
 def validate_name(name: str) -> None:
-    """Raises InvalidTopic where Kafka does not allow this name."""
+    """Raises InvalidTopic."""
     if is_valid_name(name):
         return
     if name == "":
@@ -78,7 +75,7 @@ def create_topic(
     default_replication_factor: int = 1,
     most: int = MOST_PARTITIONS,
 ) -> Generator[None, None, TopicCreated]:
-    """A new topic with the first states of its partitions. A caller that only validates discards the result.
+    """A new topic with the first states of its partitions. A caller that only validates discards it.
 
     start, shift   two random numbers (see `replica_placement`)
     most           the number of partitions that this request may still create
@@ -97,12 +94,14 @@ def create_topic(
         placed: Iterable[Placed] = ((index, tuple(replicas)) for index, replicas in sorted(assignments.items()))
     else:
         count = default_partitions if num_partitions == BROKER_DEFAULT else num_partitions
+        there = destinations(cluster)
         placed = placements(
-            cluster.brokers.values(),
+            there.brokers,
             count,
             default_replication_factor if replication_factor == BROKER_DEFAULT else replication_factor,
             start=start,
             shift=shift,
+            cordoned=there.closed,
         )
     validate_name(name)
     if existing is not None or name in cluster.stale_marks:
@@ -146,7 +145,7 @@ def _validate_assignment(cluster: Cluster, placed: Mapping[int, Sequence[int]]) 
         raise InvalidReplicaAssignment("All partitions should have the same number of replicas")
     if not next(iter(placed.values())):
         raise InvalidReplicaAssignment("The replica lists of the partitions are empty")
-    for (index, replicas), pause in in_slices(placed.items(), SLICE):
+    for index, replicas in placed.items():
         if len(set(replicas)) != len(replicas):
             raise InvalidReplicaAssignment(
                 f"Duplicate replica assignment found: partition {index} has {', '.join(map(str, replicas))}"
@@ -158,8 +157,7 @@ def _validate_assignment(cluster: Cluster, placed: Mapping[int, Sequence[int]]) 
         error = own_replicas.refusal(cluster, replicas)
         if error is not None:
             raise error
-        if pause:
-            yield
+        yield
     if sorted(placed) != list(range(len(placed))):
         raise InvalidReplicaAssignment("partitions should be a consecutive 0-based integer sequence")
 
@@ -172,10 +170,7 @@ def create_partitions(
     *,
     most: int = MOST_PARTITIONS,
 ) -> Generator[None, None, PartitionsAdded]:
-    """Grow a topic to `count` partitions. `assignments`: one list of replicas for each new partition.
-
-    most   the number of partitions that this request may still create
-    """
+    """Grow a topic to `count` partitions. `assignments`: the replicas of each new one; `most`: see `create_topic`."""
     cluster = view.cluster
     topic = view.topic(name)
     if topic is None:
@@ -197,15 +192,17 @@ def create_partitions(
     replicas = () if first is None else first.replicas
     _refuse_many(name, count - existing if assignments is None else len(assignments), most)
     if assignments is None:
-        ids = sorted(cluster.brokers)
-        start = next((at for at, broker in enumerate(ids) if replicas and broker >= replicas[0]), 0)
+        there = destinations(cluster)
+        brokers = sorted(there.brokers, key=lambda broker: broker.id)
+        start = next((at for at, broker in enumerate(brokers) if replicas and broker.id >= replicas[0]), 0)
         placed: Iterable[Placed] = placements(
-            cluster.brokers.values(),
+            brokers,
             count - existing,
             len(replicas),
             start=start,
             shift=start,
             first_partition=existing,
+            cordoned=there.closed,
         )
     else:
         placed = _requested_replicas(cluster, existing, count, assignments, len(replicas)).items()
@@ -252,19 +249,18 @@ def _requested_replicas(
 
 
 def _first_states(cluster: Cluster, placed: Iterable[Placed]) -> Generator[None, None, dict[int, Partition]]:
-    """The partitions with their first states; `placed` is in the order of their numbers."""
+    """`placed` is in the order of partition numbers."""
     made = {}
-    for (index, replicas), pause in in_slices(placed, SLICE):
+    for index, replicas in placed:
         made[index] = first_state(cluster, Partition(replicas=replicas))
-        if pause:
-            yield
+        yield
     return made
 
 
 def delete_topic(view: RoundView, name: str) -> TopicDeletionStarted:
-    """Begin a deletion. A topic that is in deletion already is not found.
+    """Begin a deletion. A topic in deletion is not found.
 
-    Nothing is deleted where the brokers forbid it (TopicDeletionDisabled), or may forbid it (RequestTimedOut).
+    Raises TopicDeletionDisabled if the brokers forbid it, RequestTimedOut if that is unknown.
     """
     enabled = view.cluster.soft.broker_settings.delete_topic_enable
     if enabled is None:
@@ -287,10 +283,9 @@ def replicas_to_delete(
 ) -> Iterator[tuple[int, int]]:
     """(partition, broker) of the replicas of a topic in deletion whose brokers have not confirmed a StopReplica.
 
-    When there are none, the removal of its znodes is due. A replica on a dead broker is waited for, as in Kafka: its
-    log would return with the broker, and a new topic of the same name would find it. A replica that is pending deletion
-    is waited for only while its broker is registered. One on a server, this one (`own_id`) or another, has no log,
-    unless a broker has its id (`own_replicas`).
+    When none is left, its znodes go. As in Kafka, a replica on a dead broker is waited for: its log would return with
+    the broker, and a new topic of the name would find it. One that is pending deletion is waited for only while its
+    broker is registered. One on a server has no log, unless a broker has its id (`own_replicas`).
     """
     topic = cluster.topics.get(name)
     if topic is None:
@@ -307,11 +302,11 @@ def replicas_to_delete(
 
 
 def possible_strays(cluster: Cluster, name: str, confirmed: Collection[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """(partition, broker) of the logs that a topic in deletion may have on brokers that hold no replica of it now.
+    """(partition, broker) of logs that a topic in deletion may have on brokers without a replica of it now.
 
-    A broker that was away while its replica was dropped has the log still. Only one that has registered since the
-    topic's creation can have been away. Nobody waits for these: a new topic of the name is refused by such a log.
-    Where an earlier topic of the name has vanished without a mark, such a log may be of that one, and stays.
+    A broker that was away when its replica was dropped, so that it has registered since the topic's creation, still has
+    the log. Nobody waits for these: a new topic of the name is refused by such a log. If an earlier topic of the name
+    has vanished without a mark, the log may be that one's, and stays.
     """
     topic = cluster.topics.get(name)
     returned = () if topic is None or cluster.soft.former.has_other(topic) else returned_since(cluster, topic)
@@ -322,5 +317,4 @@ def possible_strays(cluster: Cluster, name: str, confirmed: Collection[tuple[int
 
 
 def returned_since(cluster: Cluster, topic: Topic) -> Sequence[int]:
-    """The brokers that have registered since the topic was created."""
     return [broker.id for broker in cluster.brokers.values() if 0 <= topic.created < broker.epoch]

@@ -1,6 +1,6 @@
-"""What writes into the `Cluster`, and nothing else does.
+"""All that writes into the `Cluster`.
 
-facts.py         what others have written or brokers have reported, and how the cluster changes with it
+facts.py         what others have written or brokers have reported
 topic_facts.py   the same of topics, their partitions, and marks of deletion
 replay.py        puts a durable round in
 reload.py        what a controller keeps when it reads the cluster again

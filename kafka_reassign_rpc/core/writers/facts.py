@@ -1,15 +1,11 @@
-"""Facts: what others have written to ZooKeeper, or what brokers have reported. Each knows how it changes a `Cluster`.
+"""Facts: what others have written to ZooKeeper, or what brokers have reported.
 
-The controller's loop applies a fact once, before the decisions of the next round, and not again where that round
-decides twice. Decisions change nothing: they see facts in the cluster, and each other's changes in the round's view.
+The controller's loop applies a fact once, before the decisions of the next round, even if that round decides twice. An
+older fact never replaces a newer one:
 
-An older fact never takes the place of a newer one:
-
-    what has a version in the cluster (topics, states, configs, the batch, parts of the queue)   the higher one stays
-    all else that is read                 what was read before the cluster was (`Cluster.since`) is left out
-    what brokers report                   is about one registration of the broker, or the latest answer counts
-
-`topic_facts` has those about topics.
+what has a version in the cluster (topics, states, configs, the batch, parts of the queue)   the higher one stays
+all else that is read                 what was read before the cluster was (`Cluster.since`) is left out
+what brokers report                   is about one registration of the broker, or the latest answer counts
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -20,34 +16,28 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.config_entities import DEFAULT, TOPICS
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.support.bounded_text import whole_number
-from kafka_reassign_rpc.support.slices import in_slices
-
-SLICE = 200
-"""Number of partitions between two `yield`s."""
-
-TOPICS = "topics"
-"""Kind of config entity; the other one is "brokers"."""
 
 CREATED_HERE = (0, 0)
-"""In place of czxid and version of a config that this controller has created: less than any that is read."""
+"""Stands for czxid and version of a config that this controller has created: any that is read is higher."""
 
 News_co = TypeVar("News_co", covariant=True)
 
 
 class Fact(Protocol[News_co]):
-    """Something that was read or reported."""
-
     def apply(self, cluster: Cluster) -> Generator[None, None, News_co]:
-        """Put it into the cluster, yielding every `SLICE` partitions. Returns what decisions have to know of it."""
+        """Put it into the cluster. Returns what decisions must know of it."""
         ...
 
 
 class BrokersChanged(NamedTuple):
-    """Broker ids. A bounced broker has registered with a new epoch; an updated one has other endpoints or rack."""
+    """A bounced broker has registered with a new epoch; an updated one has other endpoints or another rack."""
 
     joined: tuple[int, ...] = ()
     gone: tuple[int, ...] = ()
@@ -61,7 +51,7 @@ class BrokersChanged(NamedTuple):
 class BrokersRegistered(msgspec.Struct, frozen=True):
     """All registered brokers. One that left or bounced is no longer shutting down.
 
-    read_at   here and below: the last transaction that this server had seen once it was read
+    read_at   here and below: the last transaction that this server had seen after the read
     """
 
     registered: Mapping[int, Broker]
@@ -86,8 +76,6 @@ class BrokersRegistered(msgspec.Struct, frozen=True):
 
 
 class ServersRegistered(msgspec.Struct, frozen=True):
-    """The ids that servers have taken."""
-
     ids: frozenset[int]
     read_at: int = LAST_ZXID
 
@@ -98,7 +86,7 @@ class ServersRegistered(msgspec.Struct, frozen=True):
 
 
 class ShutdownAsked(msgspec.Struct, frozen=True):
-    """A broker has asked for a controlled shutdown: it is registered, but no longer live. Without an `epoch`: -1."""
+    """A broker asks for a controlled shutdown. `epoch` is -1 if it names none."""
 
     broker: int
     epoch: int
@@ -111,9 +99,9 @@ class ShutdownAsked(msgspec.Struct, frozen=True):
 
 
 class ConfigsFound(msgspec.Struct, frozen=True):
-    """Dynamic configs of some topics (`kind` "topics") or brokers ("brokers"), by name; empty: none left.
+    """Dynamic configs of topics or brokers (`kind`) by name; empty: none left.
 
-    versions   czxid and zkVersion of their znodes, where they exist
+    `versions`: czxid and zkVersion of the znodes.
     """
 
     kind: str
@@ -137,13 +125,13 @@ class ConfigsFound(msgspec.Struct, frozen=True):
         else:
             brokers = [whole_number(name, 0, INT32) for name in changed]
             cluster.leases.configs_changed(brokers=[broker for broker in brokers if broker is not None])
-            if "<default>" in changed:  # no lease relaxes a limit of the cluster, on any broker
+            if DEFAULT in changed:  # no lease relaxes a limit of the cluster, on any broker
                 cluster.leases.configs_changed(brokers=cluster.leases.brokers)
         yield
 
 
 class ConfigsWritten(msgspec.Struct, frozen=True):
-    """This controller has written the config of an entity for throttle leases, or has found nothing to write.
+    """This controller has written an entity's config for throttle leases, or has found nothing to write.
 
     version   czxid and zkVersion of the znode since; None: there is none
     """
@@ -175,21 +163,24 @@ def _put_config(
 
 
 class SettingsFound(msgspec.Struct, frozen=True):
-    """The settings of the servers, or why they cannot be read."""
+    """What the znode of the settings holds, or why it cannot be read: then brokers stay cordoned as last read, since
+    nobody has opened them. Without the other settings no move and no repair starts."""
 
     settings: Mapping[str, str]
     problem: str
+    by: Mapping[str, Requester]
     read_at: int = LAST_ZXID
 
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:
         if self.read_at >= cluster.since:
-            cluster.settings, cluster.settings_problem = dict(self.settings), self.problem
+            kept = [CORDONED_BROKERS] if self.problem and CORDONED_BROKERS in cluster.settings else []
+            cluster.settings = {**{name: cluster.settings[name] for name in kept}, **self.settings}
+            cluster.settings_problem = self.problem
+            cluster.settings_by = dict(self.by)
         yield
 
 
 class BrokersStartedWith(msgspec.Struct, frozen=True):
-    """The settings that brokers were started with."""
-
     settings: BrokerSettings
 
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:
@@ -198,16 +189,13 @@ class BrokersStartedWith(msgspec.Struct, frozen=True):
 
 
 class SizesReported(msgspec.Struct, frozen=True):
-    """Sizes of partitions as brokers reported them (None: no longer of interest).
-
-    A partition whose topic is gone is skipped.
-    """
+    """Sizes of partitions (None: no longer of interest). Unknown topics are skipped."""
 
     sizes: Mapping[TopicPartition, int | None]
 
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:
         known = cluster.soft.sizes
-        for (name, size), pause in in_slices(self.sizes.items(), SLICE):
+        for name, size in self.sizes.items():
             if size is None or cluster.get(*name) is None:
                 known.pop(name, None)
             else:
@@ -215,13 +203,10 @@ class SizesReported(msgspec.Struct, frozen=True):
                 batch = cluster.batch
                 if cluster.queue.place(*name) is not None or (batch is not None and name in batch.entries):
                     cluster.queue.waiting.more = True  # its move may have waited for this size
-            if pause:
-                yield
+            yield
 
 
 class RequestsFound(msgspec.Struct, frozen=True):
-    """The names of the request znodes that wait."""
-
     names: frozenset[str]
     read_at: int = LAST_ZXID
 
@@ -232,7 +217,7 @@ class RequestsFound(msgspec.Struct, frozen=True):
 
 
 class AdminZnodesFound(msgspec.Struct, frozen=True):
-    """KIP-236's znodes. `batch_read`: whether the batch is among them; otherwise the known one stays."""
+    """KIP-236's znodes. Unless `batch_read`, the known batch stays."""
 
     disabled_by_znode: bool
     cancel_all: CancelAll | None
@@ -241,7 +226,7 @@ class AdminZnodesFound(msgspec.Struct, frozen=True):
     read_at: int = LAST_ZXID
 
     def apply(self, cluster: Cluster) -> Generator[None, None, bool]:
-        """Returns whether the batch is another one now."""
+        """Returns whether the batch has changed."""
         if self.read_at < cluster.since:
             return False
         cluster.disabled_by_znode = self.disabled_by_znode
@@ -257,7 +242,7 @@ def _put_batch(cluster: Cluster, read: BatchZnode | None) -> bool:
         return False
     if known is not None and read is not None:
         if read.changed <= known.changed:
-            cluster.batch = replace(known, occupied=read.occupied)
+            cluster.batch = replace(known, has_children=read.has_children)
             return False
         read = replace(read, stripped=frozenset(_stripped(cluster, known, read)))
     cluster.batch = read
@@ -265,7 +250,7 @@ def _put_batch(cluster: Cluster, read: BatchZnode | None) -> bool:
 
 
 def _stripped(cluster: Cluster, known: BatchZnode, read: BatchZnode) -> Iterator[TopicPartition]:
-    """Entries of moves in flight whose original replicas somebody has taken out."""
+    """Entries of moves in flight whose original replicas somebody has removed."""
     for name, entry in read.entries.items():
         before = known.entries.get(name)
         if before is None or entry.original is not None or before.target != entry.target:
@@ -276,14 +261,14 @@ def _stripped(cluster: Cluster, known: BatchZnode, read: BatchZnode) -> Iterator
 
 
 class QueueRootFound(msgspec.Struct, frozen=True):
-    """The root znode of a queue. `occupied`: it has children of somebody else.
+    """The root znode of a queue.
 
-    One that was not there (`part` None) may have been created by this controller since: the known one stays.
+    If there was none (`part` None), this controller may have created it since: the known one stays.
     """
 
     root: str
     part: QueuePart | None
-    occupied: bool = False
+    has_children: bool = False
 
     def apply(self, cluster: Cluster) -> Generator[None, None, bool]:
         """Returns whether it is newer than the known one."""
@@ -296,14 +281,13 @@ class QueueRootFound(msgspec.Struct, frozen=True):
                 yield from queue.remove(former.path)
         yield from queue.put(part)
         queue.waiting.more = True
-        if self.occupied:
-            queue.occupied.add(self.root)
+        if self.has_children:
+            queue.roots_with_children.add(self.root)
         else:
-            queue.occupied.discard(self.root)
+            queue.roots_with_children.discard(self.root)
         return True
 
 
 def all_of(facts: Iterable[Fact[object]], cluster: Cluster) -> Iterator[None]:
-    """Apply some facts about which nothing is decided."""
     for fact in facts:
         yield from fact.apply(cluster)

@@ -1,18 +1,18 @@
 """What a controller keeps when it reads the cluster again, since somebody else has written ZooKeeper.
 
-Everything durable is as read. Of what no znode tells this stays:
+Everything durable is as read. Of the soft state this stays:
 
-    shutting down                     of brokers with the same registration
-    sizes                             of topics that are still the same
-    settings of brokers, absent brokers, the cancel that was carried out, reports about the queue     all
-    partitions that others took away  all, and those that turn out to be gone now
-    offline replicas                  of brokers with the same registration, in topics with the same id: all others
-                                      answer again
-    completed moves                   where the topic znode still shows them (`durable_assignment`)
-    since when a topic has its id     of topics that are still the same
-    the batch                         as known, unless its znode was written since
+shutting down                     of brokers with the same registration
+sizes                             of topics that are still the same
+settings of brokers, absent brokers, the cancel that was carried out, reports about the queue     all
+partitions that others removed    all, and those that turn out to be gone now
+offline replicas                  of brokers with the same registration, in topics with the same id: all others
+                                  answer again
+completed moves                   if the topic znode still shows them (`durable_assignment`)
+since when a topic has its id     of topics that are still the same
+the batch                         as known, unless its znode was written since
 
-What the moves of the queue wait for is found again.
+What queued moves wait for is found again.
 """
 
 from collections.abc import Iterator
@@ -25,23 +25,20 @@ from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.soft_state import SoftState
-from kafka_reassign_rpc.core.writers.facts import SLICE
 from kafka_reassign_rpc.core.writers.topic_writes import keep_id_since, put_partition
-from kafka_reassign_rpc.support.slices import in_slices
 
 
 class Reloaded(NamedTuple):
-    """What is not as it was known before: topics that are gone, and partitions whose replicas or moves others have
-    changed."""
+    """Topics that are gone, and partitions whose replicas or moves others have changed."""
 
     gone: list[Topic]
     changed: set[TopicPartition]
 
 
 def take_over(cluster: Cluster, fresh: Cluster, found: Reloaded) -> Iterator[None]:
-    """Make `cluster` equal to `fresh`, which was read just now, and keep what no znode tells.
+    """Make `cluster` equal to `fresh`, which was read just now, but keep soft state.
 
-    Yields every `SLICE` partitions. Until the end `cluster` stays as it was.
+    Until the end `cluster` stays as it was.
     """
     found.gone.extend(topic for topic in cluster.topics.values() if _is_gone(topic, fresh))
     lost = {topic.name for topic in found.gone}
@@ -49,7 +46,7 @@ def take_over(cluster: Cluster, fresh: Cluster, found: Reloaded) -> Iterator[Non
     yield from _keep_of_topics(cluster, fresh)
     yield from _find_changed(cluster, fresh, lost, found.changed)
     if fresh.batch is not None and cluster.batch is not None and fresh.batch.changed == cluster.batch.changed:
-        fresh.batch = replace(cluster.batch, occupied=fresh.batch.occupied)
+        fresh.batch = replace(cluster.batch, has_children=fresh.batch.has_children)
     # A cancel znode that has children stays: one that was carried out is no cancel of the next batch.
     if fresh.cancel_all is not None and fresh.cancel_all.id == fresh.soft.cancelled:
         fresh.cancel_all = None
@@ -73,14 +70,12 @@ def _soft_state(known: Cluster, fresh: Cluster, lost: set[str]) -> SoftState:
 
 
 def _same_brokers(known: Cluster, fresh: Cluster) -> set[int]:
-    """Brokers that have not registered anew."""
     return {
         id_ for id_, broker in fresh.brokers.items() if (was := known.brokers.get(id_)) and was.epoch == broker.epoch
     }
 
 
 def _keep_of_topics(known: Cluster, fresh: Cluster) -> Iterator[None]:
-    """Yields after each topic."""
     former, same = fresh.soft.former, _same_brokers(known, fresh)
     for topic in list(known.topics.values()):
         now = fresh.topics.get(topic.name)
@@ -106,28 +101,26 @@ def _keep_of_topics(known: Cluster, fresh: Cluster) -> Iterator[None]:
 
 def _find_changed(known: Cluster, fresh: Cluster, lost: set[str], changed: set[TopicPartition]) -> Iterator[None]:
     for topic, indexes in fresh.moving.items():
-        for index, pause in in_slices(indexes, SLICE):
+        for index in indexes:
             if topic in lost or fresh.get(topic, index) != known.get(topic, index):
                 changed.add(TopicPartition(topic, index))
-            if pause:
-                yield
+            yield
         yield
     for name in fresh.topics.keys() & known.topics.keys() - lost:
         before = known.topics[name].partitions
-        for (index, value), pause in in_slices(fresh.topics[name].partitions.items(), SLICE):
+        for index, value in fresh.topics[name].partitions.items():
             if reassigned_by_others(before.get(index), value):
                 changed.add(TopicPartition(name, index))
-            if pause:
-                yield
+            yield
         yield
 
 
 def note_put_back(cluster: Cluster) -> Iterator[None]:
-    """Note partitions of a cluster that was just read whose states somebody has put back, as far as that shows: each
-    leader epoch was a write of the state, and the znode has had fewer. Yields after each topic.
+    """Note partitions of a freshly read cluster whose states somebody has restored: each leader epoch was a write of
+    the state, but the znode has had fewer. Yields after each topic.
 
-    A few others have fewer too: those whose leader epoch rose twice in one round. Higher epochs do them no harm. In a
-    copy of another ZooKeeper this shows nothing.
+    Leader epochs that rose twice in one round look the same; higher epochs do them no harm. A copy of another ZooKeeper
+    shows nothing.
     """
     for topic in list(cluster.topics.values()):
         cluster.soft.former.appeared(
@@ -138,6 +131,5 @@ def note_put_back(cluster: Cluster) -> Iterator[None]:
 
 
 def _is_gone(topic: Topic, fresh: Cluster) -> bool:
-    """Whether the topic does not exist any more, or another one of the same name does."""
     now = fresh.topics.get(topic.name)
     return topic.name not in fresh.unreadable if now is None else now.created != topic.created

@@ -1,13 +1,11 @@
-"""Puts a durable round into the `Cluster`: the only writer of what the controller decides.
+"""Puts a durable round into the `Cluster`: the only writer of the controller's decisions.
 
-`facts` put in what others have written or reported, and `reload` what was read again. A test holds that nothing else
-writes there (`tests/core/writers/test_one_writer.py`).
+`tests/core/writers/test_one_writer.py` holds that only `facts` and `reload` write there too.
 
-Reading ZooKeeper after a commit gives the same cluster as `replay` of that commit, with two exceptions. Replicas that
-are pending deletion, in a partition without a move record, are read as removing ones, since the znode does not
-distinguish the two. And a completion whose topic znode is still to be written is read as a move. A controller failover
-(`core.controller_failover`) completes such a move again, and both are the same. A controller that knew the cluster
-before keeps what it knows of both (`durable_assignment.with_known_completion`).
+Reading ZooKeeper after a commit gives the same cluster, with two exceptions: pending deletions without a move record
+are read as removing replicas, and a completion whose topic znode is still to be written is read as a move. A controller
+failover completes such a move again. A controller that knew the cluster keeps what it knows
+(`durable_assignment.with_known_completion`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,17 +31,15 @@ from kafka_reassign_rpc.core.state.cluster import (
     TopicPartition,
 )
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
-from kafka_reassign_rpc.core.writers.facts import SLICE
 from kafka_reassign_rpc.core.writers.topic_writes import add_topic, begin_deletion, put_partition, remove_topic
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.reassign_partitions import BatchWritten
-from kafka_reassign_rpc.support.slices import SliceCounter
 
 EndedLeases = tuple[dict[str, None], dict[int, None]]
 
 
 class Written(NamedTuple):
-    """A written znode: its zkVersion, mzxid and czxid."""
+    """zkVersion, mzxid and czxid of a znode."""
 
     version: int
     changed: int
@@ -53,12 +49,11 @@ class Written(NamedTuple):
 class Durable(msgspec.Struct):
     """ZooKeeper's answers to the writes of a round.
 
-    topics   zkVersions and czxids of the written topic znodes
-    states   zkVersions of the written partition states
-    created  czxids of those among them that were created
-    records  czxid and ctime (ms since the epoch) of the written move records
-    batch    `/admin/reassign_partitions`
-    parts    the written parts of the queue, by path
+    topics   zkVersions and czxids of topic znodes
+    states   zkVersions of partition states
+    created  czxids of the states that were created
+    records  czxid and ctime (ms since the epoch) of move records
+    parts    parts of the queue, by path
     """
 
     topics: dict[str, tuple[int, int]] = {}
@@ -70,7 +65,7 @@ class Durable(msgspec.Struct):
 
 
 class PartitionTransition(NamedTuple):
-    """A partition before and after a round; `before` is None for a new one."""
+    """`before` is None for a new partition."""
 
     topic: str
     partition: int
@@ -98,20 +93,18 @@ class ReplayedChanges:
 def replay(
     cluster: Cluster, view: RoundView, durable: Durable, controller_epoch: int, applied: ReplayedChanges
 ) -> Iterator[None]:
-    """Put a committed round into `cluster`, yielding every `SLICE` partitions; `applied` collects the changes.
+    """Put a committed round into `cluster`; `applied` collects the changes.
 
     At each yield every partition is as before the round or as after it.
     """
     if view.queue.lines is not None:
         cluster.queue.waiting = view.queue.lines
     yield from _put_topics(cluster, view, durable, controller_epoch, applied)
-    slices = SliceCounter(SLICE)
     for name, partition_change in view.partitions.items():
         _put(cluster, name, partition_change.value, durable, controller_epoch, applied)
         if partition_change.missing is not None:
             _put_missing(cluster, name, partition_change.missing)
-        if slices.step():
-            yield
+        yield
     applied.leaving = view.leaving
     _put_failures(cluster, view)
     _put_topic_ids(cluster, view)
@@ -137,14 +130,14 @@ def _put_batch(cluster: Cluster, view: RoundView, written: BatchWritten) -> None
         return
     made = reassign_partitions.contents(cluster, view)
     if made is not None:
-        if not made.last and not batch.occupied:
+        if not made.last and not batch.has_children:
             cluster.batch = None
             return
         batch = replace(
             batch,
             entries=made.last,
             unreadable=False,
-            flawed=False,
+            needs_rewrite=False,
             stripped=frozenset(name for name in batch.stripped if name in made.last),
         )
     cluster.batch = replace(
@@ -153,7 +146,7 @@ def _put_batch(cluster: Cluster, view: RoundView, written: BatchWritten) -> None
         changed=max(written.changed, batch.changed),
         room=batch.room if written.room is None else written.room,
         waiting=batch.waiting if changes.waiting is None else changes.waiting,
-        crowded=batch.crowded if changes.crowded is None else changes.crowded,
+        lacks_room=batch.lacks_room if changes.lacks_room is None else changes.lacks_room,
     )
 
 
@@ -176,7 +169,6 @@ def _put_queue(cluster: Cluster, changes: QueueChanges, written: Mapping[str, Wr
 def _put_topics(
     cluster: Cluster, view: RoundView, durable: Durable, controller_epoch: int, applied: ReplayedChanges
 ) -> Iterator[None]:
-    slices = SliceCounter(SLICE)
     for topic, change in view.topics.items():
         match change:
             case TopicCreated():
@@ -196,8 +188,7 @@ def _put_topics(
         if isinstance(change, TopicCreated | PartitionsAdded):
             for index, value in change.partitions.items():
                 _put(cluster, TopicPartition(topic, index), value, durable, controller_epoch, applied)
-                if slices.step():
-                    yield
+                yield
 
 
 def _put_topic_ids(cluster: Cluster, view: RoundView) -> None:

@@ -1,4 +1,4 @@
-"""Facts about topics: what others have written to their znodes, and marks of deletion. See `facts`."""
+"""Facts about topics: what others have written to their znodes, and marks of deletion."""
 
 from collections.abc import Generator, Mapping, Sequence
 from typing import NamedTuple
@@ -11,30 +11,29 @@ from kafka_reassign_rpc.core.round.changed_by_others import changed_by_others
 from kafka_reassign_rpc.core.round.durable_assignment import with_known_completion
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.config_entities import TOPICS
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
-from kafka_reassign_rpc.core.writers.facts import SLICE, TOPICS, ConfigsFound
+from kafka_reassign_rpc.core.writers.facts import ConfigsFound
 from kafka_reassign_rpc.core.writers.topic_writes import begin_deletion, put_state, put_topic
-from kafka_reassign_rpc.support.slices import in_slices
 
 
 class StatesFound(msgspec.Struct, frozen=True):
-    """States of partitions that brokers have written by themselves.
+    """States that brokers have written by themselves.
 
-    A state of another topic of the same name, or of a partition that was made again, is left to those who read topics.
+    Those of another topic of the same name, or of a deleted and recreated partition, are left to the readers of topics.
     """
 
     states: Mapping[TopicPartition, LoadedState]
 
     def apply(self, cluster: Cluster) -> Generator[None, None, list[TopicPartition]]:
-        """Returns the partitions whose state is newer than the known one."""
+        """Returns the partitions with a newer state than the known one."""
         newer = []
-        for (name, state), pause in in_slices(self.states.items(), SLICE):
+        for name, state in self.states.items():
             known = cluster.get(*name)
             if known is not None and _is_newer_state(known, state):
                 put_state(cluster, name, state)
                 newer.append(name)
-            if pause:
-                yield
+            yield
         return newer
 
 
@@ -44,8 +43,7 @@ def _is_newer_state(known: Partition, read: LoadedState) -> bool:
 
 
 class TopicsChanged(NamedTuple):
-    """Names of topics that are newer than the known ones; of their partitions those that others have changed, and those
-    to which they have given other replicas."""
+    """Names of newer topics; their partitions that others have changed; those of them with other replicas."""
 
     topics: list[str]
     partitions: set[TopicPartition]
@@ -53,14 +51,12 @@ class TopicsChanged(NamedTuple):
 
 
 class TopicsFound(msgspec.Struct, frozen=True):
-    """Topics that others have created or changed.
+    """Topics that others have created or changed. An older topic of the same name is ignored.
 
-    unreadable  topics whose znodes cannot be decoded, with the reason. The earlier state of such a topic holds until
-                the controller must write it
-    configs     the configs of `found`, where they have some. Those of new topics count: changes are announced, but not
-                the first config (Kafka: AdminZkClient.createTopicWithAssignment)
-
-    Where the cluster has another topic of the same name, nothing is done: that one is newer.
+    unreadable  topics with unreadable znodes, with the reason. The earlier state holds until the controller must write
+                it
+    configs     the configs of `found`. Those of new topics count: changes are announced, but not the first config
+                (AdminZkClient.createTopicWithAssignment)
     """
 
     found: Mapping[str, Topic]
@@ -120,8 +116,7 @@ def _is_newer(cluster: Cluster, topic: Topic) -> bool:
 
 
 def _newer(ours: Partition | None, read: Partition) -> Partition:
-    """The partition as read, with what is known besides: its offline replicas, that its move is complete already, and
-    the state that this controller has written since."""
+    """The partition as read, with what is known besides: offline replicas, a complete move, a later state of ours."""
     if ours is None:
         return read
     if ours.offline:
@@ -140,7 +135,7 @@ def _newer(ours: Partition | None, read: Partition) -> Partition:
 
 
 class MarksChanged(NamedTuple):
-    """Topics whose deletion begins with the marks, and those whose marks waited and wait no longer."""
+    """Topics whose deletion begins with the marks, and those whose marks wait no longer."""
 
     begun: Sequence[str] = ()
     unmarked: Sequence[str] = ()
@@ -157,7 +152,7 @@ class MarksFound(msgspec.Struct, frozen=True):
             return MarksChanged()
         enabled = cluster.soft.broker_settings.delete_topic_enable
         begun, stale, waiting = [], [], []
-        for (name, mark), pause in in_slices(self.marks.items(), SLICE):
+        for name, mark in self.marks.items():
             topic = cluster.topics.get(name)
             means = meaning(topic, mark, enabled)
             if means is Meaning.STALE:
@@ -167,8 +162,7 @@ class MarksFound(msgspec.Struct, frozen=True):
             elif topic is not None and not topic.deleting:
                 begin_deletion(cluster, name)
                 begun.append(name)
-            if pause:
-                yield
+            yield
         unmarked = sorted(cluster.waiting_marks.difference(waiting))
         cluster.stale_marks = frozenset(name for name in stale if name not in cluster.unreadable)
         cluster.waiting_marks = frozenset(waiting)
@@ -176,8 +170,6 @@ class MarksFound(msgspec.Struct, frozen=True):
 
 
 class StaleMarksRemoved(msgspec.Struct, frozen=True):
-    """The marks that marked no topic are gone."""
-
     names: frozenset[str]
 
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:

@@ -1,6 +1,5 @@
-"""How topics and partitions are put into a `Cluster`, with the indexes over them.
-
-Only `replay`, `facts` and `reload` call this, and who reads a whole new cluster (`controller.loading`).
+"""How `replay`, `facts`, `reload` and `controller.loading` put topics and partitions, with their indexes, into a
+`Cluster`.
 """
 
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.state.cluster import LAST_ZXID, REVISIONS, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.config_entities import TOPICS
 
 
 def put_topic(
@@ -27,7 +27,6 @@ def put_topic(
     created: int = -1,
     id_since: int = LAST_ZXID,
 ) -> Topic:
-    """Put in a topic as read from ZooKeeper, in place of its earlier state."""
     before = cluster.topics.get(name)
     remove_topic(cluster, name, configs=False)
     topic = Topic(
@@ -56,13 +55,12 @@ def put_topic(
 
 
 def keep_id_since(known: Topic, fresh: Topic) -> None:
-    """A topic that is read again has had its id for as long as before."""
     if (known.created, known.id) == (fresh.created, fresh.id):
         fresh.id_since = min(known.id_since, fresh.id_since)
 
 
 def put_state(cluster: Cluster, name: TopicPartition, state: LoadedState) -> None:
-    """Put in the state of a known partition that a broker has written by itself."""
+    """A broker has written the state by itself."""
     topic = cluster.topics[name[0]]
     value = replace(
         topic.partitions[name[1]],
@@ -78,7 +76,6 @@ def put_state(cluster: Cluster, name: TopicPartition, state: LoadedState) -> Non
 
 
 def put_partition(cluster: Cluster, topic: Topic, index: int, partition: Partition) -> None:
-    """Put in one partition of a known topic."""
     topic.partitions[index] = partition
     topic.revision = next(REVISIONS)
     if not topic.deleting:
@@ -95,7 +92,6 @@ def put_partition(cluster: Cluster, topic: Topic, index: int, partition: Partiti
 
 
 def remove_topic(cluster: Cluster, name: str, *, configs: bool = True) -> None:
-    """Remove a topic that is gone."""
     topic = cluster.topics.pop(name, None)
     cluster.moving.pop(name, None)
     cluster.leases.remove(name)
@@ -103,8 +99,10 @@ def remove_topic(cluster: Cluster, name: str, *, configs: bool = True) -> None:
     if configs:
         cluster.queue.orphan(name)
         cluster.topic_configs.pop(name, None)
-        cluster.config_versions.pop(("topics", name), None)
-        cluster.occupied_records = frozenset(record for record in cluster.occupied_records if record.topic != name)
+        cluster.config_versions.pop((TOPICS, name), None)
+        cluster.records_with_children = frozenset(
+            record for record in cluster.records_with_children if record.topic != name
+        )
         for index in topic.partitions if topic is not None and cluster.soft.sizes else ():
             cluster.soft.sizes.pop(TopicPartition(name, index), None)
     if topic is not None and topic.id is not None and cluster.topic_names.get(topic.id) == name:
@@ -112,7 +110,7 @@ def remove_topic(cluster: Cluster, name: str, *, configs: bool = True) -> None:
 
 
 def begin_deletion(cluster: Cluster, name: str) -> None:
-    """The topic is marked for deletion in ZooKeeper: from now on commands do not find it."""
+    """From now on commands do not find the topic."""
     topic = cluster.topics.get(name)
     if topic is not None:
         topic.deleting = True

@@ -3,27 +3,27 @@
 The controller decides a move when it joins the queue, and again whenever it may start. The decision depends only on the
 present state of the cluster, so repeating it is safe.
 
-    partition                          the waiting move
-    does not exist                     leaves, with a report
-    its topic was deleted              leaves, with a report, although there may be another one of its name by now
-    at rest, with the target           leaves: it is done
-    moving to the target               leaves: it is in flight
-    other, reassignments disabled      waits
-    other, target refused              leaves, with a report
-    other, adds a server's id          leaves, with a report: there will be no such broker
-    other, adds a dead broker          waits, with one report per broker
-    other, caps reached                waits
-    other, repair, brake holds         waits (KIP-46: see `core.healing.brake`)
-    moving elsewhere, by the queue     the controller first cancels the move in flight, then starts the new one, with an
-                                       id of its own (KIP-236); if it cannot cancel, the new one waits until the old
-                                       one ends
-    moving elsewhere, by another route gets the new target, as if a client had sent it now
-    at rest                            starts
+partition                          the waiting move
+does not exist                     leaves, with a report
+its topic was deleted              leaves, with a report, although there may be another one of its name by now
+held, whatever it is               waits until it is released (`holding`)
+was held, replicas are others      leaves, with a report
+at rest, with the target           leaves: it is done
+moving to the target               leaves: it is in flight
+other, reassignments disabled      waits
+other, target refused              leaves, with a report
+other, adds a server's id          leaves, with a report: there will be no such broker
+other, adds a dead broker          waits, with one report per broker
+other, caps reached                waits
+other, repair, brake holds         waits (KIP-46: see `core.healing.brake`)
+moving elsewhere, by the queue     the controller first cancels the move in flight, then starts the new one, with an
+                                   id of its own (KIP-236); if it cannot cancel, the new one waits until the old
+                                   one ends
+moving elsewhere, by another route gets the new target, as if a client had sent it now
+at rest                            starts
 
-A move may have a cap of its own on what its brokers receive and send (`WaitingMove.moves_per_broker`).
-
-The order is that of submission. A move that waits for a broker delays only moves that need the same broker. Of two
-moves of one partition the later one counts.
+Moves start in the order of submission. A move that waits for a broker delays only moves that need the same broker. Of
+two moves of one partition the later one counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +38,7 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS, MovesInFlight, broker_of
+from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
@@ -48,25 +49,18 @@ from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP, WaitingLine, Wai
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start
 from kafka_reassign_rpc.support.counted import agreeing, counted
-from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 LATER = -3
 """In place of a broker: the move waits for the end of another move of its partition."""
 
-SLICE = 50
-"""Number of decisions between two `yield`s: each may be a start."""
-
-LINES_SLICE = 1000
-"""Number of lines that are opened between two `yield`s."""
 
 MAX_STARTS = 1000
-"""So many moves start in one round; the rest follows in the next one."""
+"""Moves that start in one round."""
 
 MAX_PART_BYTES = 32 << 10
-"""Bytes of a part; a larger one is split, since each move that leaves a part rewrites all of it."""
+"""A larger part is split, since each move that leaves it rewrites all of it."""
 
 MAX_MOVE_CHARACTERS = 6000
-"""Characters of one move in a part."""
 
 TOPIC_DELETED = "The topic was deleted."
 
@@ -75,12 +69,9 @@ FRESH = (-4, NO_CAP)
 
 
 class QueueOutcome(NamedTuple):
-    """The decision about a waiting move.
+    """`report` is text for the sender.
 
-    leaves     it leaves the queue
-    changes    the changes of its partition
-    report     text for its sender, if any
-    waits_for  a broker (see `MovesInFlight.waits_for`), `CLUSTER`, `REPAIRS` or `LATER`
+    `waits_for` is a broker (`MovesInFlight.waits_for`), `CLUSTER`, `REPAIRS` or `LATER`.
     """
 
     leaves: bool
@@ -92,7 +83,7 @@ class QueueOutcome(NamedTuple):
 def decide_waiting_move(
     view: RoundView, name: TopicPartition, move: WaitingMove, settings: ReassignmentSettings, in_flight: MovesInFlight
 ) -> QueueOutcome:
-    """Decide one waiting move, while reassignments are enabled."""
+    """Decide one waiting move while reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
         return QueueOutcome(leaves=True, report=NO_PARTITION)
@@ -107,6 +98,8 @@ def decide_waiting_move(
         return QueueOutcome(
             leaves=False, waits_for=REPAIRS
         )  # thousands of moves of a repair may wait: decide most of them no further
+    if move.expected is not None and origin_of(partition) != move.expected:
+        return QueueOutcome(leaves=True, report=changed_since_held(move.expected, origin_of(partition)))
     cancelled: list[PartitionChange] = []
     if partition.is_moving and move.route == QUEUE:
         error, cancelled = alter(view, *name, None, allow_replication_factor_change=True)
@@ -123,6 +116,7 @@ def decide_waiting_move(
         settings,
         reason=move.reason,
         throttle=move.throttle,
+        lifts=move.lifts,
         legacy=move.route == BATCH,  # entries of the batch wait in their own znode
     )
     if started.error is not None:
@@ -136,11 +130,16 @@ def decide_waiting_move(
     return QueueOutcome(leaves=waits_for is None, changes=changes if waits_for is None else (), waits_for=waits_for)
 
 
+def changed_since_held(expected: tuple[int, ...], found: tuple[int, ...]) -> str:
+    return f"The move was held at the replicas {list(expected)}, and is not made from {list(found)}: ask for it again."
+
+
 def _with_changes(view: RoundView, changes: Sequence[PartitionChange]) -> RoundView:
     """A view with these changes on top; the round itself may still go without them."""
     if not changes:
         return view
     made = RoundView(view.cluster)
+    made.by = view.by
     for change in changes:
         made.add(change)
     return made
@@ -150,18 +149,28 @@ def _with_changes(view: RoundView, changes: Sequence[PartitionChange]) -> RoundV
 
 
 def find(view: RoundView, name: TopicPartition) -> WaitingMove | None:
-    """The waiting move of a partition, with the changes of the round."""
     joined = view.queue.appended.get(name)
     if joined is not None:
         return joined
     place = view.cluster.queue.place(*name)
-    return None if place is None or view.queue.gone(name, place.path) else place.move
+    if place is None or view.queue.gone(name, place.path):
+        return None
+    return view.queue.now(name, place)
+
+
+def change_rate(view: RoundView, name: TopicPartition, move: WaitingMove) -> None:
+    """Give a waiting move another throttle; it keeps its place and who has queued it."""
+    if name in view.queue.appended:
+        view.queue.appended[name] = move
+        return
+    place = view.cluster.queue.topics[name.topic][name.partition]
+    view.queue.changed.setdefault(place.path, {})[name] = move
 
 
 def append(view: RoundView, name: TopicPartition, move: WaitingMove) -> KafkaError | None:
-    """A move joins the queue and replaces a waiting move of the same partition. Returns an error if it cannot.
+    """Queue a move in place of a waiting move of the same partition. Returns why it cannot be queued.
 
-    It gets the requester of this decision. One that waits already keeps its own, and its place.
+    It gets the requester of this decision. An equal move that waits already keeps its requester and place.
     """
     if len(name[0]) + len(move.reason) + 12 * len(move.target) > MAX_MOVE_CHARACTERS:
         return PolicyViolation("The target is too long to wait in the queue.")
@@ -176,7 +185,7 @@ def append(view: RoundView, name: TopicPartition, move: WaitingMove) -> KafkaErr
 
 
 def withdraw(view: RoundView, name: TopicPartition) -> bool:
-    """The waiting move of a partition leaves the queue for a newer request. Returns whether there was one."""
+    """Remove the waiting move for a newer request. Returns whether there was one."""
     move = find(view, name)
     if move is None:
         return False
@@ -184,16 +193,15 @@ def withdraw(view: RoundView, name: TopicPartition) -> bool:
     place = view.cluster.queue.place(*name)
     if place is not None and not view.queue.gone(name, place.path):
         view.queue.withdrawn.setdefault(place.path, {})[name] = None
-    view.report(
-        Event(catalogue.MOVE_WITHDRAWN, *name, route=move.route, reason=move.reason or None, target=move.target)
-    )
+    gone = Event(catalogue.MOVE_WITHDRAWN, *name, route=move.route, reason=move.reason or None, target=move.target)
+    view.report(gone.asked_by(view.by, move.by))
     return True
 
 
 def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
-    """The waiting move of a partition leaves the queue: a client has set or cancelled the target; `error` answers it.
+    """Remove the waiting move: a client has set or cancelled the target, and `error` would answer it.
 
-    Returns the final answer: the cancel of a waiting move succeeds, although nothing was in flight.
+    Returns the final answer: cancelling a waiting move succeeds although nothing was in flight.
     """
     if error is not None and not isinstance(error, NoReassignmentInProgress):
         return error
@@ -201,21 +209,19 @@ def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError
 
 
 def is_room_claimed(view: RoundView) -> bool:
-    """Whether a move waits for room under the caps, so that other new moves must queue behind it."""
+    """Whether a move waits for room under the caps: other new moves must queue behind it."""
     queue = view.cluster.queue
     lines = queue.waiting if view.queue.lines is None else view.queue.lines
     return bool(queue) and (bool(lines.fresh) or any(map(view.cluster.is_live, lines.blocked.get(NO_CAP, ()))))
 
 
 def lines_of(view: RoundView) -> WaitingLines:
-    """What moves wait for, as this round may change it."""
     if view.queue.lines is None:
         view.queue.lines = view.cluster.queue.waiting.copy()
     return view.queue.lines
 
 
 def renew(view: RoundView, topic: str) -> None:
-    """Decide the waiting moves of this topic again."""
     lines = lines_of(view)
     for serial in view.cluster.queue.serials(topic):
         lines.join(serial)
@@ -231,17 +237,16 @@ def start_waiting_moves(
     refused: Mapping[str, KafkaError],
     most: int = MAX_STARTS,
 ) -> Iterator[None]:
-    """Start the waiting moves that may start, in their order, yielding every `SLICE` decisions.
+    """Start up to `most` waiting moves in order.
 
     refused  topics that no change can be made to, with the reason
-    most     so many moves at the most
     """
     queue, changes, lines = view.cluster.queue, view.queue, lines_of(view)
     lines.more = False
     for path, names in queue.superseded.items():
         changes.withdrawn.setdefault(path, {}).update(names)
     for part in queue.parts.values():
-        if part.flawed or not (part.entries or part.unreadable):
+        if part.needs_rewrite or not (part.entries or part.unreadable):
             changes.rewrite[part.path] = None
         if part.size > MAX_PART_BYTES and len(part.entries) > 1:
             changes.split[part.path] = None
@@ -268,15 +273,14 @@ def start_waiting_moves(
 
 
 def _end_orphans(view: RoundView) -> Iterator[None]:
-    """Moves whose topic was deleted leave, yielding every `SLICE` moves: no cap and no restriction keeps them."""
+    """Moves of deleted topics leave, whatever the caps and restrictions."""
     queue, topics, lines = view.cluster.queue, view.cluster.topics, lines_of(view)
-    for topic, pause in in_slices(list(queue.topics), LINES_SLICE):
+    for topic in list(queue.topics):
         known = topics.get(topic)
         if known is not None and known.deleting:
             lines.orphan(queue.serials(topic))
-        if pause:
-            yield
-    for serial, pause in in_slices(list(lines.orphans), SLICE):
+        yield
+    for serial in list(lines.orphans):
         stored = queue.names.get(serial)
         if stored is None:
             del lines.orphans[serial]
@@ -284,21 +288,21 @@ def _end_orphans(view: RoundView) -> Iterator[None]:
             name, place = TopicPartition(*stored), queue.topics[stored[0]][stored[1]]
             if not view.queue.gone(name, place.path):
                 _leave(view, name, place, TOPIC_DELETED)
-        if pause:
-            yield
+        yield
 
 
 def _leave(view: RoundView, name: TopicPartition, place: QueuePlace, report: str | None) -> None:
-    """The waiting move leaves the queue at the end of the round."""
     view.queue.ended.setdefault(place.path, {})[name] = None
     if report is not None:
         route, target = place.move.route, place.move.target
-        view.report(Event(catalogue.ENTRY_REFUSED, *name, route=route, reason=report, target=target))
+        refused = Event(catalogue.ENTRY_REFUSED, *name, route=route, reason=report, target=target)
+        view.report(refused.asked_by(place.move.by or view.by))
 
 
 def _renew_lines_of_lost_brokers(lines: WaitingLines, cluster: Cluster) -> None:
-    """Decide the moves again that wait for room on a broker that has died, since their partitions have another leader,
-    and those that wait for a broker whose id a server has taken."""
+    """Decide again the moves that wait for a broker that has died, since their partitions have another leader, or whose
+    id a server has taken.
+    """
     waited_for = lines.lines()
     brokers = {broker_of(place) for place, _ in waited_for}
     down = {broker for broker in brokers if broker >= 0 and not cluster.is_live(broker)}
@@ -312,10 +316,9 @@ def _renew_lines_of_lost_brokers(lines: WaitingLines, cluster: Cluster) -> None:
 
 
 class _Line:
-    """The moves to decide, in their order: the fresh ones, and those whose broker has room.
+    """The moves to decide, in order: the fresh ones, and those whose broker has room.
 
-    `open` comes first. `done` puts back what `next` took: a move leaves the heaps for good only once its decision is
-    durable.
+    Call `open` first. `done` puts back what `next` took: a move leaves the heaps only once its decision is durable.
     """
 
     def __init__(self, lines: WaitingLines, in_flight: MovesInFlight) -> None:
@@ -325,12 +328,11 @@ class _Line:
         self._taken: list[int] = []
 
     def open(self) -> Iterator[None]:
-        """Find the first move of each line, yielding every `LINES_SLICE` lines. To be called once, before `next`."""
+        """Find the first move of each line."""
         self._show(FRESH)
-        for source, pause in in_slices(self._lines.lines(), LINES_SLICE):
+        for source in self._lines.lines():
             self._show(source)
-            if pause:
-                yield
+            yield
 
     def _of(self, source: WaitingLine) -> list[int]:
         broker, cap = source
@@ -345,7 +347,7 @@ class _Line:
         return source == FRESH or self._in_flight.has_room(*source)
 
     def next(self) -> int | None:
-        """The number of the next move, for `back` or `WaitingLines.wait`; None: no more."""
+        """The number of the next move, for `back` or `WaitingLines.wait`; None: there is none."""
         while self._heads:
             _, source = heappop(self._heads)
             if not self._may_start(source):
@@ -380,14 +382,12 @@ def _start_in_order(
     queue, lines = view.cluster.queue, lines_of(view)
     by = view.by
     started = 0
-    slices = SliceCounter(SLICE)
     try:
         while not in_flight.is_full:
             serial = line.next()
             if serial is None:
                 break
-            if slices.step():
-                yield
+            yield
             stored = queue.names.get(serial)
             if stored is None:
                 continue
@@ -395,6 +395,9 @@ def _start_in_order(
             place = queue.topics[name[0]][name[1]]
             if place.serial != serial or view.queue.gone(name, place.path):
                 line.back(serial)
+                continue
+            if view.queue.now(name, place).held is not None:
+                lines.aside.add(serial)
                 continue
             view.by = place.move.by or (CONTROLLER if place.move.route == HEAL else by)
             outcome = _decide_next(view, name, place, settings, in_flight, refused)
@@ -422,8 +425,7 @@ def _decide_next(
     in_flight: MovesInFlight,
     refused: Mapping[str, KafkaError],
 ) -> QueueOutcome:
-    """Decide one move and put the result into the round."""
-    move = place.move
+    move = view.queue.now(name, place)
     before = view.get(*name)
     outcome = decide_waiting_move(view, name, move, settings, in_flight)
     if outcome.changes and name[0] in refused:

@@ -3,32 +3,30 @@
 The controller decides an entry whenever its situation may have changed: the znode, reassignments enabled or disabled, a
 controller failover. The decision depends only on the present state of the cluster, so repeating it is safe.
 
-    partition                          the entry
-    does not exist                     leaves, with a report
-    at rest, with the target           leaves: it is done
-    moving to the target               stays; gets the original replicas if it has none (a controller without this
-                                       feature has started it)
-    moving by a request znode          leaves, with a report (`route_rules.route_conflict`)
-    other, reassignments disabled      waits
-    other, undecided request znodes    waits: they were there before the batch
-    other                              gets the original replicas and starts, like a target of a client; but it waits
-                                       for dead brokers, as in Kafka. If the target is refused, the entry leaves, with a
-                                       report
+partition                          the entry
+does not exist                     leaves, with a report
+at rest, with the target           leaves: it is done
+moving to the target               stays; gets the original replicas if it has none (a stock controller started it)
+moving by a request znode          leaves, with a report (`route_rules.route_conflict`)
+other, reassignments disabled      waits
+other, undecided request znodes    waits: they were there before the batch
+other                              gets the original replicas and starts, like a client's target; but it waits for
+                                   dead brokers, as in Kafka. If the target is refused, it leaves, with a report
 
 With a cancel of the whole batch:
 
-    partition                          the entry
-    at rest, or moving elsewhere       leaves: the batch moves nothing here (a completed move stays completed)
-    moving by a request znode          leaves: the move is not the batch's
-    moving to the target               is rolled back and leaves; or stays, with the reason, where
+partition                          the entry
+at rest, or moving elsewhere       leaves: the batch moves nothing here (a completed move stays completed)
+moving by a request znode          leaves: the move is not the batch's
+moving to the target               is rolled back and leaves; or stays, with the reason, where
 
-        its original replicas are missing in the znode;
-        no original replica is in the ISR while an adding one is alive;
-        the cancel needs an unclean election; but if all these replicas are offline, it is rolled back, since the
-        partition is lost either way.
+    its original replicas are missing in the znode;
+    no original replica is in the ISR while an adding one is alive;
+    the cancel needs an unclean election; but if all these replicas are offline, it is rolled back, since the
+    partition is lost either way.
 
-A move that a request znode with `"legacy":true` has started is rolled back as if it had an entry, with the original
-replicas of its record. A move whose entry somebody has taken out goes on by itself.
+A move that a request znode with `"legacy":true` has started is rolled back too, with the original replicas of its
+record. A move whose entry somebody has removed goes on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,12 +45,9 @@ from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, liste
 
 
 class BatchEntryOutcome(NamedTuple):
-    """The decision about an entry.
+    """`entry` is the entry afterwards; None: it leaves.
 
-    entry    the entry afterwards; None: it leaves
-    changes  the changes of its partition
-    report   text for its author, if any
-    waits    it waits because reassignments are disabled
+    `report` is text for its author. `waits`: reassignments are disabled.
     """
 
     entry: BatchEntry | None
@@ -64,7 +59,6 @@ class BatchEntryOutcome(NamedTuple):
 def decide_entry(
     view: RoundView, name: TopicPartition, entry: BatchEntry, settings: ReassignmentSettings, *, stripped: bool = False
 ) -> BatchEntryOutcome:
-    """Decide an entry of a batch that is not cancelled."""
     partition = view.get(*name)
     if partition is None:
         return BatchEntryOutcome(None, report=NO_PARTITION)
@@ -132,14 +126,14 @@ def not_cancelled_outcome(entry: BatchEntry, reason: str) -> BatchEntryOutcome:
 
 
 class Contents(NamedTuple):
-    """The entries that the znode must have before anything moves, and at the end of the round."""
+    """The entries before anything moves, and at the end of the round."""
 
     first: Mapping[TopicPartition, BatchEntry]
     last: Mapping[TopicPartition, BatchEntry]
 
 
 def contents(cluster: Cluster, view: RoundView) -> Contents | None:
-    """The entries of the batch after a round; None where the round does not change the batch."""
+    """None: the round does not change the batch."""
     batch = cluster.batch
     changes = view.batch
     if batch is None or (batch.unreadable and not changes.rewrite):
@@ -159,7 +153,7 @@ def contents(cluster: Cluster, view: RoundView) -> Contents | None:
 
 
 class BatchWritten(NamedTuple):
-    """What the last write of a round has made of the znode (see `BatchZnode`); the defaults: there was none."""
+    """What the last write of a round has made of the znode; the defaults: there was none."""
 
     version: int = -1
     changed: int = -1
@@ -182,9 +176,9 @@ def _completed_entries(batch: BatchZnode, view: RoundView) -> dict[TopicPartitio
 
 
 def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
-    """The entry of a partition leaves the batch: a client has set or cancelled the target, and `error` answers it.
+    """Remove the partition's entry: a client has set or cancelled the target, and `error` would answer it.
 
-    Returns the final answer: the cancel of an entry that has not started succeeds, although nothing was in flight.
+    Returns the final answer: cancelling an entry that has not started succeeds although nothing was in flight.
     """
     batch = view.cluster.batch
     if batch is None or name not in batch.entries or not (error is None or isinstance(error, NoReassignmentInProgress)):

@@ -1,15 +1,14 @@
 """Request znodes, `/admin/reassignment_requests/request_NNN` (KIP-236): what happens to each target.
 
-    partition                            the target
-    does not exist                       a report
-    moving by the other route            a report; the target is ignored (`route_rules.route_conflict`)
-    at rest there, or moving to it       nothing to do
-    other                                starts, or a report where it is refused. If the request stands for the batch,
-                                         the target replaces the batch's own entry
+partition                            the target
+does not exist                       a report
+moving by the other route            a report; the target is ignored (`route_rules.route_conflict`)
+at rest there, or moving to it       nothing to do
+other                                starts, or a report if it is refused. If the request stands for the batch, the
+                                     target replaces the batch's own entry
 
-A request is over once the controller has decided each of its targets; its znode goes in the same round. If the
-controller dies in between, the next one decides the request again and finds nothing to do. Requests wait while
-reassignments are disabled.
+Once each target is decided, the znode goes in the same round. If the controller dies in between, the next one finds
+nothing to do. Requests wait while reassignments are disabled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +24,7 @@ from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route
 
 
 class ReassignmentRequest(msgspec.Struct, frozen=True):
-    """The content of a request znode. `legacy`: its moves count as moves of `/admin/reassign_partitions`, and a
-    cancel of that cancels them; they have no entry there."""
+    """`legacy`: its moves count as moves of `/admin/reassign_partitions`, so that a cancel of that cancels them."""
 
     targets: Mapping[TopicPartition, tuple[int, ...]] = {}
     legacy: bool = False
@@ -37,7 +35,7 @@ class ReassignmentRequest(msgspec.Struct, frozen=True):
 
 
 class RequestOutcome(NamedTuple):
-    """The decision about a target. `report`: text for its author, if any."""
+    """`report`: text for its author."""
 
     changes: Sequence[PartitionChange] = ()
     report: str | None = None
@@ -46,7 +44,7 @@ class RequestOutcome(NamedTuple):
 def decide_target(
     view: RoundView, name: TopicPartition, target: tuple[int, ...], route: str, settings: ReassignmentSettings
 ) -> RequestOutcome:
-    """Decide one target of a request, while reassignments are enabled."""
+    """Decide one target while reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
         return RequestOutcome(report=NO_PARTITION)

@@ -1,8 +1,7 @@
 """Targets that come through ZooKeeper (KIP-236): how one starts, and which routes exclude each other.
 
-A partition that moves by the batch (`/admin/reassign_partitions`) gets no other target from a request znode, and the
-other way round: the users of the two do not see each other's targets. A client's request (rpc) replaces both, and both
-replace a client's, as in Kafka.
+A partition that moves by the batch gets no other target from a request znode, and the other way round: the users of the
+two do not see each other's targets. A client's request replaces both, and both replace a client's, as in Kafka.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,8 +11,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.reassignment.altered import AS_IT_IS
+from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS, alter
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
@@ -25,7 +23,7 @@ _ROUTE_ZNODES = {BATCH: "/admin/reassign_partitions", REQUEST: "a znode under /a
 
 
 def route_conflict(partition: Partition, route: str) -> str | None:
-    """Why a target of this route is ignored during the present move of the partition; None where it is not."""
+    """Why a target of this route is ignored during the partition's present move, or None."""
     if partition.move is None or not partition.is_moving or {partition.move.route, route} != {BATCH, REQUEST}:
         return None
     return (
@@ -35,14 +33,14 @@ def route_conflict(partition: Partition, route: str) -> str | None:
 
 
 def waiting_route_conflict(route: str, target: Iterable[int]) -> str | None:
-    """Why an entry of the batch is ignored while a target of `route` waits for room; None where it is not."""
+    """Why an entry of the batch is ignored while a target of `route` waits for room, or None."""
     if route != REQUEST:
         return None
     return f"ignored: {_ROUTE_ZNODES[REQUEST]} wants it at {listed(target)}, which waits for room"
 
 
 class Started(NamedTuple):
-    """`error`: why nothing starts, or None. `report`: what the move waits for, or None."""
+    """`error`: why nothing starts; `report`: what the move waits for."""
 
     error: KafkaError | None
     changes: Sequence[PartitionChange] = ()
@@ -59,9 +57,10 @@ def start(
     *,
     reason: str = "",
     throttle: int = AS_IT_IS,
+    lifts: bool = False,
     legacy: bool = False,
 ) -> Started:
-    """Give a partition a target that came through ZooKeeper: as for a client's, but the move waits for dead brokers.
+    """Give a partition a target as for a client, except that the move waits for dead brokers.
 
     `legacy`: see `MoveRecord`.
     """
@@ -74,6 +73,7 @@ def start(
         route=route,
         reason=reason,
         throttle=throttle,
+        lifts=lifts,
         adding_must_live=False,
     )
     error = restrictions.with_reason(error, forbidden=not may_change)
@@ -93,5 +93,4 @@ def _by_legacy_request(change: PartitionChange) -> PartitionChange:
 
 
 def listed(brokers: Iterable[int]) -> str:
-    """[1, 2, 3]"""
     return f"[{', '.join(map(str, brokers))}]"

@@ -11,7 +11,7 @@ class ZnodeProblem(NamedTuple):
     """A problem of the batch or of a part of a queue, for operators.
 
     root     path of the batch or of the queue's root
-    changed  mzxid of the znode; -1: the problem is that others have put children under it
+    changed  mzxid of the znode; -1: others have put children under it
     """
 
     root: str
@@ -21,21 +21,17 @@ class ZnodeProblem(NamedTuple):
 
 
 class QueueRootRead(NamedTuple):
-    """The root znode of a queue. `part` None: it does not exist.
-
-    children   paths of the parts under it
-    occupied   it has other children too
-    """
+    """`part` None: the znode does not exist. `children`: paths of its parts; `has_children`: other children too."""
 
     root: str
     part: QueuePart | None = None
     children: Sequence[str] = ()
-    occupied: bool = False
+    has_children: bool = False
     problems: Sequence[ZnodeProblem] = ()
 
 
 class AdminZnodes(NamedTuple):
-    """KIP-236's znodes. `problems`: of the batch."""
+    """`problems` are those of the batch."""
 
     disabled_by_znode: bool
     cancel_all: CancelAll | None

@@ -1,14 +1,13 @@
 """The audit job: tables from snapshots taken over time.
 
-    brokers            for each snapshot: the load of each broker (`load_spread` tells how even it is)
-    drift              replication factors that changed from one snapshot to the next; from the events: who asked for it
-    mixed              last snapshot: topics whose partitions have different replication factors
-    rack_violations    last snapshot: partitions on fewer racks than possible, or with more replicas in one than needed
-    under_replicated   last snapshot: partitions with replicas out of sync, and since when
-    ending_configs     last snapshot: configs of topics and of all brokers that brokers cannot live with
+brokers            for each snapshot: the load of each broker
+drift              replication factors that changed between snapshots; from the events: who asked for it
+mixed              last snapshot: topics whose partitions have different replication factors
+rack_violations    last snapshot: partitions on fewer racks than possible, or with more replicas in one than needed
+under_replicated   last snapshot: partitions with replicas out of sync, and since when
+ending_configs     last snapshot: configs that end brokers, or that they cannot apply
 
-A partition whose move is in flight or waits counts with its target: removing replicas do not count. The rack rule
-ignores brokers without a rack.
+A partition whose move is in flight or waits counts with its target. The rack rule ignores brokers without a rack.
 """
 
 from collections.abc import Sequence
@@ -27,11 +26,11 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 PARTITION = ("topic", "partition")
 _TARGET_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED)
-"""The events that give a partition a target."""
+"""They give a partition a target."""
 
 
 def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: StorePath | None) -> dict[str, DataFrame]:
-    """The tables. Raises BadInput for events that cannot be read; later errors come from Spark."""
+    """Raises BadInput for unreadable events; later errors come from Spark."""
     metas = {one.path: one.meta for one in found}
     last = {found[-1].path: found[-1].meta}
     rows = sum(snapshot_files.count_partitions(path) for path in metas)
@@ -67,7 +66,7 @@ def _partitions(rows: DataFrame) -> DataFrame:
 
 
 def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataFrame:
-    """One row for each broker of each snapshot; `unknown`: the number of its replicas whose size is not known."""
+    """`unknown`: the number of replicas of unknown size."""
     assigned = partitions.select("at", *PARTITION, F.explode("replicas").alias("broker"), "leader", "bytes")
     replica_sizes = sizes.select("at", *PARTITION, "broker", F.col("bytes").alias("replica_bytes"))
     held = assigned.join(replica_sizes, ["at", *PARTITION, "broker"], "left").select(
@@ -87,7 +86,7 @@ def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataF
 
 
 def _drift(partitions: DataFrame, events: DataFrame | None) -> DataFrame:
-    """Changes of replication factors: between which snapshots; where events show it, also when and by whom."""
+    """Where events show the change, also when and by whom."""
     over_time = Window.partitionBy(*PARTITION).orderBy("at")
     factors = partitions.select("at", *PARTITION, F.size("replicas").alias("factor"))
     changed = (
@@ -135,7 +134,7 @@ def _mixed(partitions: DataFrame) -> DataFrame:
 
 def _rack_violations(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
     """Partitions on fewer racks than both their number of replicas and the cluster's number of racks, or with more
-    replicas in one rack than are needed somewhere (⌈replicas / racks⌉, more where racks have too few live brokers).
+    replicas in one rack than needed (⌈replicas / racks⌉, more where racks have too few live brokers).
 
     racks       those of `replicas`, one for one
     in_one      the most replicas in one rack
@@ -176,10 +175,7 @@ def _rack_violations(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
 
 
 def _under_replicated(partitions: DataFrame, last_partitions: DataFrame) -> DataFrame:
-    """Under-replicated partitions of the last snapshot; `since`: the first of the snapshots in a row that show it.
-
-    An adding replica outside the ISR does not count. Of earlier snapshots only these partitions are looked at.
-    """
+    """`since`: the first of the snapshots in a row that show it. An adding replica outside the ISR does not count."""
     now = _with_missing(last_partitions).where("size(missing) > 0")
     earlier = _with_missing(partitions).join(now.select(*PARTITION), [*PARTITION], "left_semi")
     seen = earlier.groupBy(*PARTITION).agg(

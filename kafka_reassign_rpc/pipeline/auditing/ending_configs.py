@@ -1,4 +1,4 @@
-"""Configs in a snapshot that brokers cannot live with: they end at them when they start, or cannot apply them."""
+"""Configs in a snapshot at which brokers end when they start, or that they cannot apply."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -13,15 +13,15 @@ from kafka_reassign_rpc.core.configs.topic_config_rules import why_brokers_end
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import OF_BROKER, STATIC
 
 ALL_BROKERS = "<default>"
-"""The name of the cluster-wide configs, as in Kafka's znodes."""
+"""The cluster-wide configs, as in Kafka's znodes."""
 _COLUMNS = "resource_type string, resource string, reason string"
 
 OfBrokers = Mapping[str, Sequence[Any]]
-"""The rows of each broker, and of all brokers under ""."""
+"""Rows by broker; "" for all brokers."""
 
 
 def ending_configs(spark: SparkSession, configs: DataFrame, brokers: DataFrame) -> DataFrame:
-    """One row for what is wrong with a topic, or with some of the cluster-wide configs."""
+    """One row for each fault of a topic, or of some of the cluster-wide configs."""
     of_brokers = _by_resource(configs, "broker")
     told = {resource: list(rows) for resource, rows in of_brokers}
     defaults = told.pop("", [])
@@ -41,8 +41,10 @@ def _by_resource(configs: DataFrame, kind: str) -> Iterator[tuple[str, Iterator[
 
 
 def _of_defaults(defaults: Configs, told: OfBrokers) -> Iterator[str]:
-    """A broker shows one value of a config. Where a snapshot does not have its source, nobody can tell whether the
-    cluster-wide one would take its place: such a broker is not judged."""
+    """A broker shows one value of a config.
+
+    Without its source nobody knows whether the cluster-wide one would replace it, so such a broker is not judged.
+    """
     layers = {
         int(broker): ConfigLayers(
             own=_values(row for row in rows if row.source == OF_BROKER),
@@ -56,7 +58,7 @@ def _of_defaults(defaults: Configs, told: OfBrokers) -> Iterator[str]:
 
 
 def _tiered_storage(live: set[str], told: OfBrokers) -> bool | None:
-    """Whether all brokers have tiered storage; it is known where the configs of all live brokers are."""
+    """None unless the configs of all live brokers are known."""
     if not live <= told.keys():
         return None
     return all(_values(told[broker]).get(TIERED_STORAGE) == "true" for broker in live)

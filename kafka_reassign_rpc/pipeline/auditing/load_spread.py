@@ -1,4 +1,4 @@
-"""How evenly the load is spread over the brokers of a snapshot. Its rows are few: the driver makes them."""
+"""How evenly the load is spread over the brokers of a snapshot. The driver makes these few rows."""
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
@@ -12,12 +12,9 @@ MEASURES = ("bytes", "leaders", "replicas")
 
 
 class Spread(NamedTuple):
-    """Of a measure over the live brokers of a snapshot. Perfectly even: `worst` 1.0, `deviation` 0.0.
+    """One measure over the live brokers of a snapshot. Perfectly even: `worst` 1.0, `deviation` 0.0.
 
-    at                  ms since the epoch
-    brokers             how many are live
-    least, most, mean   in bytes, or counts
-    fullest             the broker with the most; of several, the one with the lowest id
+    fullest             the broker with the most; among equals the lowest id
     stddev              of the population
     worst, deviation    `most` and `stddev` as multiples of `mean`
     """
@@ -45,7 +42,7 @@ SPREAD_SCHEMA = pa.schema([
 
 
 def spread_of_loads(brokers: Iterable[Any]) -> list[Spread]:
-    """One for each snapshot and measure. brokers: rows of the table of `audit_job`, by time."""
+    """`brokers`: rows of the table of `audit_job`, by time."""
     live = [row for row in brokers if row["live"]]
     return [
         _of_measure(at, measure, {row["broker"]: row[measure] for row in rows})

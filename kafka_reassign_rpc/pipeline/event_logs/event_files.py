@@ -1,8 +1,7 @@
 """Event logs as Parquet: columns, file names, checks.
 
-    events-1000-000-000000000000-000000000041.parquet
-
-holds events 0 to 41 of server 1000, of its first log; a log that the server starts anew gets the next number (001).
+events-1000-000-000000000000-000000000041.parquet holds events 0 to 41 of server 1000, of its first log (000). A log
+that the server starts again gets the next number.
 """
 
 from collections.abc import Mapping
@@ -48,19 +47,18 @@ EVENTS = pa.schema(
         pa.field("mechanism", pa.string()),
     ]
 )
-"""`at`: ms since the epoch (UTC). `copied`: bytes. `more`: fields that this release does not know, as JSON."""
+"""`at`: ms since the epoch (UTC). `copied`: bytes. `more`: unknown fields, as JSON."""
 
 _ADDED = ("principal", "client_id", "address", "copied", "listener", "mechanism")
-"""Columns that files of release 0.1.0 do not have."""
+"""Files of release 0.1.0 lack these."""
 _IN_EVERY_FILE = pa.schema([field for field in EVENTS if field.name not in _ADDED])
 ORDER = ("epoch", "seq", "server", "at", "event")
-"""The columns that put events into one order, whatever the clocks of the servers: the first two for those of
-controllers, the others where servers that are none have numbered alike."""
+"""One order of events, whatever the servers' clocks: by the first two for controllers; the others break ties."""
 WHAT_AND_WHEN = pa.schema([EVENTS.field("at"), EVENTS.field("event")])
 
 
 class _KnownFields(msgspec.Struct):
-    """The fields that this release knows, with their types. None counts as absent."""
+    """None counts as absent."""
 
     at: int
     event: str
@@ -87,10 +85,9 @@ class _KnownFields(msgspec.Struct):
 
 
 class EventFile(NamedTuple):
-    """A file of events, from its name.
+    """What a file's name says.
 
-    generation     how often the server had started its log anew
-    first, last    sequence numbers
+    `generation`: how often the server had restarted its log; `first`, `last`: sequence numbers.
     """
 
     path: StorePath
@@ -105,7 +102,7 @@ def spark_schema() -> "StructType":
 
 
 def list_files(directory: StorePath) -> list[EventFile]:
-    """The files of a directory, in order. Raises BadInput for a file with another name."""
+    """Raises BadInput for a file with another name."""
     found = []
     for path in matching(directory, "*.parquet"):
         parts = path.name.removesuffix(".parquet").split("-")
@@ -116,7 +113,7 @@ def list_files(directory: StorePath) -> list[EventFile]:
 
 
 def check(directory: StorePath) -> int:
-    """The number of events in a directory. Raises BadInput where there is no file, or a file cannot be read."""
+    """The number of events. Raises BadInput if there is no file, or one is unreadable."""
     if not directory.is_dir():
         raise BadInput(f"{directory}: no such directory")
     found = list_files(directory)
@@ -126,7 +123,7 @@ def check(directory: StorePath) -> int:
 
 
 def to_row(event: Mapping[str, Any]) -> tuple[Any, ...]:
-    """An event as a row. Raises BadInput for an event whose fields have other types."""
+    """Raises BadInput for fields of other types."""
     try:
         known = msgspec.convert(event, _KnownFields)
     except msgspec.ValidationError as error:
@@ -137,5 +134,5 @@ def to_row(event: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def data_frame(spark: "SparkSession", directory: StorePath) -> "DataFrame":
-    """The events of a directory for Spark; call `check` before."""
+    """Call `check` first."""
     return spark.read.schema(spark_schema()).parquet(spark_uri(directory))

@@ -1,10 +1,9 @@
-"""Exports new events of a cluster's servers into Parquet files, which are only ever added (see `event_files`).
+"""Exports new events of a cluster's servers into Parquet files, which are only ever added.
 
-Each server records what it decides, so after a failover the history is in two places: every server that runs is asked.
-
-The file names are the state: the next export goes on after the last file. A file is complete or does not exist, so an
-export that is killed repeats nothing and misses nothing. Where the server no longer has the last exported event, it has
-started its log anew; the files of the new log get the next generation number.
+After a failover the history is in two places, so every running server is asked. The file names are the state: the next
+export continues after the last file. A file is complete or does not exist, so a killed export repeats and misses
+nothing. If the server no longer has the last exported event, it has restarted its log: the next files get a new
+generation number.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,9 +23,7 @@ from kafka_reassign_rpc.support.counted import counted
 
 
 class ExportedEvents(NamedTuple):
-    """The result of an export: how many events of how many servers, those with nothing new included; warnings about
-    events that are missing.
-    """
+    """`servers` includes those with nothing new; `warnings` are about missing events."""
 
     events: int
     servers: int
@@ -39,14 +36,13 @@ def export_new_events(
     directory: StorePath,
     show_status: Callable[[str], None] = lambda _: None,
 ) -> ExportedEvents:
-    """Add the events that the running servers have recorded since the last export. One that does not answer is named
-    in a warning, and asked again by the next export.
+    """A server that does not answer gives a warning; the next export asks it again.
 
     connect      makes a client of a server that is not the controller
     show_status  gets each step in words
 
-    Raises UnsupportedHere where the controller is not a kafka-reassign-rpc server, BadInput for unreadable files or
-    events, KafkaError where the controller does not tell its events.
+    Raises UnsupportedHere if the controller is none of our servers, BadInput for unreadable files or events, KafkaError
+    if the controller refuses its events.
     """
     directory.mkdir(parents=True, exist_ok=True)
     for unfinished in directory.glob(".events-*"):
@@ -95,11 +91,14 @@ class _ServerLog:
         self._warned = False
 
     def run(self) -> Iterator[int]:
-        """Write the new events, page by page. Yields how many each page has."""
+        """Yields how many events each page has."""
         generation, seq = (0, 0) if self._last is None else (self._last.generation, self._last.last + 1)
         if self._last is not None and not self._is_same_log(self._last):
             generation, seq = generation + 1, 0
-            self._warnings.append(f"server {self._server} has started its log anew")
+            self._warnings.append(
+                f"server {self._server} has started a new log: its events are exported from 0,"
+                f" as generation {generation}"
+            )
         for page in self._pages(seq):
             if page.events:
                 self._warn_of_deleted(page, seq)
@@ -107,7 +106,7 @@ class _ServerLog:
             seq = page.next_seq
 
     def _warn_of_deleted(self, page: EventPage, seq: int) -> None:
-        """Warn of what the server has deleted since the last export. It deletes refusals before decisions."""
+        """A server deletes refusals before decisions."""
         if page.oldest_seq > seq:
             deleted = f"events {seq} to {page.oldest_seq - 1}"
             self._warnings.append(f"server {self._server} has deleted {deleted}: they are missing")
@@ -117,7 +116,7 @@ class _ServerLog:
             self._warnings.append(f"server {self._server} has deleted {deleted}: refusals may be missing")
 
     def _is_same_log(self, last: event_files.EventFile) -> bool:
-        """Whether the server still writes the log of the files: it has the last event, or has deleted it meanwhile."""
+        """The server has the last exported event, or has deleted it meanwhile."""
         page = self._page(last.last)
         if page.next_seq <= last.last:
             return False

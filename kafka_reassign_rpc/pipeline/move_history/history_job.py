@@ -1,18 +1,17 @@
 """The history job: tables from the events of moves.
 
-    moves        one row for each move, from its start (or when it joined the queue) to its end (or its withdrawal)
-    outcomes     how many moves ended in which way, by route; median, 95th percentile and maximum of their durations
-    slowest      the moves that took longest
-    stalled      the moves that stalled, first those that still do
-    throttles    for each broker and each rate that was set: how much of it the broker received
-    refusals     why moves were refused
+moves        one row for each move, from its start (or when it joined the queue) to its end (or its withdrawal)
+outcomes     by route: how moves ended; median, 95th percentile and maximum of their durations
+slowest      the moves that took longest
+stalled      the moves that stalled, first those that still do
+throttles    for each broker and each rate: how much of it the broker received
+refusals     why moves were refused
 
 A move starts with a partition's move.started and ends before the next one. Events are ordered by controller epoch and
 sequence number, not by the servers' clocks.
 
-`bytes` are those that a move has copied. The event of its end tells them if the controller had sampled the move. Else
-those of a completed move are the partition's size in the snapshot for each replica that it added. What another move has
-copied is not known: a cancelled one stops anywhere.
+`bytes` are those that a move has copied: from its last event if the controller had sampled it; else, for a completed
+move, the partition's size in the snapshot for each added replica. Otherwise unknown: a cancelled move stops anywhere.
 """
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -32,15 +31,11 @@ _QUEUE_EVENTS = (catalogue.MOVE_WAITING, catalogue.MOVE_WITHDRAWN)
 _STALL_EVENTS = (catalogue.MOVE_STALLED, catalogue.MOVE_RESUMED, *_END_EVENTS)
 _BRIEF_COLUMNS = (*PARTITION, "original", "target", "outcome", "started", "waited_seconds", "seconds", "bytes")
 _REQUESTER = ("who", "principal", "reason")
-"""The columns of a move in lists of moves; `moves` has all."""
+"""In lists of moves; `moves` has all."""
 
 
 def history_tables(events: DataFrame, sizes: DataFrame | None) -> dict[str, DataFrame]:
-    """The tables; `sizes`: see `partition_sizes`.
-
-    They do not depend on the order of rows, nor on how Spark spreads them over tasks: sums are of whole numbers, and
-    rows have one order.
-    """
+    """The tables do not depend on the order of rows or on tasks: sums are of whole numbers, and rows have one order."""
     found = moves(events, sizes)
     found.unpersist()  # else Spark would use the cached events of an earlier read of the same directory
     found.cache()
@@ -58,13 +53,13 @@ def history_tables(events: DataFrame, sizes: DataFrame | None) -> dict[str, Data
 
 
 def partition_sizes(spark: SparkSession, path: StorePath) -> DataFrame:
-    """The sizes of a snapshot's partitions: topic, partition, size. Raises BadInput."""
+    """Raises BadInput."""
     snapshot_files.check(path)
     return snapshot_files.data_frame(spark, path, "partitions").select(*PARTITION, F.col("bytes").alias("size"))
 
 
 def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
-    """One row for each move; `number` counts the moves of its partition."""
+    """`number` counts the moves of a partition."""
     order = Window.partitionBy(*PARTITION).orderBy(*event_files.ORDER)
     is_move = F.col("event").startswith(catalogue.MOVE_PREFIX) & (F.col("event") != catalogue.MOVE_REFUSED)
     of_moves = events.where(is_move & F.col("topic").isNotNull() & F.col("partition").isNotNull())
@@ -163,11 +158,12 @@ def _outcomes(found: DataFrame) -> DataFrame:
 
 
 def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
-    """One row for each rate of a broker, from when it was set to its next change. `efficiency`: the share of the rate
-    that the broker received by moves; what it sent does not count.
+    """One row for each rate of a broker until its next change. `efficiency`: the share of the rate that it received by
+    moves.
 
-    The bytes that a move brings to the broker are spread evenly over the duration of the move, and rounded to whole
-    ones. Where it is not known what one of the moves has copied, the sum is not known.
+    Bytes count for the rate that was in force while they came. An event tells only what a move has copied in all: so
+    the sum is not known where a move began before the rate was set, or went on afterwards, or if nobody knows what it
+    has copied.
     """
     of_broker = Window.partitionBy("broker").orderBy(*event_files.ORDER)
     last = events.agg(F.max("at").alias("last"))
@@ -194,14 +190,16 @@ def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
         (F.col("bytes") / F.size(added)).alias("size"),
     )
     overlap = F.least(F.coalesce("to", "ended"), "ended") - F.greatest("from", "started")
+    is_within = (F.col("from") >= F.col("started")) & (F.col("to") <= F.col("ended"))
+    is_known = F.col("size").isNotNull() & (F.coalesce(is_within, F.lit(False)) | (F.col("size") == 0))
     # Whole bytes: the sum of fractions depends on the order in which tasks end
-    share = F.round(F.col("size") * overlap / (F.col("to") - F.col("from"))).cast("long")
+    share = F.round("size").cast("long")
     sums = (
         spans.join(arriving, "broker", "left")
         .groupBy("broker", "started", "ended", "rate")
         .agg(
             F.sum(F.when(overlap > 0, share)).alias("known"),
-            F.count(F.when((overlap > 0) & F.col("size").isNull(), 1)).alias("unknown"),
+            F.count(F.when((overlap > 0) & ~is_known, 1)).alias("unknown"),
         )
     )
     rate = F.col("bytes") / ((F.col("ended") - F.col("started")) / 1000)

@@ -1,7 +1,7 @@
 """Keeps the history up to date: Structured Streaming over the directory that `export --events` fills.
 
-Spark's checkpoint remembers which files it has read. So a run that starts again continues where the last one ended,
-and does nothing if there are no new files. With each new file the tables are made again and replaced as a whole.
+Spark's checkpoint remembers the files that it has read, so a restarted run continues. With each new file the tables are
+computed again and replaced as a whole.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Update = Callable[[], None]
 
 
 class HistoryStream:
-    """One run. `update` makes the tables from all events; a thread of Spark calls it."""
+    """A thread of Spark calls `update`, which makes the tables from all events."""
 
     def __init__(
         self, spark: SparkSession, events: StorePath, out: StorePath, update: Update, *, every: str = "5 seconds"
@@ -48,16 +48,9 @@ class HistoryStream:
             raise
 
     def wait(self, seconds: float) -> bool:
-        """Wait; returns whether the stream has ended. Raises BadInput, JobFailed, and all that `update` raises."""
+        """Returns whether the stream has ended. Raises BadInput, JobFailed, and what `update` raises."""
         try:
             return bool(self._query.awaitTermination(seconds))
-        except StreamingQueryException as error:
-            raise self._cause_of(error) from None
-
-    def catch_up(self) -> None:
-        """Return when the tables contain all events that exist now. Raises as `wait` does."""
-        try:
-            self._query.processAllAvailable()
         except StreamingQueryException as error:
             raise self._cause_of(error) from None
 

@@ -6,5 +6,5 @@ CHECKPOINT = ".checkpoint"
 
 
 def checkpoint_directory(out: StorePath) -> StorePath:
-    """Spark's checkpoint for tables in `out`: beside it, since each update replaces `out` as a whole."""
+    """Beside `out`, since each update replaces `out` as a whole."""
     return out.with_name(f"{out.name}{CHECKPOINT}")

@@ -1,18 +1,22 @@
-"""The planner as a job: on Spark, or in this process where the snapshot is small.
+"""The planner as a job: on Spark, or in this process for a small snapshot.
 
 plan_job.py           the job: reads a snapshot, plans, writes the plan, verifies it
-plan_input.py         the input of the job, and what can be checked of it before Spark starts
+plan_input.py         the input of the job, and its checks before Spark starts
 snapshot_brokers.py   reads the brokers of a snapshot
-snapshot_to_plan.py   what the job needs of a snapshot: its partitions, what is on its way, rounds, the moves found
+snapshot_rates.py     throttles that stood on brokers, and notes on those stricter than the plan's
+snapshot_to_plan.py   what the job needs of a snapshot: partitions, what is on its way, rounds, the moves found
 snapshot_on_spark.py  a snapshot that Spark reads
 snapshot_in_memory.py a small snapshot in this process, and the planner's rounds over it
-snapshot_chunks.py    cuts partitions into chunks of whole topics, and names rows that cannot be used
+snapshot_chunks.py    cuts partitions into chunks of whole topics, and names unusable rows
 chunks_on_spark.py    reads these chunks on Spark
 rounds_on_spark.py    the planner's rounds as Spark jobs over these chunks
 simulation_figures.py the simulation of a plan as figures of its summary
 verify_job.py         checks a plan against its snapshot, without any code of the planner
 verify_rows.py        what it finds in the rows of partitions: broken rules, and sums
-plan_rules.py         the verifier's rules that concern one move
+plan_rules.py         the verifier's rules about one move
 verify_limits.py      its limits of batches and brokers
 verify_room.py        its rule of the room of brokers
+verify_left_out.py    its rules of partitions that a plan leaves out
+verify_figures.py     whether the figures of the summary follow
+verify_sums.py        sums over the snapshot that they are compared with
 """

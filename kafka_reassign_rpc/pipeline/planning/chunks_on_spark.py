@@ -9,6 +9,7 @@ from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import merge_chunks, pack
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import (
+    NO_RATE,
     PIECE_PARTITIONS,
     ClusterFacts,
     SnapshotSurvey,
@@ -17,11 +18,11 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import (
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
 PackedChunk = tuple[bytes, SnapshotSurvey]
-"""A chunk (list[PlannerTopic]), packed, and the survey of the rows since the chunk before."""
+"""A packed list[PlannerTopic], and the survey of the rows since the chunk before."""
 
 
 def read_chunks(partitions: DataFrame, facts: ClusterFacts, tasks: int) -> RDD[PackedChunk]:
-    """All chunks; Spark keeps them in memory or on the executors' disks."""
+    """Spark keeps them in memory or on the executors' disks."""
     broadcast = partitions.sparkSession.sparkContext.broadcast(facts)
     wanted = partitions.select(
         *("topic", "partition", "replicas", "leader", "isr"),
@@ -40,7 +41,6 @@ def read_chunks(partitions: DataFrame, facts: ClusterFacts, tasks: int) -> RDD[P
 
 
 def survey_chunks(chunks: RDD[PackedChunk]) -> SnapshotSurvey:
-    """The survey of all rows."""
     return merge_chunks(chunks, _survey_of, SnapshotSurvey.nothing, SnapshotSurvey.merge)
 
 
@@ -49,4 +49,7 @@ def _survey_of(chunk: PackedChunk) -> SnapshotSurvey:
 
 
 def _whole_number(rate: str) -> Column:
-    return f.coalesce(f.col(rate).cast("bigint"), f.lit(0)).alias(rate)
+    """`whole_rate`, in Spark's words: NaN is greater than every number there, and casting it ends the job."""
+    value = f.col(rate)
+    is_rate = (value >= 0) & (value < float(2**63))
+    return f.when(value.isNull(), 0).when(is_rate, value.cast("bigint")).otherwise(NO_RATE).alias(rate)

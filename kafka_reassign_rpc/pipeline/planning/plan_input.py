@@ -1,6 +1,6 @@
-"""The input of the plan job, and what can be checked of it before Spark starts.
+"""The input of the plan job, and its checks before Spark starts.
 
-This module imports no PySpark: that takes seconds, in which a wrong broker would go untold.
+This module does not import PySpark, which takes seconds: a wrong broker is reported at once.
 """
 
 from collections.abc import Collection
@@ -15,16 +15,15 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
+from kafka_reassign_rpc.support.counted import first_of
 
 NAMED = 20
-"""Topics and brokers that a message names one by one."""
+"""Names in one message."""
 
 
 class PlanJob(NamedTuple):
-    """The input of the job.
-
-    chooses_cap    submit carries more or fewer moves of a broker at a time than `limits.moves_per_broker` where the
-                   plan is done sooner by that; batches keep to it
+    """With `chooses_cap`, submit may carry more or fewer moves of a broker at a time than `limits.moves_per_broker` if
+    the plan then ends sooner; batches keep to it.
     """
 
     snapshot: StorePath
@@ -36,11 +35,15 @@ class PlanJob(NamedTuple):
 
 
 def check(job: PlanJob) -> SnapshotMeta:
-    """What can be checked before Spark starts. Raises BadInput."""
+    """Raises BadInput."""
     require_free(job.out)
     meta = snapshot_files.check(job.snapshot)
     brokers = read_brokers(job.snapshot)
-    _require_brokers(brokers, job.options.network.by_broker)
+    _require_brokers("broker-bandwidth", brokers, job.options.network.by_broker)
+    _require_brokers("broker-weights", brokers, job.options.broker_weights)
+    unnamed = {one.id for one in brokers.values() if one.live} - set(job.options.broker_weights)
+    if unnamed and job.options.broker_weights:
+        raise BadInput(f"broker-weights: the file has no weight of broker {_listed(unnamed)}")
     try:
         RoundCoordinator(brokers.values(), job.goal, job.options)
     except PlanError as error:
@@ -49,20 +52,18 @@ def check(job: PlanJob) -> SnapshotMeta:
     return meta
 
 
-def _require_brokers(brokers: Collection[int], named: Collection[int]) -> None:
-    """Raises BadInput for brokers with a bandwidth of their own that the snapshot does not have."""
+def _require_brokers(flag: str, brokers: Collection[int], named: Collection[int]) -> None:
+    """Raises BadInput if a broker that the flag names is missing in the snapshot."""
     missing = set(named) - set(brokers)
     if missing:
-        raise BadInput(f"broker-bandwidth: the snapshot has no broker {_listed(missing)}: it has {_listed(brokers)}")
+        raise BadInput(f"{flag}: the snapshot has no broker {_listed(missing)}: it has {_listed(brokers)}")
 
 
 def _listed(found: Collection[int] | Collection[str]) -> str:
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return ", ".join(map(str, sorted(found)[:NAMED])) + more
+    return first_of(sorted(found), NAMED)
 
 
 def _require_topics(snapshot: StorePath, topics: tuple[str, ...]) -> None:
-    """Raises BadInput for topics that the snapshot does not have."""
     missing = set(topics) - set(snapshot_files.read(snapshot, "topics")["topic"].to_pylist())
     if missing:  # a snapshot of an earlier release has no table of topics
         missing -= snapshot_files.topics_with_partitions(snapshot, missing)

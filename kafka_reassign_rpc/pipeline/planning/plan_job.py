@@ -1,25 +1,28 @@
-"""The plan job: reads a snapshot, plans, writes the plan (see `plan_writer`), verifies and publishes it.
+"""The plan job: reads a snapshot, plans, writes the plan, verifies and publishes it.
 
-The pure planner takes all decisions, chunk by chunk (see `snapshot_chunks`): on Spark, where the driver never collects
-the partition table and reads the moves one Spark partition at a time, or in this process where the snapshot is small.
+The pure planner decides chunk by chunk: on Spark, where the driver never collects the partition table and reads the
+moves one Spark partition at a time, or in this process for a small snapshot.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import msgspec
 from pyspark.sql import SparkSession
 
+from kafka_reassign_rpc.core.departure import BrokerFacts, Losses
+from kafka_reassign_rpc.core.reassignment_algebra.target_change import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.pipeline.executor_probe import require_executors
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import plan_input
 from kafka_reassign_rpc.pipeline.planning.plan_input import PlanJob
 from kafka_reassign_rpc.pipeline.planning.simulation_figures import bottleneck_figures, timeline_figures, with_times
-from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
-from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED_ROWS, ClusterFacts, SnapshotSurvey
+from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import disk_notes, read_brokers
+from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED_ROWS, ClusterFacts, RowFaults, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.planning.snapshot_in_memory import SnapshotInMemory
 from kafka_reassign_rpc.pipeline.planning.snapshot_on_spark import SnapshotOnSpark
+from kafka_reassign_rpc.pipeline.planning.snapshot_rates import stricter_rate_notes
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import (
     FoundMoves,
     PlanningRounds,
@@ -27,10 +30,12 @@ from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import (
     with_arriving,
 )
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
+from kafka_reassign_rpc.pipeline.plans.plan_impact import ImpactCount
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
     BrokerFigures,
     GainFigures,
+    ImpactFigures,
     LargestFigures,
     LeftOutFigures,
     LoadFigures,
@@ -42,36 +47,32 @@ from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfalls
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
-from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
-from kafka_reassign_rpc.planner.goals_and_options import PlanError
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
 from kafka_reassign_rpc.planner.proposals.forced_proposals import ON_ITS_WAY
-from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
+from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator, surveyed_racks
 from kafka_reassign_rpc.planner.scheduling.copy_table import CopyTable
 from kafka_reassign_rpc.planner.scheduling.move_batching import into_batches
 from kafka_reassign_rpc.planner.scheduling.order_search import in_sooner_order
 from kafka_reassign_rpc.planner.scheduling.plan_estimate import PlanEstimate, estimate
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps
-from kafka_reassign_rpc.support.bounded_text import whole_number
-from kafka_reassign_rpc.support.counted import counted
-
-_MIN_ISR = "min.insync.replicas"
+from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
 
 Status = Callable[[str], None]
 StartSpark = Callable[[], AbstractContextManager[SparkSession]]
 
 
 def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
-    """Plan, write, verify, publish. Raises BadInput for input that cannot be used, JobFailed if verification fails."""
+    """Raises BadInput for unusable input, JobFailed if verification fails."""
     meta = plan_input.check(job)
     require_executors(spark, job.snapshot, out=job.out)
     return _run(job, meta, SnapshotOnSpark(spark, job.snapshot, job.out), lambda: nullcontext(spark), show_status)
 
 
 def run_small(start_spark: StartSpark, job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
-    """The same for a small snapshot: plans in this process; Spark starts afterwards, and verifies the plan."""
+    """`run` for a small snapshot: this process plans, then Spark starts and verifies."""
     meta = plan_input.check(job)
     return _run(job, meta, SnapshotInMemory(job.snapshot), start_spark, show_status)
 
@@ -81,9 +82,19 @@ def _run(
 ) -> PlanSummary:
     brokers = with_arriving(read_brokers(job.snapshot), snapshot.arriving())
     live = frozenset(broker.id for broker in brokers.values() if broker.live)
+    min_isrs = snapshot_files.min_isrs(job.snapshot)
     show_status(f"reading {counted(snapshot.partitions, 'partition')}")
-    found = snapshot.survey(ClusterFacts(job.goal, frozenset(brokers), live, *_min_isrs(job.snapshot)))
-    notes = [*_check_rows(found, brokers, job), *_name_unknown_sizes(snapshot, found.survey.unknown_sizes)]
+    facts = ClusterFacts(job.goal, frozenset(brokers), live, *min_isrs, _departing(job, brokers))
+    found = snapshot.survey(facts._replace(racks=surveyed_racks(job.goal, brokers.values())))
+    notes = [
+        *disk_notes(job.snapshot),
+        *_name_cordoned(brokers.values()),
+        *_check_rows(found, brokers, job),
+        *_name_unknown_sizes(snapshot, found.survey.unknown_sizes),
+        *_departure_notes(job, found.losses),
+        *stricter_rate_notes(job.snapshot, job.options.network.throttle, sorted(live)),
+        *_what_submit_does(job.goal),
+    ]
     with PlanWriter(job.out) as writer:
         with snapshot.rounds() as rounds:
             try:
@@ -93,7 +104,7 @@ def _run(
                 _decide(coordinator, rounds, show_status)
                 show_status("writing moves and batches")
                 with rounds.found(coordinator.round_parameters(), job.options.network) as made:
-                    written = _write(writer, made, job, show_status)
+                    written = _write(writer, made, job, ImpactCount(live, *min_isrs), show_status)
             except PlanError as error:
                 raise BadInput(str(error)) from None
         figures = coordinator.summary(written.moves, written.bytes, sum(one.partitions for one in written.left_out))
@@ -118,36 +129,24 @@ def _decide(coordinator: RoundCoordinator, rounds: PlanningRounds, show_status: 
         proposed = rounds.propose(params)
         thresholds = coordinator.decide(proposed)
         accepted = rounds.accept(thresholds)
-        coordinator.settle(accepted)
+        coordinator.take(accepted)
         show_status(f"round {params.round_number + 1}: {proposed.proposals} proposals, {accepted.accepted} accepted")
 
 
 # -- input -------------------------------------------------------------------------------------------------------------
 
 
-def _min_isrs(path: StorePath) -> tuple[dict[str, int], int]:
-    """min.insync.replicas of the topics that set it, and the cluster's default."""
-    own: dict[str, int] = {}
-    default = 1
-    for batch in snapshot_files.record_batches(path, "configs"):
-        for row in batch.to_pylist():
-            number = whole_number(row["value"] or "", 0, 2**31 - 1) if row["name"] == _MIN_ISR else None
-            if number is not None:
-                if row["resource_type"] == "topic":
-                    own[row["resource"]] = number
-                elif row["resource"] == "":
-                    default = number
-    return own, default
-
-
 def _check_rows(found: SnapshotSurvey, brokers: dict[int, PlannerBroker], job: PlanJob) -> list[str]:
-    """Add brokers that the snapshot does not list, as lost, with a note. Raises BadInput for unusable rows."""
+    """Notes on what the plan makes of odd rows. Adds brokers that the snapshot does not list, as lost.
+
+    Raises BadInput for rows that no cluster can show.
+    """
     if found.faults.total:
-        more = "" if found.faults.total <= NAMED_ROWS else f", and {found.faults.total - NAMED_ROWS} more"
-        raise BadInput(
-            f"{snapshot_files.table_path(job.snapshot, 'partitions')}: {'; '.join(found.faults.first)}{more}"
-        )
+        raise BadInput(f"{snapshot_files.table_path(job.snapshot, 'partitions')}: {_named(found.faults)}")
     notes = []
+    if found.unusable.total:
+        stay = counted(found.unusable.total, "partition", "stay")
+        notes.append(f"{stay} as the cluster shows them, since no change can begin there: {_named(found.unusable)}")
     for broker, names in sorted(found.unlisted.items()):
         brokers[broker] = PlannerBroker(broker, None, False)
         notes.append(
@@ -157,12 +156,57 @@ def _check_rows(found: SnapshotSurvey, brokers: dict[int, PlannerBroker], job: P
     return notes
 
 
+def _named(faults: RowFaults) -> str:
+    return first_of(faults.first, NAMED_ROWS, of=faults.total, between="; ")
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    return f"broker{plural(len(ids))} {first_of(ids, NAMED_ROWS)}"
+
+
+def _name_cordoned(brokers: Iterable[PlannerBroker]) -> list[str]:
+    closed = sorted(one.id for one in brokers if one.live and one.cordoned)
+    are = agreeing(len(closed), "are")
+    return [f"{_brokers(closed)} {are} cordoned: the plan brings no replica there"] if closed else []
+
+
+def _what_submit_does(goal: Goal) -> list[str]:
+    if goal.kind is not GoalKind.DRAIN or goal.topics:
+        return []
+    named = _brokers(sorted(goal.brokers))
+    return [f"`submit` cordons {named} first where the controller is a kafka-reassign-rpc server (--no-cordon: not)"]
+
+
 def _name_unknown_sizes(snapshot: SnapshotToPlan, count: int) -> list[str]:
-    """A note with the first partitions of unknown size. The coordinator adds a note on how it counts them."""
+    """Name the first partitions of unknown size in a note."""
     if not count:
         return []
-    names = ", ".join(snapshot.first_of_unknown_size(NAMED_ROWS))
-    return [f"no size is known of {names}" + (f" and {count - NAMED_ROWS} more" if count > NAMED_ROWS else "")]
+    return [f"no size is known of {first_of(snapshot.first_of_unknown_size(NAMED_ROWS), NAMED_ROWS, of=count)}"]
+
+
+def _departing(job: PlanJob, brokers: Mapping[int, PlannerBroker]) -> dict[int, BrokerFacts] | None:
+    """The live brokers, if some of them are drained."""
+    if job.goal.kind is not GoalKind.DRAIN:
+        return None
+    return {broker.id: BrokerFacts(live=True, rack=broker.rack) for broker in brokers.values() if broker.live}
+
+
+def _departure_notes(job: PlanJob, losses: Losses | None) -> Iterator[str]:
+    """What would be lost if brokers that are drained went before the plan is carried out."""
+    if losses is None:
+        return
+    brokers = job.goal.brokers
+    whose, them = ("its", "it") if len(brokers) == 1 else ("their", "them")
+    who = _brokers(brokers)
+    for lost, verb, what in (
+        (losses.last_in_sync, "lose", "the last in-sync replica"),
+        (losses.below_min_isr, "fall", f"under {MIN_INSYNC_REPLICAS}"),
+    ):
+        if lost.count:
+            yield (
+                f"{who} may not go before the plan has moved {whose} replicas:"
+                f" {counted(lost.count, 'partition', verb)} {what} without {them} ({lost.text(NAMED_ROWS)})"
+            )
 
 
 # -- output ------------------------------------------------------------------------------------------------------------
@@ -173,16 +217,15 @@ def _caps(job: PlanJob) -> Caps:
 
 
 class _Written(NamedTuple):
-    """The figures of the moves and batches on disk."""
-
     moves: int
     bytes: int
     batches: list[BatchFigures]
     left_out: list[LeftOutFigures]
     copies: CopyTable
+    impact: ImpactFigures
 
 
-def _write(writer: PlanWriter, made: FoundMoves, job: PlanJob, show_status: Status) -> _Written:
+def _write(writer: PlanWriter, made: FoundMoves, job: PlanJob, impact: ImpactCount, show_status: Status) -> _Written:
     copies, topic_ids = CopyTable(), snapshot_files.topic_ids(job.snapshot)
     figures: list[BatchFigures] = []
     start = 0
@@ -198,6 +241,7 @@ def _write(writer: PlanWriter, made: FoundMoves, job: PlanJob, show_status: Stat
         )
         for move in batch.moves:
             copies.add(move)
+            impact.add(move.topic, move.original, move.target, leader=move.leader, first_leader=move.first_leader)
             start += 1
             named = (move.topic, move.partition, move.original, move.target, move.leader, move.bytes)
             first_leader = None if move.first_leader < 0 else move.first_leader
@@ -205,7 +249,8 @@ def _write(writer: PlanWriter, made: FoundMoves, job: PlanJob, show_status: Stat
         copies.end_batch()
         show_status(f"batch {batch.number}: {counted(len(batch.moves), 'move')}")
     left_out = _write_left_out(writer, made.left_out)
-    return _Written(sum(one.moves for one in figures), sum(one.bytes for one in figures), figures, left_out, copies)
+    moved, copied = sum(one.moves for one in figures), sum(one.bytes for one in figures)
+    return _Written(moved, copied, figures, left_out, copies, impact.figures())
 
 
 def _write_left_out(writer: PlanWriter, left_out: Iterable[LeftOut]) -> list[LeftOutFigures]:
@@ -235,11 +280,13 @@ def _summary(
         topics=list(goal.topics),
         factor=goal.factor or None,
         racks=goal.racks,
+        leaders_stay=not options.lead_first,
         seed=options.seed,
         tolerance=options.tolerance,
         headroom=options.headroom,
         max_bytes=options.max_bytes,
         weights=msgspec.structs.asdict(options.weights),
+        broker_weights={broker: dict(by_measure) for broker, by_measure in options.broker_weights.items()},
         **msgspec.structs.asdict(limits),
     )
     summary = PlanSummary(
@@ -255,6 +302,8 @@ def _summary(
         rounds=figures.rounds,
         imbalance_before=figures.imbalance_before,
         imbalance_after=figures.imbalance_after,
+        furthest_before=figures.furthest_before,
+        furthest_after=figures.furthest_after,
         brokers=listed,
         racks=_rack_figures(listed),
         batches=with_times(written.batches, simulated.in_batches.batches),
@@ -271,6 +320,7 @@ def _summary(
         gains=[GainFigures(*gain) for gain in simulated.gains],
         timeline=timeline_figures(simulated.carried_out),
         complete=not goal.kind.forces_changes or all(one.reason == ON_ITS_WAY for one in written.left_out),
+        impact=written.impact,
         largest=LargestFigures(found.largest[1], found.largest[0]) if found.largest[0] else None,
     )
     return msgspec.structs.replace(summary, why_not_better=shortfalls(summary))
@@ -288,6 +338,7 @@ def _broker_figures(broker: PlannerBroker, figures: PlannerSummary) -> BrokerFig
         LoadFigures(*figures.after[broker.id]),
         LoadFigures(*target),
         None if broker.free == UNKNOWN else broker.free,
+        broker.cordoned,
     )
 
 

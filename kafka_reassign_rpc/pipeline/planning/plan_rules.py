@@ -1,7 +1,7 @@
-"""The hard rules of a plan that concern one move by itself, written from their text in docs/pipeline.md.
+"""The hard rules of a plan about single moves, written from their text in docs/pipeline.md.
 
-This module shares nothing with the planner, so that an error of the planner does not check itself. Its own tests
-compare it with all placements that a small cluster allows.
+This module shares nothing with the planner, so that an error of the planner does not check itself. Its tests compare it
+with all placements that a small cluster allows.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ _NO_RACK = "no rack"
 
 
 class RuleViolation(NamedTuple):
-    """A rule, and the row that breaks it. `name`: of a partition, a broker or a batch."""
+    """`name`: of a partition, a broker or a batch."""
 
     rule: str
     name: str
@@ -24,11 +24,10 @@ class RuleViolation(NamedTuple):
 
 
 class ListedBroker(NamedTuple):
-    """A broker of the snapshot."""
-
     id: int
     rack: str | None
     live: bool
+    cordoned: bool = False
 
 
 class MovedPartition(NamedTuple):
@@ -36,8 +35,10 @@ class MovedPartition(NamedTuple):
 
     original, target, copied         what the plan says: replicas before and after, bytes copied
     first_leader                     what the plan says: the replica that leads before the copy; None: the leader stays
-    replicas, leader, isr, size      what the snapshot says; None: it has no such partition, or no size of it
+    replicas, leader, isr, size      what the snapshot says; None: it has no such partition, or no size
     in_flight                        a reassignment of the partition is in flight
+    told_leader, priority            what the plan says: the leader before, and when the move starts; None: unsaid
+    concerned                        the goal forces a change of the partition; None: not known
     """
 
     topic: str
@@ -51,14 +52,25 @@ class MovedPartition(NamedTuple):
     in_flight: bool | None
     size: int | None
     first_leader: int | None = None
+    told_leader: int | None = None
+    priority: int | None = None
+    concerned: bool | None = None
 
 
 class PlanFacts(NamedTuple):
     """What the rules depend on beside the move.
 
     named     the brokers that the goal names: to heal, to drain, to expand to
-    racks     the rack of each broker of which it is known
+    racks     by broker, if known
     staying   live brokers that the plan does not empty
+    cordoned  live brokers that get no new replica
+
+    min_isrs, least_isr    min.insync.replicas of the topics that set it, and of the others
+    mends                  the goal mends racks, alone or before it balances
+    leaders_stay           no replica leads first
+    typical                bytes that count for a partition of unknown size: the mean of the others; None: unsaid
+    first_places           by batch: the place of its first move in the order of the plan
+    disk_sizes             by broker: bytes of its disks, if it tells them
     """
 
     kind: str
@@ -68,6 +80,14 @@ class PlanFacts(NamedTuple):
     racks: Mapping[int, Any]
     live: frozenset[int]
     staying: frozenset[int]
+    min_isrs: Mapping[str, int] = {}
+    least_isr: int = 1
+    mends: bool = False
+    leaders_stay: bool = False
+    typical: int | None = None
+    first_places: Mapping[int, int] = {}
+    cordoned: frozenset[int] = frozenset()
+    disk_sizes: Mapping[int, int] = {}
 
     @classmethod
     def of(
@@ -76,14 +96,33 @@ class PlanFacts(NamedTuple):
         listed, chosen = list(brokers), frozenset(named)
         live = frozenset(one.id for one in listed if one.live)
         staying = live - chosen if kind == DRAIN else live
-        return cls(kind, chosen, factor or 0, frozenset(topics), known_racks(listed), live, staying)
+        of_goal = (kind, chosen, factor or 0, frozenset(topics), known_racks(listed), live, staying)
+        closed = frozenset(one.id for one in listed if one.live and one.cordoned)
+        return cls(*of_goal, mends=kind == RACKS, cordoned=closed)
+
+    @property
+    def balances(self) -> bool:
+        """The goal forces nothing by itself."""
+        return self.kind not in (HEAL, DRAIN, SET_FACTOR, RACKS)
+
+    def empties(self, broker: int) -> bool:
+        """Replicas are to leave the broker."""
+        if self.kind == HEAL and not self.named:
+            return broker not in self.live
+        return self.kind in (HEAL, DRAIN) and broker in self.named
+
+    def places(self, replicas: Iterable[int]) -> frozenset[int]:
+        """The brokers that may have a replica of the partition with these: a cordoned one keeps what it has."""
+        return self.staying - (self.cordoned - frozenset(replicas))
+
+    def min_isr(self, topic: str) -> int:
+        return self.min_isrs.get(topic, self.least_isr)
 
 
 def known_racks(brokers: Sequence[ListedBroker]) -> dict[int, str]:
-    """The rack of each broker, as far as it is known.
+    """If no live broker has a rack, all live brokers are in the same.
 
-    Racks count where a live broker has one. The live brokers without are in one more then. Of a lost broker without
-    one, the rack is not known. Where racks do not count, all live brokers are in the same.
+    Otherwise live brokers without one share one more, and the rack of a lost broker without one is unknown.
     """
     if not any(one.live and one.rack for one in brokers):
         return {one.id: _NO_RACK for one in brokers if one.live}
@@ -91,7 +130,7 @@ def known_racks(brokers: Sequence[ListedBroker]) -> dict[int, str]:
 
 
 def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
-    """The names of the rules that the move breaks."""
+    """By name: docs/pipeline.md has a table of them."""
     if move.replicas is None:
         return ["unknown-partition"]
     added = [broker for broker in move.target if broker not in move.original]
@@ -99,26 +138,73 @@ def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
         "stale": list(move.replicas) != list(move.original),
         "no-move": list(move.target) == list(move.original),
         "in-flight": bool(move.in_flight),
+        "snapshot-leader": move.told_leader is not None
+        and move.told_leader != (-1 if move.leader is None else move.leader),
+        "unconcerned": not facts.balances and move.concerned is False,
+        "heal-first": facts.kind not in (HEAL, DRAIN, SET_FACTOR) and not facts.live.issuperset(move.original),
+        "unusable": is_unusable(move.replicas, move.leader, move.isr or ()),
         "topics": bool(facts.topics) and move.topic not in facts.topics,
         "distinct-replicas": len(set(move.target)) < len(move.target),
         "replication-factor": len(move.target) != (facts.factor if facts.kind == SET_FACTOR else len(move.original)),
         "live-brokers": not _on_live_brokers(move, added, facts),
-        "racks": _less_even_over_racks(move, facts),
+        "cordoned": not facts.cordoned.isdisjoint(added),
+        "keeps-others": not _keeps_others(move, added, facts),
+        "racks": less_even_over_racks(move.original, move.target, facts),
         "source": not any(broker in facts.live for broker in move.isr or ()),
-        "bytes": move.size is not None and move.copied != move.size * len(added),
+        "bytes": _copies_other_bytes(move, added, facts),
+        "priority": move.priority is not None and move.priority != _start_priority(move, facts),
+        "min-isr": facts.kind == SET_FACTOR and len(move.target) < min(len(move.original), facts.min_isr(move.topic)),
         "leader": facts.kind == SET_FACTOR and _loses_its_leader(move, facts),
         "first-leader": move.first_leader is not None and not (added and _may_lead_first(move, facts)),
-        "mends-racks": facts.kind == RACKS and not _mends_racks(move, added, facts),
+        "leaders-stay": facts.leaders_stay and move.first_leader is not None,
+        "mends-racks": facts.kind == RACKS and not mends_racks(move.original, move.target, facts),
         "leaves-brokers": facts.kind in (DRAIN, HEAL) and not facts.named.isdisjoint(move.target),
         "only-to-new-brokers": facts.kind == EXPAND and not facts.named.issuperset(added),
     }
     return [rule for rule, broken in checks.items() if broken]
 
 
+def is_unusable(replicas: Sequence[int], leader: int | None, isr: Sequence[int]) -> bool:
+    """No replicas, a broker twice, or a leader or an in-sync replica outside of them: no change can begin there."""
+    return not replicas or len(set(replicas)) < len(replicas) or not {leader, *isr} - {None, -1} <= set(replicas)
+
+
 def _on_live_brokers(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
-    """A replica may stay on a lost broker only where the plan heals other brokers, by name."""
+    """A replica may stay on a lost broker only if the plan heals other brokers, by name."""
     heals_others = facts.kind == HEAL and facts.named
     return facts.staying.issuperset(added if heals_others else move.target)
+
+
+def _keeps_others(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
+    """What the goal does not ask to replace stays, and in its place: the first replica is the preferred leader.
+
+    heal, drain    the replicas on other brokers
+    racks          all that are not replaced
+    set-rf         a larger factor adds behind all replicas, a smaller one takes some away
+    """
+    before, after = list(move.original), list(move.target)
+    if facts.kind == SET_FACTOR:
+        if len(after) >= len(before):
+            return after[: len(before)] == before
+        return after == [broker for broker in before if broker in after]
+    if facts.kind not in (HEAL, DRAIN, RACKS) or len(before) != len(after):
+        return True
+    replaced = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    may_go = facts.kind == RACKS or all(facts.empties(old) for old, _ in replaced)
+    return may_go and all(new in added and old not in after for old, new in replaced)
+
+
+def _copies_other_bytes(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
+    size = facts.typical if move.size is None else move.size
+    return size is not None and move.copied != size * len(added)
+
+
+def _start_priority(move: MovedPartition, facts: PlanFacts) -> int:
+    """heal begins with what cannot be written to, then takes what the next loss would lose."""
+    in_sync = sum(broker in facts.live for broker in move.isr or ())
+    if facts.kind != HEAL:
+        return 2
+    return 0 if in_sync < facts.min_isr(move.topic) else 1 if in_sync == 1 else 2
 
 
 def _loses_its_leader(move: MovedPartition, facts: PlanFacts) -> bool:
@@ -126,27 +212,27 @@ def _loses_its_leader(move: MovedPartition, facts: PlanFacts) -> bool:
 
 
 def _may_lead_first(move: MovedPartition, facts: PlanFacts) -> bool:
-    """Another replica than the leader, in sync and on a live broker: it leads without a byte copied."""
+    """Another in-sync replica on a live broker leads without a byte copied."""
     first = move.first_leader
     return first != move.leader and first in facts.live and first in (move.isr or ()) and first in move.original
 
 
-def _less_even_over_racks(move: MovedPartition, facts: PlanFacts) -> bool:
+def less_even_over_racks(original: Sequence[int], target: Sequence[int], facts: PlanFacts) -> bool:
     """More replicas in the fullest rack than before, or in the two fullest together, and so on.
 
     Replicas that cannot stay in their rack, because too few of its brokers stay, go to the racks with the fewest. A
-    smaller factor takes from the racks with the most. What a larger one adds goes where there is room.
+    smaller factor takes from the racks with the most. A larger one adds where there is room.
     """
-    room = Counter(facts.racks[broker] for broker in facts.staying if broker in facts.racks)
-    before, after = (_by_rack(replicas, facts) for replicas in (move.original, move.target))
-    unknown = len(move.original) - before.total()
+    room = _by_rack(facts.places(original), facts)
+    before, after = (_by_rack(replicas, facts) for replicas in (original, target))
+    unknown = len(original) - before.total()
     allowed = before & room
-    fewer = min(len(move.original), len(move.target))
+    fewer = min(len(original), len(target))
     while allowed.total() + unknown < fewer and (free := room - allowed):
         allowed[min(free, key=lambda rack: allowed[rack])] += 1
     while allowed.total() + unknown > fewer and +allowed:
         allowed[max(allowed, key=lambda rack: allowed[rack])] -= 1
-    most, held = (_fullest_first(counts, len(move.target)) for counts in (allowed, after))
+    most, held = (_fullest_first(counts, len(target)) for counts in (allowed, after))
     return any(sum(held[:n]) > sum(most[:n]) for n in range(1, len(held) + 1))
 
 
@@ -155,22 +241,35 @@ def _by_rack(replicas: Iterable[int], facts: PlanFacts) -> Counter[Any]:
 
 
 def _fullest_first(counts: Counter[Any], replicas: int) -> list[int]:
-    """Replicas whose rack is not known count with the fullest."""
+    """Replicas of unknown rack count in the fullest."""
     known = sorted(counts.values(), reverse=True) or [0]
     return [known[0] + replicas - sum(known), *known[1:]]
 
 
-def _mends_racks(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
-    """In as many racks with names as live brokers have, no more in one than needed, by as few copies as that takes."""
-    before, after = (_by_rack(replicas, facts) for replicas in (move.original, move.target))
-    named = Counter(facts.racks[broker] for broker in facts.live if facts.racks[broker] != _NO_RACK)
-    possible, most = min(len(move.target), len(named)), most_in_a_rack(len(move.target), named.values())
+def mends_racks(original: Sequence[int], target: Sequence[int], facts: PlanFacts) -> bool:
+    """In as many named racks as live brokers have, no more in one than needed, by as few copies as possible."""
+    before, after = (_by_rack(replicas, facts) for replicas in (original, target))
+    added = set(target) - set(original)
+    possible, most = _widest(target, facts)
     is_even = len(after) >= possible and max(after.values(), default=0) <= most
+    possible, most = _widest(original, facts)
     too_many = sum(max(0, count - most) for count in before.values())
     return _NO_RACK not in after and is_even and len(added) == max(too_many, possible - len(before))
 
 
+def _widest(replicas: Sequence[int], facts: PlanFacts) -> tuple[int, int]:
+    """In how many named racks so many replicas can be, and how many of them one has to have."""
+    named = Counter(
+        rack for broker in facts.places(replicas) if (rack := facts.racks.get(broker, _NO_RACK)) != _NO_RACK
+    )
+    return min(len(replicas), len(named)), most_in_a_rack(len(replicas), named.values())
+
+
 def most_in_a_rack(replicas: int, sizes: Iterable[int]) -> int:
-    """How many of the replicas a rack must have at least somewhere. sizes: the brokers of each rack."""
+    """How many of the replicas some rack must have at least. `sizes`: the brokers of each rack.
+
+    Where there are fewer brokers than replicas: as many as the largest rack can have.
+    """
     held = list(sizes)
-    return next((most for most in range(1, replicas) if sum(min(size, most) for size in held) >= replicas), replicas)
+    most = min(replicas, max(held, default=replicas))
+    return next((few for few in range(1, most) if sum(min(size, few) for size in held) >= replicas), most)

@@ -1,8 +1,7 @@
 """The planner's rounds as Spark jobs: tasks work on the chunks where these lie, and send sums to the driver.
 
-A chunk is a list of topics, or of pieces of huge ones, packed as bytes. An element of the RDD is a chunk together with
-the proposals that it made in the last round and that were not yet applied. The pure planner takes all decisions. Tasks
-import this module, chunks_on_spark and the planner: these need PySpark and msgspec alone (see `executor_packages`).
+An element of the RDD is a packed list of topics (or pieces of huge ones) with the proposals of the last round that were
+not yet applied. Tasks import this module, chunks_on_spark and the planner: these need only PySpark and msgspec.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -25,17 +24,19 @@ from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, Propos
 from kafka_reassign_rpc.planner.scheduling.queue_order import QueueSums, StartKeys, start_chance
 
 _TASKS_FOR_ONE_LEVEL = 64
-"""Up to this number of tasks the driver merges their results itself; beyond it, tasks merge them first."""
+"""With more tasks than this, tasks merge results before the driver does."""
 
 MOVE_FIELDS = (
     "topic string, partition int, original array<int>, target array<int>, leader int, bytes bigint, priority int, "
     "reason string, rule string, first_leader int, start_key double, chance bigint, left_out string"
 )
-"""Columns of what `to_row` makes. Moves of a priority start by `start_key`, the highest first; by `chance` (a random
-number) among equals."""
+"""Columns of `to_row`.
+
+Moves of a priority start by `start_key`, highest first; `chance` (a random number) breaks ties.
+"""
 
 PackedChunk = tuple[bytes, bytes]
-"""A chunk (list[PlannerTopic]) and its proposals (list[ChangeProposal])."""
+"""A list[PlannerTopic] and its list[ChangeProposal]."""
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -66,16 +67,16 @@ def accepted_proposals(packed: PackedChunk, thresholds: Thresholds) -> list[Chan
 
 
 class RoundsOnSpark:
-    """All chunks, from round to round; Spark keeps those of the newest round only."""
+    """Spark keeps the chunks of the newest round only."""
 
     def __init__(
         self, chunks: RDD[tuple[bytes, Any]], *, tasks: int, forget: Callable[[str], None] | None = None
     ) -> None:
         """`chunks`: from `chunks_on_spark.read_chunks`; unpersisted after the first round.
 
-        tasks     of a round, at the most: a round starts them twice, and few partitions need few
-        forget    deletes a directory. With it each round is kept in Spark's checkpoint directory too, where the loss of
-                  an executor does not reach it, until the next one is
+        tasks     of a round, at most: a round starts them twice
+        forget    deletes a directory. With it each round is also kept in Spark's checkpoint directory, which survives
+                  the loss of an executor, until the next one is
         """
         self._forget = forget
         self._kept: str | None = None
@@ -100,7 +101,7 @@ class RoundsOnSpark:
         return proposed
 
     def accept(self, thresholds: Thresholds) -> AcceptedSums:
-        """The sums of what the thresholds accept; the next round applies it."""
+        """The next round applies what is accepted."""
         self._thresholds = thresholds
         if thresholds.accept_nothing:
             return AcceptedSums()
@@ -117,7 +118,6 @@ class RoundsOnSpark:
         return accepted
 
     def collect_moves(self, params: RoundParameters) -> RDD[PlannedMove | LeftOut]:
-        """Moves and partitions left out, after the last round."""
         thresholds = self._thresholds
 
         def apply_and_collect(packed: PackedChunk) -> Iterator[PlannedMove | LeftOut]:
@@ -129,7 +129,7 @@ class RoundsOnSpark:
 
     @contextmanager
     def found(self, params: RoundParameters, network: NetworkLimits) -> Iterator[FoundMoves]:
-        """The driver reads them one Spark partition at a time."""
+        """The driver reads one Spark partition at a time."""
         found = self.collect_moves(params)
         found.persist(StorageLevel.MEMORY_AND_DISK)  # read twice: for the sums that decide the order, and for the rows
         keys = self._context.broadcast(StartKeys(queue_sums(found), network))
@@ -147,7 +147,7 @@ class RoundsOnSpark:
         self._persisted.unpersist()
 
     def _forget_kept(self, newest: RDD[PackedChunk]) -> None:
-        """Delete the round before: the newest is in the checkpoint directory now."""
+        """Delete the round before: the newest is in the checkpoint directory."""
         if self._forget is None:
             return
         if self._kept is not None:
@@ -156,7 +156,6 @@ class RoundsOnSpark:
 
 
 def queue_sums(found: RDD[PlannedMove | LeftOut]) -> QueueSums:
-    """The sums over all moves that decide their order."""
 
     def of_task(elements: Iterable[PlannedMove | LeftOut]) -> Iterator[QueueSums]:
         total = QueueSums()
@@ -171,7 +170,6 @@ def queue_sums(found: RDD[PlannedMove | LeftOut]) -> QueueSums:
 
 
 def to_row(found: PlannedMove | LeftOut, keys: StartKeys) -> tuple[Any, ...]:
-    """A move or a partition left out as a row of MOVE_FIELDS."""
     if isinstance(found, PlannedMove):
         chance = start_chance(found)
         return (
@@ -187,7 +185,7 @@ def to_row(found: PlannedMove | LeftOut, keys: StartKeys) -> tuple[Any, ...]:
 
 
 def _moves(rows: DataFrame) -> Iterator[PlannedMove]:
-    """By priority, then what stands in the longest queue of a broker (see `queue_order`)."""
+    """By priority, then by the longest queue of a broker (`queue_order`)."""
     order = ("priority", f.desc("start_key"), "chance", "topic", "partition")
     ordered = rows.where("left_out is null").orderBy(*order)
     for row in ordered.toLocalIterator():
@@ -220,7 +218,7 @@ def _proposed_sums(packed: PackedChunk) -> ProposedSums:
 
 
 def merge_chunks(chunks: RDD[S], one: Callable[[S], T], empty: Callable[[], T], merge: Callable[[T, T], T]) -> T:
-    """Compute a value for each chunk, and merge the values: first in each task, then over all tasks."""
+    """Compute a value for each chunk; merge the values in each task, then over all tasks."""
 
     def of_task(elements: Iterable[S]) -> Iterator[T]:
         total = empty()

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.planner.scheduling.plan_simulation import Simulated
 
 
 def with_times(batches: Sequence[BatchFigures], seconds: Sequence[float]) -> list[BatchFigures]:
-    """The batches with their durations, each of which starts when the one before has ended."""
+    """Each batch starts when the one before has ended."""
     found, now = [], 0.0
     for batch, takes in zip(batches, seconds, strict=True):
         found.append(msgspec.structs.replace(batch, starts_after_seconds=now, expected_seconds=takes))
@@ -25,14 +25,14 @@ def with_times(batches: Sequence[BatchFigures], seconds: Sequence[float]) -> lis
 
 
 def bottleneck_figures(bound: Bound, network: NetworkLimits) -> BottleneckFigures | None:
-    """None where nothing is copied."""
+    """None if nothing is copied."""
     if bound.broker is None:
         return None
     return BottleneckFigures(bound.broker, bound.sends, bound.bytes, network.rate(bound.broker))
 
 
 def timeline_figures(simulated: Simulated) -> TimelineFigures | None:
-    """Whole bytes, of the spans until the end; None where nothing is copied."""
+    """Whole bytes, of the spans until the end; None if nothing is copied."""
     timeline = simulated.timeline
     if not simulated.seconds:
         return None

@@ -1,31 +1,35 @@
 """Cuts the partitions of a snapshot into chunks, lists of topics, with a survey of all rows.
 
-Rows go through Python once. A chunk holds only the partitions that the goal may move; the survey covers all. Tasks
-import this module.
+Rows go through Python once. A chunk holds only the partitions that the goal may move. Tasks import this module.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
 from typing import Any, NamedTuple
 
+from kafka_reassign_rpc.core.departure import BrokerFacts, Losses, PartitionFacts, loss_of
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 from kafka_reassign_rpc.planner.goals_and_options import Goal
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition, PlannerTopic
 from kafka_reassign_rpc.planner.proposals.forced_proposals import may_move
 from kafka_reassign_rpc.planner.proposals.round_sums import Survey
 
 CHUNK_PARTITIONS = 5000
-"""A chunk is closed after the topic with which it reaches this number of partitions."""
+"""The topic that reaches this number closes the chunk."""
 PIECE_PARTITIONS = 5000
-"""A topic with more partitions is planned in pieces: partitions 0 to 4999, 5000 to 9999, … The spread of a topic over
-brokers (a soft goal) holds for each piece, and so nearly for the topic."""
+"""A larger topic is planned in pieces: partitions 0 to 4999, 5000 to 9999, … The spread of a topic over brokers (a soft
+goal) then holds for each piece.
+"""
+NO_RATE = -1
 NAMED_ROWS = 20
-"""Rows that a message names one by one."""
+"""Rows named in one message."""
 
 
 class ClusterFacts(NamedTuple):
-    """What a task must know of the cluster beside its partitions.
+    """What a task must know beside its partitions.
 
-    brokers    all that the snapshot lists; live: those of them that are live
-    min_isrs   min.insync.replicas of the topics that set it
+    `brokers` are all that the snapshot lists, `live` those of them that are. `departing`: the live ones, where the goal
+    empties brokers, which may go then. `racks`: see `Survey`.
     """
 
     goal: Goal
@@ -33,10 +37,12 @@ class ClusterFacts(NamedTuple):
     live: frozenset[int]
     min_isrs: dict[str, int]
     default_min_isr: int
+    departing: Mapping[int, BrokerFacts] | None = None
+    racks: Mapping[int, str] | None = None
 
 
 class RowFaults(NamedTuple):
-    """Rows that cannot be used: their number, and the first of them with its errors."""
+    """Unusable rows: their number, and the first with their errors."""
 
     total: int
     first: tuple[str, ...]
@@ -48,27 +54,39 @@ class RowFaults(NamedTuple):
 class SnapshotSurvey(NamedTuple):
     """What a pass over all rows finds.
 
+    faults      rows that no cluster can show
+    unusable    partitions that stay as they are, whatever the goal: see `_partition_fault`
     unlisted    brokers that the snapshot does not list, with the first partitions that have replicas there
-    largest     the partition with the largest replicas: the bytes of one, and its name; 0 bytes: no size is known
+    largest     bytes of the largest replica, and its partition; 0 bytes: no size is known
     kept        partitions in chunks
+    losses      what would be lost if brokers that are drained went now; None: no broker is
     """
 
     survey: Survey
     faults: RowFaults
+    unusable: RowFaults
     unlisted: dict[int, tuple[str, ...]]
     largest: tuple[int, str] = (0, "")
     kept: int = 0
+    losses: Losses | None = None
 
     @classmethod
-    def nothing(cls) -> "SnapshotSurvey":
-        return cls(Survey(), RowFaults(0, ()), {})
+    def nothing(cls, racks: Mapping[int, str] | None = None) -> "SnapshotSurvey":
+        return cls(Survey(racks), RowFaults(0, ()), RowFaults(0, ()), {})
 
     def merge(self, other: "SnapshotSurvey") -> "SnapshotSurvey":
         unlisted = dict(self.unlisted)
         for broker, names in other.unlisted.items():
             unlisted[broker] = tuple(sorted((*unlisted.get(broker, ()), *names))[:NAMED_ROWS])
         largest, kept = max(self.largest, other.largest), self.kept + other.kept
-        return SnapshotSurvey(self.survey.merge(other.survey), self.faults.merge(other.faults), unlisted, largest, kept)
+        faults, unusable = self.faults.merge(other.faults), self.unusable.merge(other.unusable)
+        losses = None
+        if self.losses is not None or other.losses is not None:
+            losses = Losses()
+            for one in (self.losses, other.losses):
+                if one is not None:
+                    losses.merge(one, NAMED_ROWS)
+        return SnapshotSurvey(self.survey.merge(other.survey), faults, unusable, unlisted, largest, kept, losses)
 
 
 SurveyedChunk = tuple[list[PlannerTopic], SnapshotSurvey]
@@ -78,12 +96,12 @@ SurveyedChunk = tuple[list[PlannerTopic], SnapshotSurvey]
 def surveyed_chunks(rows: Iterable[Any], facts: ClusterFacts) -> Iterator[SurveyedChunk]:
     """All rows in chunks; the last may be empty.
 
-    rows    sorted by topic and partition; each has the topic, its partition's number, replicas, leader, ISR, whether
-            its move is in flight or waits, bytes of a replica (UNKNOWN: not known), bytes produced and fetched per
-            second, and the replicas that it will have
+    rows    sorted by topic and partition: topic, number, replicas, leader, ISR, whether its move is in flight or waits,
+            bytes of a replica (or UNKNOWN), bytes produced and fetched per second, each a `whole_rate`, replicas that
+            it will have
     """
     chunk: list[PlannerTopic] = []
-    held, found = 0, SnapshotSurvey.nothing()
+    held, found = 0, SnapshotSurvey.nothing(facts.racks)
     for topic in _topics(rows, facts.min_isrs, facts.default_min_isr):
         kept, found = _survey_topic(topic, facts, found)
         if kept:
@@ -91,12 +109,12 @@ def surveyed_chunks(rows: Iterable[Any], facts: ClusterFacts) -> Iterator[Survey
             held += len(kept)
         if held >= CHUNK_PARTITIONS:
             yield chunk, found
-            chunk, held, found = [], 0, SnapshotSurvey.nothing()
+            chunk, held, found = [], 0, SnapshotSurvey.nothing(facts.racks)
     yield chunk, found
 
 
 def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iterator[PlannerTopic]:
-    """Rows, sorted by topic and partition, as topics. A huge topic comes in pieces, so that it is not one task."""
+    """A huge topic comes in pieces, so that it is not one task."""
     current: PlannerTopic | None = None
     piece = 0
     for topic, index, replicas, leader, isr, moving, size, produce, fetch, destination in rows:
@@ -116,17 +134,28 @@ def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iter
 def _survey_topic(
     topic: PlannerTopic, facts: ClusterFacts, found: SnapshotSurvey
 ) -> tuple[list[PlannerPartition], SnapshotSurvey]:
-    """The topic's partitions that the goal may move, and the survey with all of them added."""
-    survey, faults, unlisted, largest, earlier = found
+    """The partitions that the goal may move, and the survey with all of them."""
+    survey, faults, unusable, unlisted, largest, earlier, losses = found
+    if facts.departing is not None and losses is None:
+        losses = Losses()
     kept: list[PlannerPartition] = []
     before = -1
     for partition in topic.partitions:
-        fault = "occurs twice" if partition.index == before else _row_fault(partition)
+        fault = "occurs twice" if partition.index == before else _row_fault(topic.name, partition)
         before = partition.index
         if fault:
             faults = faults.merge(RowFaults(1, (f"{topic.name}-{partition.index} {fault}",)))
             continue
-        survey.add(partition)
+        partition.fault = _partition_fault(partition)
+        if partition.fault:
+            unusable = unusable.merge(RowFaults(1, (f"{topic.name}-{partition.index}: {partition.fault}",)))
+            survey.partitions += 1
+        else:
+            survey.add(partition)
+        if losses is not None and facts.departing is not None:
+            name = TopicPartition(topic.name, partition.index)
+            loss = loss_of(_partition_facts(name, partition), facts.goal.brokers, facts.departing)
+            losses.add(name, loss, NAMED_ROWS)
         if partition.bytes > largest[0]:
             largest = (partition.bytes, f"{topic.name}-{partition.index}")
         if not facts.brokers.issuperset(partition.replicas):
@@ -135,27 +164,56 @@ def _survey_topic(
             kept.append(partition)
     if facts.goal.topics and topic.name not in facts.goal.topics:
         kept = []
-    return kept, SnapshotSurvey(survey, faults, unlisted, largest, earlier + len(kept))
+    return kept, SnapshotSurvey(survey, faults, unusable, unlisted, largest, earlier + len(kept), losses)
+
+
+def _partition_facts(name: TopicPartition, partition: PlannerPartition) -> PartitionFacts:
+    """The planner does not know which of the replicas a move adds."""
+    replicas = partition.replicas
+    target = partition.destination if partition.moving else replicas
+    return PartitionFacts(name, replicas, replicas, target, partition.isr, partition.min_isr)
 
 
 def _add_unlisted(
     unlisted: dict[int, tuple[str, ...]], partition: PlannerPartition, topic: str, listed: frozenset[int]
 ) -> None:
-    """Keep the first names by order of text, as `merge` does: they do not depend on how topics are cut into chunks."""
+    """Keep the first names in order of text, as `merge` does: they do not depend on how topics are cut into chunks."""
     for broker in partition.replicas:
         if broker not in listed:
             names = (*unlisted.get(broker, ()), f"{topic}-{partition.index}")
             unlisted[broker] = tuple(sorted(names)[:NAMED_ROWS])
 
 
-def _row_fault(partition: PlannerPartition) -> str:
-    """Why the row cannot be used, or ""."""
-    if not partition.replicas:
-        return "has no replicas"
-    if len(set(partition.replicas)) != len(partition.replicas):
-        return f"has a broker twice in {list(partition.replicas)}"
-    if min(partition.replicas) < 0:
+def whole_rate(rate: float | None) -> int:
+    """Bytes per second; 0: not measured; NO_RATE: this is no rate."""
+    if rate is None:
+        return 0
+    return int(rate) if isfinite(rate) and rate >= 0 else NO_RATE
+
+
+def _row_fault(topic: str, partition: PlannerPartition) -> str:
+    """Why the row cannot come from any cluster, or ""."""
+    if not topic:
+        return "has no topic name"
+    if partition.index < 0:
+        return "is no partition"
+    if min(partition.replicas, default=0) < 0:
         return f"has a broker below 0 in {list(partition.replicas)}"
-    if partition.bytes < UNKNOWN or partition.index < 0:
-        return f"has {partition.bytes} bytes" if partition.index >= 0 else "is no partition"
+    if partition.bytes < UNKNOWN:
+        return f"has {partition.bytes} bytes"
+    if NO_RATE in (partition.produce, partition.fetch):
+        return "has a rate that is negative or no number"
+    return ""
+
+
+def _partition_fault(partition: PlannerPartition) -> str:
+    """Why no plan can begin with the partition as the cluster shows it, or ""."""
+    replicas = partition.replicas
+    if not replicas:
+        return "it has no replicas"
+    if len(set(replicas)) != len(replicas):
+        return f"it has a broker twice in {list(replicas)}"
+    strangers = sorted({partition.leader, *partition.isr} - {-1, *replicas})
+    if strangers:
+        return f"its leader or ISR is outside of its replicas {list(replicas)}: {', '.join(map(str, strangers))}"
     return ""

@@ -1,12 +1,15 @@
-"""Reads a small snapshot for the plan job into this process, and plans there: sooner than Spark has started."""
+"""Reads a small snapshot into this process and plans here, before Spark would have started."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import isfinite
 from typing import Any
 
-from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import ClusterFacts, SnapshotSurvey, surveyed_chunks
+from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import (
+    ClusterFacts,
+    SnapshotSurvey,
+    surveyed_chunks,
+    whole_rate,
+)
 from kafka_reassign_rpc.pipeline.planning.snapshot_to_plan import Arriving, FoundMoves
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -21,8 +24,6 @@ from kafka_reassign_rpc.planner.scheduling.queue_order import in_start_order
 
 
 class SnapshotInMemory:
-    """A SnapshotToPlan."""
-
     _topics: list[PlannerTopic]
 
     def __init__(self, path: StorePath) -> None:
@@ -32,7 +33,7 @@ class SnapshotInMemory:
         self.partitions = len(self._rows)
 
     def arriving(self) -> dict[int, Arriving]:
-        """A replica has what DescribeLogDirs tells of it, at most the size of its leader's."""
+        """A replica has the size in DescribeLogDirs, at most that of its leader's."""
         found: dict[int, Arriving] = {}
         coming: dict[tuple[str, int, int], int] = {}
         for row in self._rows:
@@ -71,7 +72,7 @@ class SnapshotInMemory:
 
 
 class RoundsInMemory:
-    """PlanningRounds over topics in this process; `topics` change as they are planned."""
+    """`topics` change as they are planned."""
 
     def __init__(self, topics: list[PlannerTopic]) -> None:
         self._topics = topics
@@ -108,19 +109,10 @@ class RoundsInMemory:
 
 
 def _planner_row(row: dict[str, Any]) -> tuple[Any, ...]:
-    """A row of a snapshot as `surveyed_chunks` takes it. Raises BadInput."""
+    """A row for `surveyed_chunks`."""
     replicas, adding, removing = row["replicas"], row["adding"], row["removing"]
     moving = bool(adding or removing or row["waiting"])
     destination = [broker for broker in dict.fromkeys((*replicas, *adding)) if broker not in removing]
     size = UNKNOWN if row["bytes"] is None else row["bytes"]
-    rates = (_whole_rate(row, name) for name in ("produce_rate", "fetch_rate"))
+    rates = (whole_rate(row[name]) for name in ("produce_rate", "fetch_rate"))
     return (row["topic"], row["partition"], replicas, row["leader"], row["isr"], moving, size, *rates, destination)
-
-
-def _whole_rate(row: dict[str, Any], name: str) -> int:
-    rate = row[name]
-    if rate is None:
-        return 0
-    if not isfinite(rate):
-        raise BadInput(f"the snapshot has a {name} of {rate} for {row['topic']}-{row['partition']}")
-    return int(rate)

@@ -20,7 +20,7 @@ _ROWS_PER_TASK = 50_000
 
 
 class SnapshotOnSpark:
-    """A SnapshotToPlan. `beside`: rounds are kept beside this path, where executors can be lost."""
+    """If executors can be lost, rounds are kept beside the path `beside`."""
 
     _chunks: RDD[chunks_on_spark.PackedChunk]
     _found: SnapshotSurvey
@@ -60,7 +60,7 @@ class SnapshotOnSpark:
 
 
 def _arriving(partitions: DataFrame, replicas: DataFrame) -> dict[int, Arriving]:
-    """A replica has what DescribeLogDirs tells of it, at most the size of its leader's."""
+    """A replica has the size in DescribeLogDirs, at most that of its leader's."""
     adding = partitions.where(f.size("adding") > 0).select(
         "topic", "partition", "replicas", f.explode("adding").alias("broker"), "bytes"
     )

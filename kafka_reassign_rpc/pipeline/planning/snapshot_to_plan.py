@@ -1,4 +1,4 @@
-"""A snapshot as the plan job reads it: on Spark, or in this process where it is small."""
+"""A snapshot as the plan job reads it: on Spark, or in this process if it is small."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -15,9 +15,9 @@ from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, Propos
 
 
 class Arriving(NamedTuple):
-    """What moves will bring to a broker: bytes that are not copied yet, and the number of replicas of unknown size.
+    """What moves will bring to a broker: bytes not copied yet, and the number of replicas of unknown size.
 
-    waiting    the part of moves that wait: the snapshot does not list their replicas yet
+    waiting_…    the part of waiting moves, whose replicas the snapshot does not list yet
     """
 
     bytes: int = 0
@@ -27,7 +27,7 @@ class Arriving(NamedTuple):
 
 
 class FoundMoves(NamedTuple):
-    """moves: in the order in which they start (see `queue_order`); left_out: by topic and partition."""
+    """`moves` are in start order (`queue_order`), `left_out` by topic and partition."""
 
     moves: Iterator[PlannedMove]
     left_out: Iterator[LeftOut]
@@ -43,34 +43,31 @@ class PlanningRounds(Protocol):
         """The sums of what the thresholds accept."""
 
     def found(self, params: RoundParameters, network: NetworkLimits) -> AbstractContextManager[FoundMoves]:
-        """Moves and partitions left out, after the last round. Within the block: read the moves first."""
+        """Read the moves first, within the block."""
 
 
 class SnapshotToPlan(Protocol):
-    """`partitions`: how many the snapshot has."""
-
     partitions: int
 
     def arriving(self) -> Mapping[int, Arriving]:
-        """By broker: what moves in flight, and moves that wait, have yet to copy to it."""
+        """By broker: what moves, in flight and waiting, have yet to copy to it."""
 
     def survey(self, facts: ClusterFacts) -> SnapshotSurvey:
         """Read all partitions."""
 
     def first_of_unknown_size(self, count: int) -> list[str]:
-        """The names of so many partitions whose size is not known, in order of topic and partition."""
+        """Names in order of topic and partition."""
 
     def rounds(self) -> AbstractContextManager[PlanningRounds]:
-        """After the survey."""
+        """Call `survey` first."""
 
 
 def with_arriving(brokers: Mapping[int, PlannerBroker], found: Mapping[int, Arriving]) -> dict[int, PlannerBroker]:
-    """The brokers, each with what moves in flight and waiting moves will bring to it."""
     return {broker: _with(one, found.get(broker, Arriving())) for broker, one in brokers.items()}
 
 
 def _with(broker: PlannerBroker, arriving: Arriving) -> PlannerBroker:
-    """Free bytes show what is copied, replicas what is in flight: see PlannerBroker."""
+    """Free bytes show what is copied, replicas what is in flight."""
     only_waiting = broker.free == UNKNOWN
     return msgspec.structs.replace(
         broker,

@@ -1,4 +1,4 @@
-"""The limits of a plan's batches and brokers, and what its summary says of them, from the text in docs/pipeline.md.
+"""The limits of a plan's batches and brokers, and its summary of them, from the text in docs/pipeline.md.
 
 It shares nothing with the planner.
 """
@@ -12,10 +12,7 @@ from kafka_reassign_rpc.support.counted import counted
 
 
 def brokers_over_limits(sums: Mapping[tuple[int, int], BrokerSums], requested: PlanRequest) -> Iterator[RuleViolation]:
-    """The limits of each broker in each batch; a single move may be larger than a limit on bytes.
-
-    sums: by number of a batch and id of a broker
-    """
+    """A single move may be larger than a limit on bytes. `sums`: by batch number and broker id."""
     for (batch, broker), one in sorted(sums.items()):
         moves = one.receives + one.sends
         too_many = 0 <= requested.moves_per_broker < moves

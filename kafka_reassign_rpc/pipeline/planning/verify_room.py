@@ -1,10 +1,10 @@
-"""Whether brokers have room for what a plan brings to them, from the text in docs/pipeline.md.
+"""Whether brokers have room for what a plan brings, from the text in docs/pipeline.md.
 
-It shares nothing with the planner. Sizes that the snapshot does not know count as nothing here.
+It shares nothing with the planner. Unknown sizes count as 0.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 
 class BrokerSpace(NamedTuple):
-    """The bytes that a plan may bring to a broker: to all its volumes together, and to each."""
+    """Bytes that a plan may bring to a broker: in all, and to each volume."""
 
     total: int
     volumes: tuple[int, ...]
@@ -24,24 +24,43 @@ class BrokerSpace(NamedTuple):
 def overfull_brokers(
     spaces: Mapping[int, BrokerSpace], arriving: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[int, str]]:
-    """The brokers to which more comes than fits, with what comes and fits.
-
-    arriving: by broker, the bytes of each replica that comes to it
-    """
+    """`arriving`: by broker, the bytes of each replica that comes to it."""
     for broker, sizes in sorted(arriving.items()):
         if broker not in spaces:
             continue
         space = spaces[broker]
         if sum(sizes) > space.total:
             yield broker, f"gets {sum(sizes)} bytes, has room for {space.total}"
-        elif crowded := _without_places(sizes, space.volumes):
-            yield broker, crowded
+        elif unplaced := _without_places(sizes, space.volumes):
+            yield broker, unplaced
+
+
+def certain_rooms(
+    spaces: Mapping[int, BrokerSpace],
+    arriving: Mapping[int, Sequence[int]],
+    brokers: Iterable[int],
+    *,
+    all_known: bool,
+) -> dict[int, int | None]:
+    """By broker: bytes that certainly fit beside what the plan brings, on whatever volumes that lies.
+
+    None: nothing is known of its disks. `all_known`: every partition has a size; otherwise nothing is certain.
+    """
+    rooms: dict[int, int | None] = {}
+    for broker in brokers:
+        space = spaces.get(broker)
+        if space is None:
+            rooms[broker] = None
+        elif all_known:
+            comes = sum(arriving.get(broker, ()))
+            rooms[broker] = min(space.total, max(space.volumes, default=0)) - comes
+    return rooms
 
 
 def _without_places(sizes: Sequence[int], volumes: Sequence[int]) -> str | None:
-    """What cannot lie on the volumes, because no replica is divided: the largest size for which that is so.
+    """What cannot lie on the volumes, since no replica is divided.
 
-    For each size: a volume holds no more replicas of at least this size than the size goes into its room.
+    A volume holds no more replicas of at least some size than that size goes into its room.
     """
     as_large = 0
     for size, count in sorted(Counter(sizes).items(), reverse=True):
@@ -53,12 +72,8 @@ def _without_places(sizes: Sequence[int], volumes: Sequence[int]) -> str | None:
 
 
 def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
-    """The space of each broker of which it is known.
-
-    path        the snapshot
-    headroom    the share of each volume that has to stay free
-    """
-    brokers = snapshot_files.read(path, "brokers").to_pylist()
+    """Of each broker, if known. `headroom`: the share of each volume that stays free."""
+    brokers = [_without_contradiction(row) for row in snapshot_files.read(path, "brokers").to_pylist()]
     is_known = all(row["free_bytes"] is not None and row["capacity_bytes"] is not None for row in brokers)
     held: Mapping[int, int] = {} if is_known else _held(path)
     coming = _still_coming(path)
@@ -77,8 +92,21 @@ def broker_spaces(path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
     return spaces
 
 
+def disk_sizes(path: StorePath) -> dict[int, int]:
+    """Of the brokers that tell it, and do not contradict themselves."""
+    rows = [_without_contradiction(row) for row in snapshot_files.read(path, "brokers").to_pylist()]
+    return {row["broker"]: row["capacity_bytes"] for row in rows if row["capacity_bytes"]}
+
+
+def _without_contradiction(row: dict[str, Any]) -> dict[str, Any]:
+    """Of a broker that tells more bytes free than it has, or fewer than none, nothing is known."""
+    size, free = row["capacity_bytes"], row["free_bytes"]
+    contradicts = min(size or 0, free or 0) < 0 or (size is not None and free is not None and free > size)
+    return {**row, "capacity_bytes": None, "free_bytes": None} if contradicts else row
+
+
 def _held(path: StorePath) -> Counter[int]:
-    """By broker: the bytes of its replicas, and of those that moves will bring."""
+    """By broker: bytes of its replicas, and of those that moves will bring."""
     held: Counter[int] = Counter()
     for batch in snapshot_files.record_batches(path, "partitions"):
         sizes = batch["bytes"].take(pc.list_parent_indices(batch["replicas"]))
@@ -91,14 +119,14 @@ def _held(path: StorePath) -> Counter[int]:
 
 
 def _adding(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """The partitions of known size with adding replicas, whether their moves are in flight or wait."""
+    """Partitions of known size with adding replicas, in flight or waiting."""
     chosen = pc.and_(pc.greater(pc.list_value_length(batch["adding"]), 0), pc.is_valid(batch["bytes"]))
     rows: list[dict[str, Any]] = batch.filter(chosen).to_pylist()
     return rows
 
 
 def _still_coming(path: StorePath) -> Counter[int]:
-    """By broker: the bytes that adding replicas lack of their leader's."""
+    """By broker: bytes that adding replicas lack."""
     sizes = {
         (row["topic"], row["partition"], broker): row["bytes"]
         for batch in snapshot_files.record_batches(path, "partitions")
@@ -119,7 +147,7 @@ def _still_coming(path: StorePath) -> Counter[int]:
 
 
 def _volumes(log_dirs: list[dict[str, Any]]) -> dict[int, list[tuple[int, int]]]:
-    """Size and free bytes of each volume, by broker; without brokers that have a log dir whose volume is not known."""
+    """(size, free bytes) of each volume; brokers with an unknown volume are left out."""
     found: dict[int, dict[int | None, tuple[int, int]]] = {}
     for row in log_dirs:
         if row["online"]:

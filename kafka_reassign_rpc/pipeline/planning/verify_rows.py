@@ -1,18 +1,27 @@
 """What a task finds in the partitions of a plan: the rules that each breaks by itself, and sums for the limits.
 
-It shares nothing with the planner. Executors import this module, so it needs the standard library alone.
+It shares nothing with the planner. Executors import this module, so it needs only the standard library.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import islice
+from operator import add
 from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.pipeline.planning.plan_rules import MovedPartition, PlanFacts, broken_rules
+from kafka_reassign_rpc.pipeline.planning.verify_left_out import (
+    LeftOutRow,
+    faults_of_left_out,
+    finds_room,
+    is_on_its_way,
+    lacks_room,
+)
 
 NAMED_ROWS = 20
-"""Rows that are named of those that break a rule."""
+"""Named rows for each broken rule."""
 
 
 class TableMove(NamedTuple):
@@ -25,27 +34,39 @@ class TableMove(NamedTuple):
     batch: int
     priority: int
     first_leader: int | None
+    start: int | None = None
+    reason: str = "unsaid"
 
 
 class FileEntry(NamedTuple):
-    """An entry of a batch file or of a rollback file, without its partition. number: of the file."""
+    """An entry of a batch file or a rollback file, without its partition.
+
+    number      of the file
+    topic_id    what the file says of its topic
+    place       in the file, from 0 on, in the order in which moves start
+    """
 
     number: int
     replicas: Sequence[int]
     expected: Sequence[int]
     first_leader: int | None
+    topic_id: str | None = None
+    place: int | None = None
 
 
 class PlannedPartition(NamedTuple):
     """A partition that the plan names or should name.
 
-    moves           its rows in the table of moves: the values of a `TableMove` each
-    forward, back   its entries in the batch files and in those of the rollback: the values of a `FileEntry` each
-    left_out        its rows in the table of what is left out for a reason
-    concerned       the goal forces a change of it
+    moves           its rows in the table of moves, as values of `TableMove`
+    forward, back   its entries in batch and rollback files, as values of `FileEntry`
+    left_out        its rows in the table of partitions left out, as values of `LeftOutRow`
+    concerned       the goal forces a change of it, or it is one that a balancing plan must name, since it cannot move
+    destination     the replicas that it has when its reassignment ends
+    produce, fetch  whole bytes per second
+    topic_id        in the snapshot; None: unknown
     others          as in `MovedPartition`
 
-    None instead of a list where the plan does not name it.
+    None instead of a list: the plan does not name it.
     """
 
     topic: str
@@ -53,18 +74,22 @@ class PlannedPartition(NamedTuple):
     moves: Sequence[Sequence[Any]] | None
     forward: Sequence[Sequence[Any]] | None
     back: Sequence[Sequence[Any]] | None
-    left_out: Sequence[bool] | None
+    left_out: Sequence[Sequence[Any]] | None
     concerned: bool | None
     replicas: Sequence[int] | None
     leader: int | None
     isr: Sequence[int] | None
     in_flight: bool | None
     size: int | None
+    destination: Sequence[int] | None = None
+    produce: int | None = 0
+    fetch: int | None = 0
+    topic_id: str | None = None
 
 
 @dataclass(slots=True)
 class BatchSums:
-    """Of a batch: its moves, the bytes that they copy, how many of them copy, and its first and last priority."""
+    """A batch's moves, their bytes, how many copy, and its first and last priority."""
 
     first: int
     last: int
@@ -81,7 +106,7 @@ class BatchSums:
 
 @dataclass(slots=True)
 class BrokerSums:
-    """Of a broker in a batch: how many moves bring it replicas and are sent by it, and their bytes."""
+    """A broker in a batch: moves that bring it replicas, moves that it sends, and their bytes."""
 
     receives: int = 0
     got: int = 0
@@ -95,20 +120,41 @@ class BrokerSums:
         self.sent += other.sent
 
 
+class BrokerDelta(NamedTuple):
+    """Changes of the load of a broker; `unknown`: replicas of unknown size, which `bytes` lacks."""
+
+    bytes: int = 0
+    replicas: int = 0
+    leaders: int = 0
+    produce: int = 0
+    fetch: int = 0
+    unknown: int = 0
+
+
 @dataclass(slots=True)
 class CheckedRows:
     """What was found in some rows.
 
     named       by rule: the first partitions that break it, each with a detail
     batches     by number
-    brokers     by number of a batch and id of a broker
-    arriving    by broker: the sizes of the replicas that come to it, as far as the snapshot knows them
+    brokers     by batch number and broker id
+    arriving    by broker: the known sizes of the replicas that come to it
+    impact      by name of `ImpactFigures`: how many moves count
+    left_out    by reason: the partitions left out, and the first of them
+    missed      partitions left out which the goal forces and no reassignment brings to it
+    no_room     partitions left out for lack of room
+    deltas      by broker: what moves bring to it and take from it
     """
 
     named: dict[str, list[tuple[str, int, str]]] = field(default_factory=dict)
     batches: dict[int, BatchSums] = field(default_factory=dict)
     brokers: dict[tuple[int, int], BrokerSums] = field(default_factory=dict)
     arriving: dict[int, list[int]] = field(default_factory=dict)
+    impact: Counter[str] = field(default_factory=Counter)
+    left_out: dict[str, tuple[int, list[tuple[str, int]]]] = field(default_factory=dict)
+    missed: int = 0
+    no_room: int = 0
+    deltas: dict[int, BrokerDelta] = field(default_factory=dict)
 
     def add(self, other: "CheckedRows") -> None:
         for rule, rows in other.named.items():
@@ -119,24 +165,73 @@ class CheckedRows:
             self.brokers.setdefault(key, BrokerSums()).add(loads)
         for broker, sizes in other.arriving.items():
             self.arriving.setdefault(broker, []).extend(sizes)
+        self.impact.update(other.impact)
+        for reason, (count, first) in other.left_out.items():
+            self._leave_out(reason, count, first)
+        self.missed += other.missed
+        self.no_room += other.no_room
+        for broker, delta in other.deltas.items():
+            self._change(broker, delta)
+
+    def name(self, rule: str, partition: tuple[str, int], detail: str) -> None:
+        self.named[rule] = sorted([*self.named.get(rule, ()), (*partition, detail)])[:NAMED_ROWS]
+
+    def count(self, one: PlannedPartition, move: TableMove, facts: PlanFacts) -> None:
+        """A move's part of all sums."""
+        _count(self, move, one.size)
+        self.impact.update(_impact(one.topic, move, facts))
+        for replicas, sign in ((move.original, -1), (move.target, 1)):
+            for place, broker in enumerate(dict.fromkeys(replicas)):
+                size, produce, fetch = one.size or 0, one.produce or 0, one.fetch or 0
+                leads, unknown = int(place == 0), int(one.size is None)
+                delta = (size, 1, leads, produce, fetch * leads, unknown)
+                self._change(broker, BrokerDelta._make(sign * value for value in delta))
+
+    def count_left_out(self, one: PlannedPartition, reason: str, facts: PlanFacts) -> None:
+        self._leave_out(reason, 1, [(one.topic, one.partition)])
+        self.missed += not facts.balances and not is_on_its_way(one, facts)
+        self.no_room += lacks_room(reason)
+
+    def _leave_out(self, reason: str, count: int, first: list[tuple[str, int]]) -> None:
+        counted, known = self.left_out.get(reason, (0, []))
+        self.left_out[reason] = (counted + count, sorted([*known, *first])[:NAMED_ROWS])
+
+    def _change(self, broker: int, delta: BrokerDelta) -> None:
+        known = self.deltas.get(broker, BrokerDelta())
+        self.deltas[broker] = BrokerDelta._make(map(add, known, delta))
 
 
 def check_rows(rows: Iterable[Sequence[Any]], facts: PlanFacts) -> CheckedRows:
-    """rows: the values of a `PlannedPartition` each."""
+    """`rows`: values of `PlannedPartition`."""
     found = CheckedRows()
     for row in rows:
         one = PlannedPartition(*row)
         moves = [TableMove(*values) for values in one.moves or ()]
-        for rule, detail in _broken_rules(one, moves, facts).items():
-            named = [*found.named.get(rule, ()), (one.topic, one.partition, detail)]
-            found.named[rule] = sorted(named)[:NAMED_ROWS]
+        left_out = [LeftOutRow(*values) for values in one.left_out or ()]
+        for rule, detail in _broken_rules(one, moves, left_out, facts).items():
+            found.name(rule, (one.topic, one.partition), detail)
         for move in moves:
-            _count(found, move, one.size)
+            found.count(one, move, facts)
+        for named in left_out:
+            found.count_left_out(one, named.reason, facts)
     return found
 
 
-def _broken_rules(one: PlannedPartition, moves: Sequence[TableMove], facts: PlanFacts) -> dict[str, str]:
-    """The rules that the partition breaks, each with a detail."""
+def check_room(rows: Iterable[Sequence[Any]], facts: PlanFacts, rooms: Mapping[int, int | None]) -> CheckedRows:
+    """Partitions left out for lack of room which has been there all the time. `rooms`: as in `finds_room`."""
+    found = CheckedRows()
+    for row in rows:
+        one = PlannedPartition(*row)
+        lack = any(lacks_room(LeftOutRow(*values).reason) for values in one.left_out or ())
+        if lack and (target := finds_room(one, facts, rooms)):
+            found.name("left-out", (one.topic, one.partition), f"there is room for {target}")
+    return found
+
+
+def _broken_rules(
+    one: PlannedPartition, moves: Sequence[TableMove], left_out: Sequence[LeftOutRow], facts: PlanFacts
+) -> dict[str, str]:
+    """Rule -> detail."""
     broken = {
         rule: f"{list(move.original)} to {list(move.target)}"
         for move in moves
@@ -146,12 +241,46 @@ def _broken_rules(one: PlannedPartition, moves: Sequence[TableMove], facts: Plan
         broken["forgotten"] = f"{one.replicas}"
     if len(moves) > 1:
         broken["moved-twice"] = f"{len(moves)} rows"
+    if any(not move.reason for move in moves):
+        broken["reason"] = "it has none"
+    if faults := [*faults_of_left_out(one, left_out, facts), *(["it also moves"] if moves and left_out else [])]:
+        broken["left-out"] = "; ".join(faults)
     first = moves[0] if moves else None
-    if (entries := _entries(one.forward)) != ([_forward(first)] if first else []):
-        broken["batches"] = _places(first, entries)
-    if (entries := _entries(one.back)) != ([_back(first)] if first else []):
-        broken["rollback"] = _places(first, entries)
+    forward, back = _entries(one.forward), _entries(one.back)
+    if _bare(forward) != ([_forward(first)] if first else []):
+        broken["batches"] = _places(first, forward)
+    if _bare(back) != ([_back(first)] if first else []):
+        broken["rollback"] = _places(first, back)
+    if any((entry.topic_id or None) != (one.topic_id or None) for entry in (*forward, *back)):
+        broken["topic-id"] = f"{one.topic_id or 'unknown'} in the snapshot"
+    if first and first.start is not None and (places := _other_places(first, (*forward, *back), facts)):
+        broken["start"] = f"{first.start}, the files have it at {', '.join(map(str, places))}"
     return broken
+
+
+def _other_places(move: TableMove, entries: Sequence[FileEntry], facts: PlanFacts) -> list[int]:
+    """Where the files have the move in the order of the plan, if that is not where the table has it."""
+    known = [(facts.first_places.get(entry.number), entry.place) for entry in entries]
+    places = {first + place for first, place in known if first is not None and place is not None}
+    return sorted(places - {move.start})
+
+
+def _impact(topic: str, move: TableMove, facts: PlanFacts) -> Iterator[str]:
+    """What the docstring of `ImpactFigures` says of each figure."""
+    live = [broker for broker in move.original if broker in facts.live]
+    leads = move.leader if move.first_leader is None else move.first_leader
+    if leads >= 0 and leads not in move.target:
+        yield "leader_leaves"
+    elif leads >= 0 and move.target[0] not in (leads, move.original[0]):
+        yield "other_first"
+    if move.first_leader is not None:
+        yield "led_first"
+    if len(live) < len(move.original):
+        yield "lacking"
+        yield from ["single"] * (len(live) == 1)
+        yield from ["below_min_isr"] * (len(live) < facts.min_isr(topic))
+    if len(move.target) < facts.min_isr(topic):
+        yield "below_min_isr_after"
 
 
 def _places(move: TableMove | None, entries: Sequence[FileEntry]) -> str:
@@ -162,7 +291,8 @@ def _places(move: TableMove | None, entries: Sequence[FileEntry]) -> str:
 
 def _moved(one: PlannedPartition, move: TableMove) -> MovedPartition:
     says = (one.topic, one.partition, move.original, move.target, move.copied)
-    return MovedPartition(*says, one.replicas, one.leader, one.isr, one.in_flight, one.size, move.first_leader)
+    known = (one.replicas, one.leader, one.isr, one.in_flight, one.size)
+    return MovedPartition(*says, *known, move.first_leader, move.leader, move.priority, one.concerned)
 
 
 def _forward(move: TableMove) -> FileEntry:
@@ -171,6 +301,10 @@ def _forward(move: TableMove) -> FileEntry:
 
 def _back(move: TableMove) -> FileEntry:
     return FileEntry(move.batch, move.original, move.target, None)
+
+
+def _bare(entries: Iterable[FileEntry]) -> list[FileEntry]:
+    return [entry._replace(topic_id=None, place=None) for entry in entries]
 
 
 def _entries(rows: Sequence[Sequence[Any]] | None) -> list[FileEntry]:

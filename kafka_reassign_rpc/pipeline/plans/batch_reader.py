@@ -1,12 +1,14 @@
 """What `submit` reads of a plan: its batches in order, its kind, its cluster.
 
-    summary.json              {"kind": "rebalance", "cluster_id": "…", "at": ms of the snapshot, …}
-    batches/batch-0001.json   as kafka-reassign-partitions takes it. Each partition also has "expected_replicas", its
-                              replicas in the snapshot, in order: submit refuses the batch where they have changed.
-                              "first_leader", where set: the one of these that leads before the copy begins.
-                              "topic_ids" by topic: submit refuses partitions of a topic that was made again
+summary.json              {"kind": "rebalance", "cluster_id": "…", "at": ms of the snapshot, …}
+batches/batch-0001.json   as kafka-reassign-partitions takes it. Each partition also has "expected_replicas", its
+                          replicas in the snapshot: submit refuses the batch if they have changed. "first_leader",
+                          if set, is the one of these that leads before the copy begins. "topic_ids" by topic:
+                          submit refuses partitions of a topic that was created again
 
-Stock tools skip fields that they do not know: they take a batch as it is.
+rollback/ has files of the same form that undo each batch, for `submit --undo`: the highest number comes first.
+
+Stock tools skip the fields that they do not know.
 """
 
 from collections import Counter
@@ -17,37 +19,41 @@ import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, SUMMARY
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SUMMARY
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
 
 SET_RF = "set-rf"
 """The only kind of plan that may change replication factors."""
+DRAIN = "drain"
 
 
 class PlannedCaps(msgspec.Struct, frozen=True):
-    """The caps that the plan was made with: moves at a time to one broker, and as many from it; and in all."""
+    """What submit needs of the request. The caps: moves at a time to one broker, and as many from it; and in all.
+
+    brokers, topics    those that the goal names
+    """
 
     moves_per_broker: int = 10
     moves_per_batch: int = 1000
+    brokers: list[int] = []
+    topics: list[str] = []
 
 
 class PlannedBatch(msgspec.Struct, frozen=True):
-    """What the plan says of a batch: how many partitions move, and the bytes that they copy."""
-
     batch: int
     moves: int
     bytes: int
 
 
 class PlannedTraffic(msgspec.Struct, frozen=True):
-    """Bytes that a broker receives by the plan's own simulation, span by span."""
+    """Bytes that a broker receives and sends by the plan's own simulation, span by span."""
 
     received: list[int] = []
+    sent: list[int] = []
+    broker: int | None = None
 
 
 class PlannedTimeline(msgspec.Struct, frozen=True):
-    """What each broker receives while the plan is carried out. `seconds`: the length of a span."""
-
     seconds: float = 0.0
     brokers: list[PlannedTraffic] = []
 
@@ -55,10 +61,11 @@ class PlannedTimeline(msgspec.Struct, frozen=True):
 class PlanInfo(msgspec.Struct, frozen=True):
     """The fields of summary.json that submit needs.
 
-    moves_at_a_time     to each broker, and as many from it; None: as many as a batch has of it
+    moves_at_a_time     to each broker, and as many from it; None: as in a batch
     at                  when the snapshot was taken, ms since the epoch (UTC)
-    expected_seconds    how long the plan takes, by its own estimate; 0: not said
-    timeline            what is copied when, by that estimate; None: not said
+    expected_seconds    duration by the plan's own estimate; 0: unknown
+    timeline            what is copied when, by that estimate; None: unknown
+    bandwidth           bytes/s of each broker, each way, in that estimate; 0: unknown
     """
 
     kind: str
@@ -69,15 +76,15 @@ class PlanInfo(msgspec.Struct, frozen=True):
     expected_seconds: float = 0.0
     timeline: PlannedTimeline | None = None
     moves_at_a_time: int | None = None
+    bandwidth: int = 0
 
     @property
     def moves_per_broker(self) -> int:
-        """The moves of a broker that submit has in flight at a time."""
+        """Moves of a broker that submit has in flight at a time."""
         return self.moves_at_a_time or self.requested.moves_per_broker
 
     def bytes_of(self, moves: Mapping[int, int]) -> int:
-        """The bytes that so many moves of each batch copy: all moves of it what it copies, a move the mean of that; 0
-        where the plan does not say it."""
+        """Bytes of so many moves of each batch; a move counts for the mean of its batch. 0 if the plan does not say."""
         return sum(one.bytes * moves.get(one.batch, 0) // max(1, one.moves) for one in self.batches)
 
 
@@ -85,7 +92,7 @@ class PlanEntry(msgspec.Struct, frozen=True):
     """A partition of a batch: its target, and the replicas that it must have before.
 
     first_leader    the one of these that leads before the copy begins; -1: the leader stays
-    topic_id        "" where the snapshot did not have it
+    topic_id        "" if the snapshot did not have it
     """
 
     topic: str
@@ -108,40 +115,48 @@ class PlanEntry(msgspec.Struct, frozen=True):
 
 
 class PlanBatch(msgspec.Struct, frozen=True):
-    """A file of batches/. `topic_ids`: by topic."""
-
     partitions: list[PlanEntry]
     version: int = 1
     topic_ids: dict[str, str] = {}
 
 
 class _TopicIds(msgspec.Struct, frozen=True):
-    """Of a file of batches/ nothing but the ids of its topics."""
-
     topic_ids: dict[str, str] = {}
 
 
 class SubmittablePlan(NamedTuple):
-    """What a plan is for, and its batch files in order."""
+    """`way_there`: by batch that is a file of rollback/, the batch that it undoes."""
 
     info: PlanInfo
     batches: list[StorePath]
+    undoes: bool = False
+    way_there: Mapping[StorePath, StorePath] = {}
 
 
 T = TypeVar("T", PlanInfo, PlanBatch, _TopicIds)
 
 
-def read_plan(path: StorePath) -> SubmittablePlan:
-    """What the plan is for and where its batches are. Raises BadInput."""
+def read_plan(path: StorePath, *, undo: bool = False) -> SubmittablePlan:
+    """`undo`: the way back of the plan. Raises BadInput."""
     if not path.is_dir():
         raise BadInput(f"{path}: no such directory")
     info = _read(path / SUMMARY, PlanInfo)
     batches = {batch_number(file): file for file in matching(path / BATCHES, "batch-*.json")}
-    return SubmittablePlan(info, [batches[number] for number in sorted(batches)])
+    if not undo:
+        return SubmittablePlan(info, [batches[number] for number in sorted(batches)])
+    back = {batch_number(file): file for file in matching(path / ROLLBACK, "rollback-*.json")}
+    alone = sorted(batches.keys() ^ back.keys())
+    if alone:
+        raise BadInput(f"{path}: batch {alone[0]} has no file in {BATCHES if alone[0] in back else ROLLBACK}/")
+    # the estimate is that of the way there
+    info = msgspec.structs.replace(info, expected_seconds=0.0, timeline=None)
+    last_first = sorted(back, reverse=True)
+    way_there = {back[number]: batches[number] for number in last_first}
+    return SubmittablePlan(info, [*way_there], undoes=True, way_there=way_there)
 
 
 def read_topic_ids(plan: SubmittablePlan) -> dict[str, str]:
-    """The ids that the topics of all batches had in the snapshot, as far as it knew them. Raises BadInput."""
+    """The ids that the snapshot knew. Raises BadInput."""
     ids: dict[str, str] = {}
     for file in plan.batches:
         ids |= _read(file, _TopicIds).topic_ids
@@ -149,15 +164,15 @@ def read_topic_ids(plan: SubmittablePlan) -> dict[str, str]:
 
 
 def batch_number(file: StorePath) -> int:
-    """The number of a batch: its name has at least four digits, so names alone are no order."""
-    number = file.stem.removeprefix("batch-")
+    """Names have at least four digits, so names alone are no order."""
+    number = file.stem.rpartition("-")[2]
     if not number.isdecimal():
         raise BadInput(f"{file}: no number of a batch")
     return int(number)
 
 
 def read_batch(file: StorePath, kind: str) -> Mapping[TopicPartition, PlanEntry]:
-    """The partitions of a batch. Raises BadInput for a batch that no server would accept."""
+    """Raises BadInput for a batch that no server would accept."""
     batch = _read(file, PlanBatch)
     if batch.version != 1:
         raise BadInput(f"{file}: version {batch.version}; this release reads version 1")

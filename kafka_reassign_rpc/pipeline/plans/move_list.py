@@ -1,7 +1,6 @@
-"""The moves of a plan for reviewers: chosen, sorted, summed. Reads the plan's Parquet files; needs no Spark.
+"""The moves of a plan for reviewers: chosen, sorted, summed. Reads the plan's Parquet files without Spark.
 
-In the order of the plan the moves stream: memory holds one record batch. Any other order holds all moves, in Arrow's
-columns (some 200 bytes for each).
+In the plan's order memory holds one record batch. Any other order holds all moves, some 200 bytes each.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -26,11 +25,11 @@ SORTS: dict[str, list[tuple[str, str]]] = {
     "bytes": [("bytes", "descending"), ("topic", "ascending"), ("partition", "ascending")],
     "reason": [("rule", "ascending"), ("reason", "ascending"), ("topic", "ascending"), ("partition", "ascending")],
 }
-"""By the name of an order: columns of `moves/`. The first is the order in which the moves start."""
+"""Order -> columns of `moves/`. The first is the order in which the moves start."""
 
 
 class ListedMove(NamedTuple):
-    """A row of `moves/`: see `plan_writer.MOVES_SCHEMA`."""
+    """A row of `moves/` (`plan_writer.MOVES_SCHEMA`)."""
 
     topic: str
     partition: int
@@ -51,7 +50,7 @@ class ListedMove(NamedTuple):
 
     @property
     def sender(self) -> int:
-        """The broker that sends the copies; -1: none."""
+        """-1: none."""
         return self.leader if self.first_leader is None else self.first_leader
 
     @property
@@ -75,12 +74,11 @@ class ListedMove(NamedTuple):
 
 
 class MoveFilter(msgspec.Struct, frozen=True):
-    """Which moves are wanted: those that fit each condition that is given. Of several values of one, any may fit.
+    """Moves that fit every given condition; of several values of one, any may fit.
 
     topics     names, or patterns such as orders-*
     brokers    that a move concerns (`ListedMove.concerned`)
     reasons    parts of the reason or of the rule
-    batches    by number
     """
 
     topics: tuple[str, ...] = ()
@@ -101,20 +99,20 @@ class MoveFilter(msgspec.Struct, frozen=True):
 
 
 class Found(NamedTuple):
-    """A move, and the number of its row in `moves/`, from 0 on."""
+    """`row`: its number in `moves/`, from 0 on."""
 
     row: int
     move: ListedMove
 
 
 def read_moves(plan: StorePath, wanted: MoveFilter, sort: str = "start", limit: int | None = None) -> Iterator[Found]:
-    """The moves of a plan that are wanted; sort: a key of SORTS. Raises BadInput."""
+    """`sort`: a key of SORTS. Raises BadInput."""
     rows = _in_order(plan) if not SORTS[sort] else _sorted(plan, SORTS[sort])
     return islice((one for one in rows if wanted.fits(one.move)), limit)
 
 
 def topic_names(plan: StorePath) -> set[str]:
-    """The topics of a plan's moves. Raises BadInput."""
+    """Raises BadInput."""
     names: set[str] = set()
     for batch in parquet_files.record_batches(plan / MOVES, MOVES_SCHEMA):
         names.update(pc.unique(batch.column("topic")).to_pylist())
@@ -138,7 +136,6 @@ def _sorted(plan: StorePath, keys: list[tuple[str, str]]) -> Iterator[Found]:
 
 
 def as_moves(rows: pa.RecordBatch | pa.Table) -> Iterator[ListedMove]:
-    """Rows with the columns of MOVES_SCHEMA as Python values."""
     return map(ListedMove, *(column.to_pylist() for column in rows.columns))
 
 
@@ -146,14 +143,12 @@ def as_moves(rows: pa.RecordBatch | pa.Table) -> Iterator[ListedMove]:
 
 
 class GroupSums(msgspec.Struct):
-    """Moves of one group: how many, the bytes that they copy."""
-
     moves: int = 0
     bytes: int = 0
 
 
 class BrokerSums(msgspec.Struct):
-    """What moves do to one broker: replicas and bytes that it gets, replicas that it loses, bytes that it sends."""
+    """Replicas and bytes that a broker gets, replicas that it loses, bytes that it sends."""
 
     gets: int = 0
     bytes_in: int = 0
@@ -171,7 +166,6 @@ GROUPS: dict[str, Callable[[ListedMove], str | int]] = {
 
 
 def group_sums(moves: Iterable[ListedMove], by: str) -> list[tuple[str | int, GroupSums]]:
-    """The groups; by: a key of GROUPS. Batches are in order; of others the one with most bytes comes first."""
     key, sums = GROUPS[by], dict[str | int, GroupSums]()
     for move in moves:
         group = sums.setdefault(key(move), GroupSums())
@@ -183,7 +177,6 @@ def group_sums(moves: Iterable[ListedMove], by: str) -> list[tuple[str | int, Gr
 
 
 def broker_sums(moves: Iterable[ListedMove]) -> list[tuple[int, BrokerSums]]:
-    """What the moves do to each broker, by id."""
     sums: dict[int, BrokerSums] = {}
     for move in moves:
         gaining = move.gaining

@@ -1,4 +1,4 @@
-"""Moves of a plan as text: one line for each, as a map of topicmappr has them, with bytes, batch and reason.
+"""Moves of a plan as text: one line each, as in a map of topicmappr, with bytes, batch and reason.
 
 orders-0    [6,1]   → [5,1]   50.0 MB  batch 1  broker 6 is to be drained
 orders-1    [6,1,2] → [5,1,2] 60.0 MB  batch 1  broker 6 is to be drained; broker 2 leads first
@@ -12,9 +12,9 @@ from kafka_reassign_rpc.support.bounded_text import printable, shortened
 from kafka_reassign_rpc.support.human_units import size
 
 _LOOK_AHEAD = 1000
-"""Moves whose texts decide how wide columns are; a later one may be longer than its column."""
+"""Moves whose texts decide how wide columns are."""
 LONGEST_NAME, LONGEST_REASON = 249 + 12, 300
-"""Characters: Kafka's longest topic name and its partition; a reason is cut there."""
+"""Characters: Kafka's longest topic name and a partition; a longer reason is cut."""
 
 
 def replicas_text(replicas: Iterable[int]) -> str:
@@ -22,7 +22,6 @@ def replicas_text(replicas: Iterable[int]) -> str:
 
 
 def plain(text: str, limit: int = LONGEST_REASON) -> str:
-    """The text on one line, within the limit."""
     return printable(shortened(text, limit))
 
 
@@ -40,7 +39,7 @@ def move_cells(move: ListedMove) -> list[str]:
 
 
 def move_lines(moves: Iterable[tuple[ListedMove, str]]) -> Iterator[str]:
-    """A line for each move and what is known of its state ("": nothing). Lines come as moves come."""
+    """Lines come as moves come. A state "" is unknown."""
     rows = (_texts(move, state) for move, state in moves)
     first = list(islice(rows, _LOOK_AHEAD))
     if not first:
@@ -57,13 +56,11 @@ def _texts(move: ListedMove, state: str) -> tuple[str, str, str, str, str]:
 
 
 def group_rows(by: str, groups: Sequence[tuple[str | int, GroupSums]]) -> list[list[str]]:
-    """A table of groups, with its heading."""
     rows = [[plain(str(name)), f"{sums.moves:,}", size(sums.bytes)] for name, sums in groups]
     return [[by.upper(), "MOVES", "BYTES"], *rows]
 
 
 def broker_rows(groups: Sequence[tuple[int, BrokerSums]]) -> list[list[str]]:
-    """A table of brokers, with its heading."""
     heading = ["BROKER", "REPLICAS IN", "BYTES IN", "REPLICAS OUT", "BYTES SENT"]
     rows = [
         [str(broker), f"{sums.gets:,}", size(sums.bytes_in), f"{sums.loses:,}", size(sums.bytes_out)]

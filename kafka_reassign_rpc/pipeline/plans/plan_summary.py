@@ -6,14 +6,12 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 VERSION = 1
-SUMMARY, BATCHES = "summary.json", "batches"
+SUMMARY, BATCHES, ROLLBACK = "summary.json", "batches", "rollback"
 
 
 class LoadFigures(msgspec.Struct, frozen=True):
-    """The load of a broker.
-
-    bytes, produce    of all its replicas; produce and fetch in bytes/s
-    leaders, fetch    of the partitions whose preferred leader it is
+    """The load of a broker: `bytes` and `produce` of all its replicas, `leaders` and `fetch` of the partitions whose
+    preferred leader it is; `produce` and `fetch` in bytes/s.
     """
 
     bytes: float = 0
@@ -24,8 +22,10 @@ class LoadFigures(msgspec.Struct, frozen=True):
 
 
 class BrokerFigures(msgspec.Struct, frozen=True):
-    """One broker. `target`: its share of the cluster's load; zero for a broker that the plan empties. `capacity`,
-    `free`: bytes over all its volumes, before the plan."""
+    """`target`: its share of the cluster's load; zero if the plan empties it.
+
+    `capacity`, `free`: bytes before the plan. `cordoned`: it gets no new replica.
+    """
 
     broker: int
     rack: str | None
@@ -35,11 +35,10 @@ class BrokerFigures(msgspec.Struct, frozen=True):
     after: LoadFigures
     target: LoadFigures
     free: int | None = None
+    cordoned: bool = False
 
 
 class RackFigures(msgspec.Struct, frozen=True):
-    """One rack: the sums over its brokers."""
-
     rack: str | None
     brokers: int
     before: LoadFigures
@@ -51,8 +50,7 @@ class BatchFigures(msgspec.Struct, frozen=True):
 
     busiest                                   the broker that sends or receives most bytes; None: nothing is copied
     busiest_bytes                             these bytes: they decide how long the batch takes
-    starts_after_seconds, expected_seconds    when it starts after the plan does, and its duration, at the bandwidth of
-                                              the summary
+    starts_after_seconds, expected_seconds    its start after the plan's, and its duration, at the summary's bandwidth
     """
 
     batch: int
@@ -66,15 +64,40 @@ class BatchFigures(msgspec.Struct, frozen=True):
 
 
 class LeftOutFigures(msgspec.Struct, frozen=True):
-    """How many partitions the plan leaves out for one reason, and the names of the first."""
+    """Partitions that the plan leaves out for one reason, and the first names."""
 
     reason: str
     partitions: int
     first: list[str]
 
 
+class ImpactFigures(msgspec.Struct, frozen=True):
+    """What the moves do to their partitions, in numbers of partitions. Live replicas: on brokers that were live in the
+    snapshot.
+
+    leader_leaves          their leader is not in the target: another one is elected when the move ends
+    other_first            their leader stays, but another replica becomes the preferred leader
+    led_first              another replica leads from before the copy begins until the move ends
+    lacking                they have fewer live replicas than replicas until their move ends
+    single                 of these: a single live one
+    below_min_isr          of these: fewer than min.insync.replicas
+    below_min_isr_after    they have fewer replicas than min.insync.replicas afterwards
+    """
+
+    leader_leaves: int = 0
+    other_first: int = 0
+    led_first: int = 0
+    lacking: int = 0
+    single: int = 0
+    below_min_isr: int = 0
+    below_min_isr_after: int = 0
+
+
 class PlanRequest(msgspec.Struct, frozen=True):
-    """The goal, options and batch limits of the plan. `racks`: a rebalance also mends racks."""
+    """`racks`: a rebalance also mends racks. `leaders_stay`: no other leader before a copy.
+
+    `broker_weights`: by broker and measure: how much it should hold beside the others; empty: by the disks.
+    """
 
     brokers: list[int]
     topics: list[str]
@@ -89,10 +112,12 @@ class PlanRequest(msgspec.Struct, frozen=True):
     bytes_per_batch: int
     moves_per_batch: int
     racks: bool = False
+    leaders_stay: bool = False
+    broker_weights: dict[int, dict[str, float]] = {}
 
 
 class GainFigures(msgspec.Struct, frozen=True):
-    """`seconds`: what the plan would take with another value of moves_per_broker, moves_per_batch or throttle."""
+    """`seconds`: the plan's duration with another value of moves_per_broker, moves_per_batch or throttle."""
 
     setting: str
     value: int
@@ -100,7 +125,7 @@ class GainFigures(msgspec.Struct, frozen=True):
 
 
 class BottleneckFigures(msgspec.Struct, frozen=True):
-    """The broker that decides the least time: it sends (or receives) so many bytes, at so many bytes/s."""
+    """The broker that decides the least time, in bytes and bytes/s."""
 
     broker: int
     sends: bool
@@ -109,7 +134,7 @@ class BottleneckFigures(msgspec.Struct, frozen=True):
 
 
 class BrokerTraffic(msgspec.Struct, frozen=True):
-    """The bytes that a broker sends and receives in each span of a timeline."""
+    """Bytes in each span of a timeline."""
 
     broker: int
     sent: list[int]
@@ -117,21 +142,21 @@ class BrokerTraffic(msgspec.Struct, frozen=True):
 
 
 class TimelineFigures(msgspec.Struct, frozen=True):
-    """What each broker sends and receives while the plan is carried out. `seconds`: the length of a span."""
+    """`seconds`: the length of a span."""
 
     seconds: float
     brokers: list[BrokerTraffic]
 
 
 class LargestFigures(msgspec.Struct, frozen=True):
-    """The partition with the largest replicas: its name, and the bytes of one."""
+    """The partition with the largest replicas, and the bytes of one."""
 
     partition: str
     bytes: int
 
 
 class ShortfallFigures(msgspec.Struct, frozen=True):
-    """The broker that is furthest from its target by a measure: its share of it, why it is no closer."""
+    """The broker furthest from its target by a measure, and why it is no closer."""
 
     measure: str
     broker: int
@@ -144,17 +169,19 @@ class PlanSummary(msgspec.Struct, frozen=True):
 
     at                when the snapshot was taken: ms since the epoch
     lower_bound       bytes that every plan with the same result copies
-    imbalance_…       by measure: the worst broker's distance from its target, as a share of the target
+    imbalance_…       by measure: the worst broker's distance from its target, as a share of the target; before a plan
+                      that empties brokers, the targets of the others are their shares of what these others hold
+    furthest_…        by measure: which broker that is
     broker_bandwidth  bytes/s of the brokers that differ from `bandwidth`, by id
     throttle          bytes/s of moves on each broker; None: none
-    moves_at_a_time   to each broker, and as many from it, with submit; None: as many as a batch has of it
-    expected_seconds  the duration of the plan, simulated: moves start as others end
-    batches_seconds   the same with batches, each of which waits for the one before
+    moves_at_a_time   to each broker, and as many from it, with submit; None: as in a batch
+    expected_seconds  simulated: moves start as others end
+    batches_seconds   simulated: each batch waits for the one before
     bound_seconds     no order of these moves takes less: the bytes of the bottleneck over its rate
     complete          false: the goal forces changes of partitions that the plan leaves out (heal, drain, set-rf,
-                      racks), and that no reassignment, in flight or waiting, makes either
+                      racks), and that no reassignment makes either
     largest           None: no size is known
-    why_not_better    see `why_not_better.shortfalls`
+    impact            None: a plan of an earlier version
     """
 
     kind: str
@@ -187,11 +214,24 @@ class PlanSummary(msgspec.Struct, frozen=True):
     largest: LargestFigures | None = None
     why_not_better: list[ShortfallFigures] = []
     moves_at_a_time: int | None = None
+    impact: ImpactFigures | None = None
     version: int = VERSION
+    furthest_before: dict[str, int] = {}
+    furthest_after: dict[str, int] = {}
+
+
+def imbalance_texts(summary: PlanSummary, name: str) -> tuple[str, str]:
+    """How far the worst broker is from its target before and after, and which: `12.5 % (broker 3)`."""
+    sides = (summary.imbalance_before, summary.furthest_before), (summary.imbalance_after, summary.furthest_after)
+    before, after = (
+        f"{100 * distances.get(name, 0.0):.1f} %" + (f" (broker {brokers[name]})" if name in brokers else "")
+        for distances, brokers in sides
+    )
+    return before, after
 
 
 def known_imbalance(summary: PlanSummary) -> dict[str, float]:
-    """imbalance_before of the measures that are known: rates often are not."""
+    """imbalance_before of known measures: rates often are unknown."""
     return {
         name: before
         for name, before in summary.imbalance_before.items()
@@ -200,7 +240,7 @@ def known_imbalance(summary: PlanSummary) -> dict[str, float]:
 
 
 def incomplete_text(summary: PlanSummary) -> str:
-    """incomplete: brokers 4, 5 keep 12 replicas, 11 partitions are left out; "" for a plan that is complete."""
+    """incomplete: brokers 4, 5 keep 12 replicas, 11 partitions are left out; "" for a complete plan."""
     if summary.complete:
         return ""
     count = sum(one.partitions for one in summary.left_out)
@@ -215,14 +255,13 @@ def incomplete_text(summary: PlanSummary) -> str:
 
 
 def _is_to_be_empty(summary: PlanSummary, broker: BrokerFigures) -> bool:
-    """Whether the goal is that the broker holds nothing."""
     if summary.kind == "heal" and not summary.requested.brokers:
         return not broker.live
     return summary.kind in ("heal", "drain") and broker.broker in summary.requested.brokers
 
 
 def read_summary(path: StorePath) -> PlanSummary:
-    """Read summary.json. Raises BadInput."""
+    """Raises BadInput."""
     file = path / SUMMARY
     try:
         found = msgspec.json.decode(file.read_bytes(), type=PlanSummary)

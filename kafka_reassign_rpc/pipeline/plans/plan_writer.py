@@ -1,13 +1,11 @@
-"""Writes a plan as a directory.
+"""Writes a plan as a directory, which appears once all of it is written.
 
-    summary.json                     goal, costs, brokers before and after: `plan_summary.PlanSummary`
-    moves/                           Parquet, one row for each partition that moves, in the order of the batches
-    left_out/                        Parquet, one row for each partition that the goal concerns and that cannot move
-    batches/batch-0001.json          as kafka-reassign-partitions takes it; "expected_replicas": those in the snapshot,
-                                     "topic_ids": of its topics
-    rollback/rollback-0001.json      undoes batch-0001; to undo the whole plan, start with the highest number
-
-The directory appears when all of it is written.
+summary.json                     goal, costs, brokers before and after: `plan_summary.PlanSummary`
+moves/                           Parquet, one row for each partition that moves, in the order of the batches
+left_out/                        Parquet, one row for each partition that the goal concerns and that cannot move
+batches/batch-0001.json          as kafka-reassign-partitions takes it, with "expected_replicas" and "topic_ids"
+rollback/rollback-0001.json      undoes batch-0001, in the same form; to undo the whole plan, start with the highest
+                                 number
 """
 
 import os
@@ -21,10 +19,10 @@ import pyarrow as pa
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.output_directory import output_directory, require_free
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter
-from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, SUMMARY, PlanSummary, read_summary
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, ROLLBACK, SUMMARY, PlanSummary, read_summary
 from kafka_reassign_rpc.pipeline.store_paths import RemotePath, StorePath
 
-MOVES, LEFT_OUT, ROLLBACK = "moves", "left_out", "rollback"
+MOVES, LEFT_OUT = "moves", "left_out"
 
 _IDS = pa.list_(pa.field("element", pa.int32(), nullable=False))
 MOVES_SCHEMA = pa.schema(
@@ -43,10 +41,12 @@ MOVES_SCHEMA = pa.schema(
         pa.field("start", pa.int32()),
     ]
 )
-"""`bytes`: copied over all new replicas. `rule`: the hard rule or the soft goal that moves the partition. `leader`: in
-the snapshot, -1 for none. `priority`: 0 starts first. `first_leader`: the replica that leads before the copy begins;
-null: the leader stays. `start`: its place in the order in which moves start, from 1 on: that of the batch files, one
-after the other."""
+"""`bytes`: copied over all new replicas.
+
+`rule`: the hard rule or the soft goal that moves the partition. `leader`: in the snapshot, -1 for none. `priority`: 0
+starts first. `first_leader`: leads before the copy begins; null: the leader stays. `start`: place in the order in which
+moves start, from 1 on, over all batch files.
+"""
 
 LEFT_OUT_SCHEMA = pa.schema(
     [
@@ -59,7 +59,7 @@ LEFT_OUT_SCHEMA = pa.schema(
 
 
 class PlanWriter:
-    """Writes a plan under a hidden name (`hidden`) and renames it at the end; a block that fails leaves nothing."""
+    """Writes under the name `hidden` and renames it at the end; a block that fails leaves nothing."""
 
     def __init__(self, path: StorePath) -> None:
         require_free(path)
@@ -76,8 +76,7 @@ class PlanWriter:
         moves: list[tuple[str, int, tuple[int, ...], tuple[int, ...], int]],
         topic_ids: Mapping[str, str],
     ) -> None:
-        """Write a batch and its rollback; each move: topic, partition, original replicas, target, first leader.
-        topic_ids: of topics by name, as far as they are known."""
+        """Write a batch and its rollback. A move is (topic, partition, original replicas, target, first leader)."""
         ids = {topic: topic_ids[topic] for topic in sorted({move[0] for move in moves}) if topic in topic_ids}
         forward = [
             _entry(topic, partition, target, original) | ({"first_leader": first} if first >= 0 else {})
@@ -87,16 +86,17 @@ class PlanWriter:
         _write(
             self.hidden / BATCHES / f"batch-{number:04d}.json", {"version": 1, "partitions": forward, "topic_ids": ids}
         )
-        _write(self.hidden / ROLLBACK / f"rollback-{number:04d}.json", {"version": 1, "partitions": back})
+        _write(
+            self.hidden / ROLLBACK / f"rollback-{number:04d}.json", {"version": 1, "partitions": back, "topic_ids": ids}
+        )
 
     def write_summary(self, summary: PlanSummary) -> None:
-        """Call this when all rows are written: `hidden` is a complete plan afterwards."""
+        """Call this when all rows are written: `hidden` is then a complete plan."""
         self.moves.close()
         self.left_out.close()
         _write(self.hidden / SUMMARY, summary)
 
     def publish(self) -> None:
-        """Make the plan durable and give it its name."""
         if not isinstance(self.hidden, RemotePath):
             os.sync()  # one call for thousands of small files
         self._directory.publish()

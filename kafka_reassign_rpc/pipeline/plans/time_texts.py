@@ -1,4 +1,4 @@
-"""What a plan tells of its time, in words: for its summary as text and for its page."""
+"""The time of a plan in words, for its summary and its page."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def network_text(summary: PlanSummary) -> str:
 
 
 def pace_text(summary: PlanSummary) -> str:
-    """100.0 MB/s for each broker, 40 moves to and as many from a broker at a time: where a batch has another number."""
+    """`network_text`, and the moves at a time if batches have another number."""
     at_a_time = summary.moves_at_a_time
     if at_a_time is None or at_a_time == summary.requested.moves_per_broker:
         return network_text(summary)
@@ -26,7 +26,7 @@ def pace_text(summary: PlanSummary) -> str:
 
 
 def time_lines(summary: PlanSummary) -> Iterator[tuple[str, str]]:
-    """What stands behind the expected time, each with a word that names it: least, batches, gain."""
+    """What is behind the expected time, each with its name: least, batches, gain."""
     held = summary.bottleneck
     if held is None:
         return

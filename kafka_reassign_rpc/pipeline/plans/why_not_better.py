@@ -1,7 +1,6 @@
-"""Why a plan does not even out the load further: by measure, what keeps the broker that is furthest from its target.
+"""Why a plan does not balance further: by measure, what keeps the broker that is furthest from its target there.
 
-Pure: the figures of the plan tell it. Each reason is a fact about these figures, so it holds whatever the planner
-tried; there may be others. What a plan leaves out, and why, is told beside (`PlanSummary.left_out`).
+Each reason is a fact about the plan's figures, so it holds whatever the planner tried; there may be others.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,14 +11,14 @@ from kafka_reassign_rpc.support.human_units import size
 
 _BALANCING = ("expand", "rebalance")
 _WORTH = 0.01
-"""A broker so close to its target is not worth a word."""
+"""A broker so close to its target is not mentioned."""
 _SPENT = 0.95
-"""Of --max-bytes: a plan that copies more of it was held back by it."""
+"""A plan that copies a larger share of --max-bytes was held back by it."""
 _NAMED = 5
 
 
 class _Worst(NamedTuple):
-    """A broker, its load by one measure as a share of its target, and that measure."""
+    """`share`: the load over the target, by one measure."""
 
     broker: BrokerFigures
     share: float
@@ -31,9 +30,8 @@ class _Worst(NamedTuple):
 
 
 def shortfalls(summary: PlanSummary) -> list[ShortfallFigures]:
-    """By measure that is known: the broker furthest from its target after the plan, and why it is no closer.
-
-    Measures of which every broker is within 1 % of its target have none.
+    """By known measure: the broker furthest from its target after the plan, if by more than 1 %, and why it is no
+    closer.
     """
     return [
         ShortfallFigures(measure, worst.broker.broker, worst.share, list(_reasons(summary, worst)))
@@ -76,6 +74,7 @@ def _reasons(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
         *_rack(summary, worst),
         *_full_brokers(summary, worst),
         *_receivers(summary, worst),
+        *_cordoned(summary, worst),
         *_topics(summary),
     ]
     yield from found
@@ -100,7 +99,7 @@ def _limit_of_bytes(summary: PlanSummary) -> Iterator[str]:
 
 
 def _large_partition(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    """One replica that is more than any broker should hold: wherever it lies, the broker is above its target."""
+    """One replica is more than any broker should hold: wherever it lies, the broker is above its target."""
     largest = summary.largest
     if largest is None or worst.measure != "bytes" or not worst.is_above or worst.broker.after.bytes < largest.bytes:
         return
@@ -109,7 +108,7 @@ def _large_partition(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
 
 
 def _rack(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    """All brokers of the rack together are off in the same way: replicas do not leave it where a rack would be lost.
+    """All brokers of the rack are off in the same way, and replicas do not leave it if a rack would be lost.
 
     Leaders can: they change places with another replica of their partition.
     """
@@ -126,7 +125,7 @@ def _rack(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
 
 
 def _full_brokers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    """Brokers that should hold more and have no room: the worst itself, or those that it could give replicas to."""
+    """Brokers that should hold more have no room: the worst itself, or those that it could give replicas to."""
     below = [one for one in summary.brokers if _counts(one, "bytes") and one.after.bytes < one.target.bytes]
     asked = below if worst.is_above else [worst.broker]
     full = [one for one in asked if _is_full(one, summary)]
@@ -149,10 +148,23 @@ def _is_full(broker: BrokerFigures, summary: PlanSummary) -> bool:
 
 
 def _receivers(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
-    """`expand` gives replicas to the new brokers alone."""
+    """`expand` gives replicas only to the new brokers."""
     new = summary.requested.brokers
     if summary.kind == "expand" and worst.broker.broker not in new and not worst.is_above:
         yield f"expand gives replicas to {_names(new, verb=False)} alone"
+
+
+def _cordoned(summary: PlanSummary, worst: _Worst) -> Iterator[str]:
+    """The worst gets nothing, or those that could take from it."""
+    asked = [one for one in summary.brokers if _counts(one, worst.measure) and _is_below(one, worst.measure)]
+    if worst.is_above and asked and all(one.cordoned for one in asked):
+        yield "the brokers below their targets are cordoned"
+    elif worst.broker.cordoned and not worst.is_above:
+        yield f"broker {worst.broker.broker} is cordoned: it gets no new replica"
+
+
+def _is_below(broker: BrokerFigures, measure: str) -> bool:
+    return bool(getattr(broker.after, measure) < getattr(broker.target, measure))
 
 
 def _topics(summary: PlanSummary) -> Iterator[str]:

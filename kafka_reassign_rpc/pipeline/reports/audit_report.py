@@ -12,7 +12,7 @@ from kafka_reassign_rpc.support.human_units import size, utc_time
 
 _MEASURES = ("bytes", "replicas", "leaders")
 _LEAST_FOR_A_TREND = 3
-"""Snapshots: a line through fewer points shows no trend."""
+"""A line through fewer snapshots shows no trend."""
 
 
 def audit_page(
@@ -21,11 +21,8 @@ def audit_page(
     brokers: Sequence[Mapping[str, Any]],
     shown: Mapping[str, TableExcerpt],
 ) -> str:
-    """The page.
-
-    snapshots            the oldest first
-    spread, brokers      rows of these tables
-    shown                the first rows of each table
+    """`snapshots`: the oldest first; `spread`, `brokers`: rows of these tables; `shown`: the first rows of each
+    table.
     """
     first, last = snapshots[0], snapshots[-1]
     page = HtmlPage("Audit", f"Cluster {last.cluster_id}: {len(snapshots)} snapshots from {utc_time(first.at)} to "
@@ -51,7 +48,7 @@ def audit_page(
 
 
 def _add_skew(page: HtmlPage, spread: Sequence[Mapping[str, Any]]) -> None:
-    """A plot; a table where there are too few snapshots for a trend."""
+    """A plot; a table if there are too few snapshots for a trend."""
     times = sorted({row["at"] for row in spread})
     worst = {(row["at"], row["measure"]): row["worst"] for row in spread}
     if len(times) < _LEAST_FOR_A_TREND:

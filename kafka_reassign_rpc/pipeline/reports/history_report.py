@@ -12,13 +12,13 @@ from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
 from kafka_reassign_rpc.support.human_units import duration, utc_time
 
 _TOO_WIDE = ("principal",)
-"""`who` begins with it. Parquet and --json have it too."""
+"""`who` begins with it; Parquet and --json have it too."""
 _POINTS = 80
-"""Stretches of time of the plot of moves in flight: it shows the most of each."""
+"""Stretches of time in the plot of moves in flight, which shows the most of each."""
 
 
 def history_page(moves: DataFrame, shown: Mapping[str, TableExcerpt]) -> str:
-    """The page. moves: the table of `history_job`; shown: the first rows of each of its tables."""
+    """`moves`: the table of `history_job`; `shown`: the first rows of each of its tables."""
     bounds = moves.agg(F.min("started"), F.max(F.coalesce("ended", "started")), F.count("*")).first()
     assert bounds is not None
     start, end, count = bounds
@@ -52,9 +52,9 @@ def history_page(moves: DataFrame, shown: Mapping[str, TableExcerpt]) -> str:
 
 
 def in_flight(moves: DataFrame, start: int, end: int) -> tuple[list[float], list[float]]:
-    """Times (ms), one for each of `_POINTS` stretches, and the most moves that were in flight at once in each.
+    """Times (ms) of `_POINTS` stretches, and the most moves that were in flight at once in each.
 
-    Moves that end and moves that start in the same ms are not in flight at once.
+    A move that ends and one that starts in the same ms are not in flight at once.
     """
     step = max(1, -(-(end - start + 1) // _POINTS))
     changes = (

@@ -1,8 +1,7 @@
-"""An HTML page that needs no network: style, tables and SVG plots are inside of it.
+"""An HTML page that needs no network: style, tables and SVG plots are inside.
 
-The markup is in templates/: `page.html.j2` the page, `sections.html.j2` one macro for each kind of section,
-`style.css.j2` the style, `tables.js.j2` the script of tables that readers filter and sort. Jinja2 escapes every text;
-only plots are markup. What nobody could read, or what turns texts around, is written as escapes.
+templates/ has the markup. Jinja2 escapes every text; only plots are markup. What nobody could read, or what turns texts
+around, is written as escapes.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,12 +23,12 @@ def _templates() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """What a page has of a value: markup as it is, texts of others so that each character can be seen."""
+    """Markup as it is, other texts so that each character can be seen."""
     return printable(value) if type(value) is str else value
 
 
 class TableFilter(NamedTuple):
-    """A box above a table: rows stay where one of `columns` has its text, or its number among theirs (`is_id`)."""
+    """A box above a table: rows stay if one of `columns` has its text, or its number among theirs (`is_id`)."""
 
     name: str
     columns: Sequence[int]
@@ -52,7 +51,7 @@ class HtmlPage:
         self._add("heading", text=text, explanation=explanation)
 
     def figure(self, svg: str, label: str) -> None:
-        """A plot of `svg_plots`; `label` is for screen readers."""
+        """`label` is for screen readers."""
         self._add("figure", svg=Markup(svg), label=label)  # noqa: S704 (made by svg_plots, which escapes texts)
 
     def notes(self, lines: Sequence[str]) -> None:
@@ -73,7 +72,7 @@ class HtmlPage:
 
         text     indexes of columns with text, the others hold numbers
         more     how many rows are omitted
-        filters  what readers can filter it by; then they can sort it too
+        filters  what readers can filter by; then they can sort too
         keys     columns that sort by these numbers, one for each row; others sort by their text
         """
         self._add("table", columns=columns, rows=rows, text_columns=text, more=more, filters=filters, keys=keys or {})

@@ -11,7 +11,7 @@ _SECONDS_UP_TO, _MINUTES_UP_TO = 1200, 86_400
 
 
 def add_table(page: HtmlPage, title: str, table: TableExcerpt, *, without: Collection[str] = ()) -> None:
-    """A heading and the first rows of a table, without the columns that would make it too wide for a screen."""
+    """Some columns would make the table too wide for a screen."""
     places = [place for place, column in enumerate(table.columns) if column not in without]
     shown = TableExcerpt(
         [table.columns[place] for place in places],
@@ -36,7 +36,7 @@ def number_text(value: float) -> str:
 
 
 def time_format(times: Sequence[float]) -> Callable[[float], str]:
-    """Writes the times of an axis (ms since the epoch): with seconds, with minutes, or with the day if it is long."""
+    """`times`: ms since the epoch."""
     span = (times[-1] - times[0]) / 1000
     part = slice(11, 19) if span < _SECONDS_UP_TO else slice(11, 16) if span < _MINUTES_UP_TO else slice(5, 16)
     return lambda at: utc_time(int(at))[part]

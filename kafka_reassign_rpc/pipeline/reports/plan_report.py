@@ -1,46 +1,45 @@
-"""The page of a plan: its costs, the brokers before and after, when each batch runs, the moves and their reasons."""
+"""The page of a plan: what changes, how to carry it out and to undo it, its costs, the brokers before and after, when
+each batch runs, the moves and their reasons."""
 
+import shlex
 from collections import Counter
+from collections.abc import Iterator
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.move_list import MoveFilter, read_moves
 from kafka_reassign_rpc.pipeline.plans.move_texts import move_cells
+from kafka_reassign_rpc.pipeline.plans.plan_impact import impact_lines
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
     BrokerFigures,
     LoadFigures,
     PlanSummary,
     RackFigures,
+    imbalance_texts,
     incomplete_text,
     known_imbalance,
 )
+from kafka_reassign_rpc.pipeline.plans.plan_title import plan_title
 from kafka_reassign_rpc.pipeline.plans.time_texts import network_text, pace_text, time_lines
 from kafka_reassign_rpc.pipeline.plans.why_not_better import shortfall_lines
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage, TableFilter
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
+from kafka_reassign_rpc.support.bounded_text import abridged
 from kafka_reassign_rpc.support.human_units import duration, size, utc_time
 
 NAME = "report.html"
 _TABLE_ROWS = 20
+_LONGEST_TITLE = 300
 _MOVES = 2_000
-"""Moves that the page lists."""
 _MOVE_FILTERS = (TableFilter("Topic", (0,)), TableFilter("Broker", (1, 2), is_id=True), TableFilter("Reason", (5,)))
 _BATCHES_AS_BARS = 60
-"""More batches than this become a curve of copied bytes."""
-_TITLES = {
-    "heal": "Replicas of lost brokers move to live ones",
-    "drain": "Brokers are drained",
-    "expand": "New brokers take their share",
-    "rebalance": "Load is spread evenly",
-    "set-rf": "Replication factors change",
-    "racks": "Partitions come to lie on as many racks as possible",
-}
+"""More batches become a curve of copied bytes."""
 
 
 def write(plan: StorePath) -> StorePath:
-    """Write report.html into a plan's directory; returns its path. Raises BadInput for a plan that cannot be read."""
+    """Write report.html into a plan's directory. Raises BadInput."""
     summary = plan_writer.check(plan)
     file = plan / NAME
     write_file(file, _page(plan, summary).html().encode())
@@ -49,11 +48,16 @@ def write(plan: StorePath) -> StorePath:
 
 def _page(plan: StorePath, summary: PlanSummary) -> HtmlPage:
     page = HtmlPage(
-        _TITLES.get(summary.kind, summary.kind),
+        abridged(plan_title(summary), _LONGEST_TITLE),
         f"Plan “{summary.kind}” for cluster {summary.cluster_id}, made from the snapshot of {utc_time(summary.at)} UTC",
     )
     page.tiles(_tiles(summary))
     page.notes([*filter(None, (incomplete_text(summary),)), *summary.notes])
+    page.heading("What changes")
+    page.notes([*impact_lines(summary)])
+    if summary.moves:
+        page.heading("To carry it out, and to undo it", "With the address of a broker or server as HOST:PORT.")
+        page.table(["what", "command"], [*_commands(plan, summary)], text=(0, 1))
     page.heading("Brokers", "The load of each broker before and after; the line is its fair share.")
     brokers = summary.brokers
     page.figure(svg_plots.bar_plots([str(one.broker) for one in brokers], _load_panels(brokers), "broker"), "brokers")
@@ -78,6 +82,14 @@ def _page(plan: StorePath, summary: PlanSummary) -> HtmlPage:
     _add_reasons(page, plan)
     _add_left_out(page, summary)
     return page
+
+
+def _commands(plan: StorePath, summary: PlanSummary) -> Iterator[list[str]]:
+    submit = f"kafka-reassign-rpc submit --plan {shlex.quote(str(plan))} --bootstrap-server HOST:PORT"
+    throttle = "" if summary.throttle is None else f" --throttle {summary.throttle}"
+    yield ["see how far it is, and whether it fits still", submit]
+    yield ["carry it out", f"{submit} --execute{throttle}"]
+    yield ["undo what was moved, and cancel what moves", f"{submit} --undo --execute{throttle}"]
 
 
 def _add_time(page: HtmlPage, summary: PlanSummary) -> None:
@@ -140,10 +152,7 @@ def _count(value: float) -> str:
 
 
 def _imbalance(summary: PlanSummary) -> tuple[list[str], list[list[str]]]:
-    rows = [
-        [name, f"{100 * before:.1f} %", f"{100 * summary.imbalance_after.get(name, 0.0):.1f} %"]
-        for name, before in known_imbalance(summary).items()
-    ]
+    rows = [[name, *imbalance_texts(summary, name)] for name in known_imbalance(summary)]
     return ["the broker furthest from its target, by", "before", "after"], rows
 
 

@@ -1,6 +1,6 @@
 """A directory with the results of a job: tables as Parquet, pages as HTML.
 
-The driver writes all of it, row by row: what executors of a remote master write to their own disks is lost to it. So
+The driver writes all of it, row by row: it cannot read what executors of a remote master write to their own disks. So
 the files are the same with every master.
 """
 
@@ -22,7 +22,7 @@ from kafka_reassign_rpc.pipeline.reports.result_tables import EXCERPT_ROWS, Show
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 
 REPORT = "report.html"
-"""Written last: a directory of results without it is not complete."""
+"""Written last: without it a directory of results is incomplete."""
 
 
 class ResultDirectory:
@@ -32,7 +32,7 @@ class ResultDirectory:
             shown = results.write_tables(frames)
             results.write_page("report.html", …)
 
-    A block that fails leaves the old directory as it was. What Spark keeps of the tables is freed with the block.
+    A block that fails leaves the old directory. The end of the block frees what Spark keeps of the tables.
     """
 
     def __init__(self, path: StorePath) -> None:
@@ -42,7 +42,7 @@ class ResultDirectory:
         self._schemas: dict[str, pa.Schema] = {}
 
     def write_tables(self, frames: Mapping[str, DataFrame], show_status: ShowStatus = quiet) -> dict[str, TableExcerpt]:
-        """Computes each table once. Returns the first rows of each, and how many it has."""
+        """Computes each table once."""
         self._frames += frames.values()
         shown = {}
         for number, (name, frame) in enumerate(frames.items(), 1):
@@ -52,7 +52,7 @@ class ResultDirectory:
         return shown
 
     def write_rows(self, name: str, schema: pa.Schema, rows: Iterable[Row]) -> TableExcerpt:
-        """A table from rows that the driver has. Returns the first of them, and how many there are."""
+        """For rows that the driver has."""
         self._schemas[name] = schema
         writer = DirectoryWriter(self._path_of(name), schema)
         rows = iter(rows)
@@ -67,7 +67,6 @@ class ResultDirectory:
         return TableExcerpt(schema.names, [tuple(row) for row in first], writer.rows)
 
     def read_table(self, name: str) -> pa.Table:
-        """A small table as it was written, in memory."""
         return parquet_files.read(self._path_of(name), self._schemas[name])
 
     def _path_of(self, name: str) -> StorePath:
@@ -90,7 +89,9 @@ class ResultDirectory:
 
 
 def _nullable(schema: StructType) -> StructType:
-    """Each value may be null: so the files are the same whether Spark or this process has read what they come from."""
+    """Each value may be null, so that the files do not depend on whether Spark or this process has read their
+    source.
+    """
     text = schema.json()
     for attribute in ("nullable", "containsNull"):
         text = text.replace(f'"{attribute}":false', f'"{attribute}":true')

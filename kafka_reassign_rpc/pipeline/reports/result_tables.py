@@ -11,11 +11,11 @@ from kafka_reassign_rpc.support.human_units import duration, size, utc_time
 from kafka_reassign_rpc.support.text_table import table as text_table
 
 EXCERPT_ROWS = 20
-"""Rows that text, JSON and pages show; Parquet has all of them."""
+"""Rows that text, JSON and pages show; Parquet has all."""
 
 
 LONGEST_CELL = 40
-"""Characters of a cell in text: a reason may have a thousand. Pages, JSON and Parquet have all."""
+"""Characters of a cell in text: a reason may have a thousand."""
 
 
 ShowStatus = Callable[[str], None]
@@ -23,7 +23,7 @@ ShowStatus = Callable[[str], None]
 
 
 def quiet(_: str) -> None:
-    """The steps of a job that nobody follows."""
+    """Nobody follows the steps of this job."""
 
 
 class TableExcerpt(NamedTuple):
@@ -35,21 +35,19 @@ class TableExcerpt(NamedTuple):
 
 
 def excerpt(frame: DataFrame, rows: int = EXCERPT_ROWS) -> TableExcerpt:
-    """The first rows of a table. It counts rows only if there are more than these."""
+    """Counts rows only if there are more than these."""
     first = [tuple(row) for row in frame.limit(rows + 1).collect()]
     count = len(first) if len(first) <= rows else frame.count()
     return TableExcerpt(frame.columns, first[:rows], count)
 
 
 def first_rows(rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> TableExcerpt:
-    """The first rows of a table that the driver has."""
     return TableExcerpt(columns, rows[:EXCERPT_ROWS], len(rows))
 
 
 def excerpts(
     frames: Mapping[str, DataFrame], names: Collection[str], show_status: ShowStatus = quiet
 ) -> dict[str, TableExcerpt]:
-    """Those of these tables."""
     found = {}
     for number, name in enumerate(names, 1):
         show_status(f"reading table {number} of {len(names)}: {name.replace('_', ' ')}")
@@ -58,7 +56,6 @@ def excerpts(
 
 
 def text_lines(name: str, table: TableExcerpt, *, empty: str) -> list[str]:
-    """A table as lines: its name, the first rows, how many more there are."""
     if not table.total:
         return [f"{name}: {empty}"]
     lines = [f"{name} ({table.total}):"]
@@ -71,7 +68,7 @@ def text_lines(name: str, table: TableExcerpt, *, empty: str) -> list[str]:
 
 
 def json_document(table: TableExcerpt) -> dict[str, Any]:
-    """A table for --json: the numbers as they are, in bytes and seconds."""
+    """For --json: plain numbers, in bytes and seconds."""
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     return {"rows": rows, "total": table.total}
 
@@ -86,20 +83,19 @@ TIME_COLUMNS = frozenset({"at", "seen", "seen_before", "when", "since", "started
 
 
 SECONDS, IN_SECONDS = "seconds", "_seconds"
-"""The name of a column of durations, and how the names of others end."""
+"""The name of a column of durations, and the ending of others."""
 TITLES = {SECONDS: "took", "efficiency": "received of rate"}
 """Titles that differ from the names in Parquet and JSON."""
 OF_MEASURE = frozenset({"least", "most", "mean", "stddev"})
-"""Columns whose unit is that of the row's `measure`."""
+"""The row's `measure` decides the unit of these columns."""
 
 
 def column_title(column: str) -> str:
-    """The title of a column in texts and on pages. Cells of durations have their units."""
+    """Cells of durations have their units."""
     return TITLES.get(column, column.removesuffix(IN_SECONDS)).replace("_", " ")
 
 
 def row_texts(columns: Sequence[str], row: Sequence[Any]) -> list[str]:
-    """The cells of a row as text."""
     in_bytes = "measure" in columns and row[list(columns).index("measure")] in SIZE_COLUMNS
     return [
         size(value) if in_bytes and column in OF_MEASURE and value is not None else cell_text(column, value)
@@ -108,7 +104,7 @@ def row_texts(columns: Sequence[str], row: Sequence[Any]) -> list[str]:
 
 
 def cell_text(column: str, value: Any) -> str:
-    """A value as text; the column's name says whether it is a time, a duration, a size or a rate."""
+    """The column's name says whether it is a time, a duration, a size or a rate."""
     if value is None:
         return "-"
     if column in TIME_COLUMNS:

@@ -10,7 +10,7 @@ import matplotlib as mpl
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from kafka_reassign_rpc.support.bounded_text import abridged, printable
 
@@ -18,9 +18,11 @@ BEFORE, AFTER, TARGET = "#b4bfcc", "#0f766e", "#d97706"
 SERIES = ("#0f766e", "#d97706", "#4f46e5", "#be185d", "#0284c7", "#65a30d")
 _INK, _SOFT, _LINE = "#1c2733", "#5b6876", "#e3e8ee"
 _LONGEST_NAME, _NAMES = 20, 150
-"""Characters of a name below a bar, and of all names with their gaps: where they need more, only some bars get one."""
+"""Characters of a name below a bar, and of all names with their gaps. If they need more, only some bars get one."""
+_FEW_BATCHES = 12
+"""So many bars of a timeline are numbered each."""
 _NAMED_ROWS = 45
-"""Of more rows than this only some get a name."""
+"""Of more rows only some get a name."""
 _STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "kafka-reassign-rpc",
@@ -53,11 +55,16 @@ _LEGEND_ORDER = {"now": 0, "before": 1, "after": 2, "fair share": 3}
 Format = Callable[[float], str]
 
 
-class Bars(NamedTuple):
-    """One bar plot: a value for each name, before and after (or only after), and the target of each.
+class _Ticks(FuncFormatter):
+    """Writes the values of an axis. Of two neighbours with the same text, as short times have, one shows it."""
 
-    format    writes a value of the axis
-    """
+    def format_ticks(self, values: Any) -> list[str]:
+        texts: list[str] = super().format_ticks(values)
+        return [text if not place or text != texts[place - 1] else "" for place, text in enumerate(texts)]
+
+
+class Bars(NamedTuple):
+    """A value for each name, before and after (or only after), and the target of each."""
 
     title: str
     before: Sequence[float] | None
@@ -104,7 +111,7 @@ def _draw_bars(axis: Any, places: Sequence[int], panel: Bars) -> None:
                 label="fair share" if place == 0 else None,
             )  # fmt: skip
     axis.set_title(panel.title)
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: panel.format(value)))
+    axis.yaxis.set_major_formatter(_Ticks(lambda value, _: panel.format(value)))
     axis.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axis.tick_params(length=0)
     axis.margins(x=0.01)
@@ -129,8 +136,9 @@ def timeline(starts: Sequence[float], lengths: Sequence[float], title: str, labe
             range(1, len(starts) + 1), [max(length, least) for length in lengths], 0.7, left=list(starts), color=AFTER
         )
         axis.set_ylim(len(starts) + 0.6, 0.4)
-        axis.yaxis.set_major_locator(MaxNLocator(12, integer=True))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_time(value)))
+        few = len(starts) <= _FEW_BATCHES
+        axis.yaxis.set_major_locator(FixedLocator(range(1, len(starts) + 1)) if few else MaxNLocator(12, integer=True))
+        axis.xaxis.set_major_formatter(_Ticks(lambda value, _: format_time(value)))
         axis.set_title(title)
         axis.set_ylabel(label)
         axis.tick_params(length=0)
@@ -147,7 +155,7 @@ class HeatMap(NamedTuple):
 def heat_maps(
     names: Sequence[str], panels: Sequence[HeatMap], end: float, label: str, form: Format, time: Format
 ) -> str:
-    """Heat maps beside one another, with the same names and colours, from 0 to `end` seconds. `form`: of a value."""
+    """Heat maps beside one another, with the same names and colours, from 0 to `end` seconds."""
     most = max((value for panel in panels for row in panel.rows for value in row), default=1.0) or 1.0
     with mpl.rc_context({**_STYLE, "axes.grid": False}):
         height = max(2.0, min(7.0, 1.2 + 0.14 * len(names)))
@@ -160,19 +168,17 @@ def heat_maps(
                 panel.rows, cmap=colours, vmin=0, vmax=most, aspect="auto", interpolation="nearest", extent=place
             )
             axis.set_title(panel.title)
-            axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: time(value)))
+            axis.xaxis.set_major_formatter(_Ticks(lambda value, _: time(value)))
             axis.xaxis.set_major_locator(MaxNLocator(4))
             axis.tick_params(length=0)
         step = max(1, -(-len(names) // _NAMED_ROWS))
         axes[0].set_yticks(list(range(0, len(names), step)), names[::step])
         axes[0].set_ylabel(label)
-        figure.colorbar(drawn, ax=axes, format=FuncFormatter(lambda value, _: form(value)), ticks=MaxNLocator(4))
+        figure.colorbar(drawn, ax=axes, format=_Ticks(lambda value, _: form(value)), ticks=MaxNLocator(4))
         return _svg(figure)
 
 
 class Line(NamedTuple):
-    """A series over time."""
-
     name: str
     values: Sequence[float]
 
@@ -186,7 +192,7 @@ def line_plot(
     *,
     steps: bool = False,
 ) -> str:
-    """Series over the same times. `steps`: whole numbers, each holds until the next."""
+    """`steps`: whole numbers, each holds until the next."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(10, 2.8), layout="constrained")
         axis = figure.subplots()
@@ -194,10 +200,10 @@ def line_plot(
             style = {"drawstyle": "steps-post"} if steps else {"marker": "o", "markersize": 3}
             axis.plot(times, line.values, color=colour, linewidth=1.6, label=line.name, **style)
         axis.set_title(title)
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_value(value)))
+        axis.yaxis.set_major_formatter(_Ticks(lambda value, _: format_value(value)))
         if steps:
             axis.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_time(value)))
+        axis.xaxis.set_major_formatter(_Ticks(lambda value, _: format_time(value)))
         axis.xaxis.set_major_locator(MaxNLocator(6))
         axis.tick_params(length=0)
         if len(series) > 1:

@@ -1,8 +1,8 @@
 """One look at a cluster: its partitions between two lists of its moves.
 
-The list of moves and the metadata are two answers. A move that begins between them would look like an assignment at
-rest, with the target and the removing replicas together. So the moves are listed before and after, and a partition that
-any of the two lists names counts as moving. The controller answers all three: other nodes learn of changes later.
+A move that begins between the answers would look like an assignment at rest, with the target and the removing replicas
+together. So the moves are listed before and after, and a partition in any of the lists counts as moving. The controller
+answers all three: other nodes learn of changes later.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.client.metadata_calls import Everything
 
 Moves = Mapping[TopicPartition, PartitionReassignment]
-"""Moves in flight and in the queue."""
+"""In flight and in the queue."""
 
 
 class LookSource(Protocol):
@@ -27,7 +27,7 @@ class ClusterLook(NamedTuple):
     """What the controller answered.
 
     everything   nodes and topics; the topics can be iterated over once
-    moves        every partition that moved or waited at any time of the look, as it was listed last
+    moves        every partition that moved or waited at any time of the look, as listed last
     changed      partitions whose moves began, ended or changed during the look, sorted
     """
 
@@ -37,7 +37,7 @@ class ClusterLook(NamedTuple):
 
 
 def look(client: LookSource) -> ClusterLook:
-    """Ask for the moves, for the cluster, and for the moves again. Raises KafkaError."""
+    """Raises KafkaError."""
     before = client.list_partition_reassignments()
     everything = client.describe_everything()
     after = client.list_partition_reassignments()

@@ -1,18 +1,16 @@
 """Exports a running cluster as a snapshot, over the Kafka protocol, from any Kafka, in parts of bounded size.
 
-The cluster sends all topics in one answer, which the client reads bit by bit. For each part of some thousand
-partitions the export asks all brokers at once for their replicas, and writes the answers before it goes on. So memory
-does not grow with the cluster. A broker that does not answer costs one request timeout, once: it is not asked again.
-
-The assignment is that of one look (see `cluster_look`). A broker's sizes are those of the moment when it answered.
+The client reads the one answer with all topics bit by bit. For each part of some thousand partitions the export asks
+all brokers at once for their replicas, and writes the answers before it goes on: memory does not grow with the cluster.
+A broker that does not answer costs one request timeout, once. Its sizes are those of the moment when it answered.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from kafka_reassign_rpc.client import ClusterNode, KafkaError, ReassignmentClient, TopicPartition
+from kafka_reassign_rpc.client import ClusterNode, KafkaError, ReassignmentClient, TopicPartition, UnsupportedHere
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Configs
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
@@ -28,7 +26,6 @@ from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, Volume
 from kafka_reassign_rpc.support.counted import counted
 
 PART_PARTITIONS = 20_000
-"""Partitions of one part."""
 CONFIG_TOPICS = 500
 """Topics in one request for configs."""
 
@@ -39,7 +36,7 @@ ReplicaKey = tuple[str, int, int]
 
 @dataclass
 class ExportedSnapshot:
-    """The result of an export: counts, and warnings about data that is missing or has changed, and why."""
+    """Counts, and warnings about data that is missing or has changed."""
 
     cluster_id: str
     brokers: int = 0
@@ -64,8 +61,8 @@ def export(
 
     earlier     an older snapshot: the growth since then gives the produce rates
 
-    Raises BadInput where `out` is taken or `earlier` is of another cluster, KafkaError where the cluster does not
-    answer. A broker that does not answer is a warning: the sizes that only it knows are null.
+    Raises BadInput if `out` is taken or `earlier` is of another cluster, KafkaError if the cluster does not answer. A
+    broker that does not answer gives a warning, and its sizes are null.
     """
     with SnapshotWriter(out) as writer:
         at = time.time_ns() // 1_000_000
@@ -103,8 +100,6 @@ def _parts(topics: Iterator[TopicInfo], size: int) -> Iterator[list[TopicInfo]]:
 
 
 class _Export:
-    """One export while it runs."""
-
     def __init__(
         self,
         client: ReassignmentClient,
@@ -127,12 +122,11 @@ class _Export:
         self._silent: set[int] = set()
 
     def name_changed(self, changed: list[TopicPartition]) -> None:
-        """Warn of moves that began or ended during the look."""
         for name in changed:
             self.warnings.add("the move of {}", "moves", name, "began or ended during the export, and counts as moving")
 
     def nodes(self, nodes: list[ClusterNode]) -> None:
-        """Find out which brokers are live; nodes that are kafka-reassign-rpc servers are left out."""
+        """Find the live brokers; nodes that are our servers are left out."""
         self._log_dirs = self._ask({node.id: {} for node in nodes})
         servers = self._client.servers_among(node.id for node in nodes)
         for server in servers:
@@ -140,7 +134,7 @@ class _Export:
         self._live = {node.id: node for node in nodes if node.id not in servers}
 
     def partitions(self, topics: list[TopicInfo]) -> None:
-        """One part: ask the brokers, then write replicas, partitions and configs."""
+        """Ask the brokers about one part, then write its replicas, partitions and configs."""
         wanted: dict[int, dict[str, list[int]]] = {}
         for topic in topics:
             if topic.error is not None:
@@ -196,7 +190,7 @@ class _Export:
         self.exported.partitions = self._writer.partitions.rows
 
     def _replicas(self, topic: str, index: int, in_metadata: tuple[int, ...]) -> tuple[int, ...]:
-        """The replicas as the list of moves has them, or else the metadata."""
+        """The list of moves wins over the metadata."""
         move = self._moves.get(TopicPartition(topic, index))
         return in_metadata if move is None else move.replicas
 
@@ -212,12 +206,12 @@ class _Export:
                 self._write_configs("topic", name, configs)
 
     def brokers(self) -> None:
-        """Brokers and their configs. This comes last, when all brokers with an assigned replica are known."""
+        """Comes last, when all brokers with an assigned replica are known."""
         for broker in self._live.keys() - self._assigned - self._log_dirs.keys():
             del self._live[broker]
             why = "tells nothing of its log dirs and holds no replica: the snapshot leaves it out, it may be no broker"
             self.warnings.add("node {}", "nodes", broker, why)
-        volumes_of = self._write_log_dirs()
+        volumes_of, cordoned = self._write_log_dirs(), self._cordoned(self._live.keys() | self._assigned)
         for broker in sorted(self._live.keys() | self._assigned):
             node, found = self._live.get(broker), volumes_of.get(broker)
             self._writer.brokers.add(
@@ -229,6 +223,7 @@ class _Export:
                     None if found is None else sum(volume.size for volume in found),
                     None if found is None else sum(volume.free for volume in found),
                     node is not None,
+                    cordoned[broker],
                 )
             )
             self.exported.brokers += 1
@@ -241,6 +236,23 @@ class _Export:
         for broker, configs in self._client.describe_broker_configs(answering).items():
             self._write_configs("broker", str(broker), configs)
 
+    def _cordoned(self, brokers: Collection[int]) -> dict[int, bool | None]:
+        """Which brokers get no new replica: a kafka-reassign-rpc server tells it of all; elsewhere a broker is cordoned
+        if all of its log dirs are. None: nobody tells.
+        """
+        found: dict[int, bool | None] = dict.fromkeys(brokers)
+        try:
+            return found | {one.id: one.cordoned for one in self._client.brokers().brokers}
+        except UnsupportedHere:
+            pass
+        except KafkaError as error:
+            self.warnings.add("{}", "", "which brokers are cordoned is not known", error.message)
+            return found
+        for broker, of_broker in self._log_dirs.items():
+            online = [one.cordoned for one in of_broker.log_dirs if one.online]
+            found[broker] = all(online) if online else None
+        return found
+
     def _write_configs(self, kind: str, name: str, configs: Configs | KafkaError) -> None:
         if not isinstance(configs, KafkaError):
             self._writer.configs.extend((kind, name, *one) for one in configs)
@@ -250,7 +262,7 @@ class _Export:
             self.warnings.add("the configs of {}", "", "all brokers", configs.message)
 
     def _ask(self, wanted: Mapping[int, Mapping[str, list[int]]]) -> dict[int, BrokerLogDirs]:
-        """The log dirs of brokers, all asked at once. One that does not answer gets a warning, and is asked no more."""
+        """Asks all at once. A broker that does not answer gets a warning, and is asked no more."""
         asked = {broker: partitions for broker, partitions in wanted.items() if broker not in self._silent}
         answers = {}
         for broker, found in self._client.describe_brokers(asked).items():
@@ -267,7 +279,7 @@ class _Export:
         return answers
 
     def _write_log_dirs(self) -> dict[int, tuple[Volume, ...] | None]:
-        """Write the log dirs of all brokers that told of theirs; returns the volumes of each, None: not known."""
+        """Returns the volumes of each broker; None: unknown."""
         online = {
             broker: [
                 LogDirSpace(one.path, _or_unknown(one.total_bytes), _or_unknown(one.usable_bytes))

@@ -1,4 +1,4 @@
-"""The warnings of an export: one line for all brokers or topics that have the same error."""
+"""The warnings of an export: one line for all brokers or topics with the same error."""
 
 from dataclasses import dataclass, field
 
@@ -13,13 +13,13 @@ class _Group:
 
 
 class ExportWarnings:
-    """Collects warnings; its size depends on the number of different errors, not on the size of the cluster."""
+    """Its size depends on the number of different errors, not on the cluster."""
 
     def __init__(self) -> None:
         self._groups: dict[tuple[str, str, str], _Group] = {}
 
     def add(self, one: str, many: str, name: object, why: str) -> None:
-        """Add a warning about `name`: `one` is the text for one, with {} for the name; `many` that after a number."""
+        """`one`: the text for one, with {} for the name; `many`: the text after a number."""
         group = self._groups.setdefault((one, many, why), _Group())
         group.count += 1
         if len(group.names) < NAMED:

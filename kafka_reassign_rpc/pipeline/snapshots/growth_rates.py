@@ -8,14 +8,14 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 _UNKNOWN = -1
 MOST_PARTITIONS = 2**24
-"""Partitions of a topic: the znode of one with so many would be larger than ZooKeeper allows a hundred times over."""
+"""The znode of a topic with so many would be a hundred times larger than ZooKeeper allows."""
 
 
 class EarlierSizes:
-    """The sizes of an earlier snapshot: eight bytes of memory for each partition."""
+    """Takes eight bytes of memory for each partition."""
 
     def __init__(self, path: StorePath) -> None:
-        """Raises BadInput where there is no snapshot at `path`."""
+        """Raises BadInput."""
         self._path = path
         self._meta = snapshot_files.check(path)
         self._sizes: dict[str, array[int]] = {}
@@ -30,14 +30,14 @@ class EarlierSizes:
                 sizes[partition] = _UNKNOWN if size is None else size
 
     def require_earlier(self, cluster_id: str, at: int) -> None:
-        """Raises BadInput where the snapshot is of another cluster or not older than `at`."""
+        """Raises BadInput if the snapshot is of another cluster or not older than `at`."""
         if self._meta.cluster_id != cluster_id:
             raise BadInput(f"{self._path}: is of cluster {self._meta.cluster_id}, this is cluster {cluster_id}")
         if self._meta.at >= at:
             raise BadInput(f"{self._path}: is not older than what is exported now")
 
     def rate(self, topic: str, partition: int, size: int | None, at: int) -> float | None:
-        """Bytes per second since then; None where one size is not known, or data was deleted meanwhile."""
+        """Bytes per second; None if a size is unknown, or data was deleted meanwhile."""
         sizes = self._sizes.get(topic)
         before = _UNKNOWN if sizes is None or partition >= len(sizes) else sizes[partition]
         if size is None or before == _UNKNOWN or size < before:

@@ -1,4 +1,4 @@
-"""Writes, checks and reads snapshots: directories of Parquet files, see `snapshot_schema` for their columns.
+"""Writes, checks and reads snapshots: directories of Parquet files (`snapshot_schema`).
 
 A directory without meta.json is no snapshot.
 """
@@ -11,6 +11,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.reassignment_algebra.target_change import MIN_INSYNC_REPLICAS
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import output_directory, require_free
@@ -32,6 +34,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import (
     SnapshotMeta,
 )
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri, write_file
+from kafka_reassign_rpc.support.bounded_text import whole_number
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,7 +48,7 @@ class SnapshotWriter:
             writer.partitions.extend(…)
             writer.finish(SnapshotMeta(cluster_id="…", at=…))
 
-    Rows are tuples in the order of `snapshot_schema`. Raises BadInput where `path` is taken.
+    Rows are tuples in the order of `snapshot_schema`. Raises BadInput if `path` is taken.
     """
 
     def __init__(self, path: StorePath) -> None:
@@ -60,7 +63,7 @@ class SnapshotWriter:
         self.configs = TableWriter(self._hidden / FILES["configs"], CONFIGS)
 
     def finish(self, meta: SnapshotMeta) -> None:
-        """Call this when all rows are written: it writes meta.json and renames the directory."""
+        """Write meta.json and rename the directory, once all rows are written."""
         for writer in self._writers():
             writer.close()
         write_file(self._hidden / META, msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n", sync=True)
@@ -80,7 +83,7 @@ class SnapshotWriter:
 
 
 def read_meta(path: StorePath) -> SnapshotMeta:
-    """Read meta.json. Raises BadInput."""
+    """Raises BadInput."""
     file = path / META
     try:
         meta = msgspec.json.decode(file.read_bytes(), type=SnapshotMeta)
@@ -96,7 +99,6 @@ def read_meta(path: StorePath) -> SnapshotMeta:
 
 
 def table_path(path: StorePath, table: str) -> StorePath:
-    """The file or directory of one of TABLES."""
     return path / FILES[table]
 
 
@@ -113,27 +115,41 @@ def check(path: StorePath) -> SnapshotMeta:
 
 
 def count_partitions(path: StorePath) -> int:
-    """The partitions of a snapshot, by the footers of its files. Raises BadInput."""
+    """By the footers of the files. Raises BadInput."""
     return parquet_files.check(table_path(path, "partitions"), IN_EVERY_SNAPSHOT["partitions"])
 
 
 def read(path: StorePath, table: str) -> pa.Table:
-    """A whole small table in memory, with the columns of every snapshot. Empty where the snapshot lacks an
-    optional one."""
+    """A whole small table in memory; empty if the snapshot lacks an optional one."""
     if table in OPTIONAL and not table_path(path, table).exists():
         return TABLES[table].empty_table()
-    return parquet_files.read(table_path(path, table), IN_EVERY_SNAPSHOT[table])
+    return parquet_files.read(table_path(path, table), TABLES[table], added=ADDED)
 
 
 def topic_ids(path: StorePath) -> dict[str, str]:
-    """The ids of topics by name; those that are not known are left out."""
+    """Unknown ids are left out."""
     table = read(path, "topics")
     pairs = zip(table["topic"].to_pylist(), table["topic_id"].to_pylist(), strict=True)
     return {topic: topic_id for topic, topic_id in pairs if topic_id}
 
 
+def min_isrs(path: StorePath) -> tuple[dict[str, int], int]:
+    """MIN_INSYNC_REPLICAS of the topics that set it, and the cluster's default."""
+    own: dict[str, int] = {}
+    default = 1
+    for batch in record_batches(path, "configs"):
+        for row in batch.to_pylist():
+            number = whole_number(row["value"] or "", 0, INT32) if row["name"] == MIN_INSYNC_REPLICAS else None
+            if number is not None:
+                if row["resource_type"] == "topic":
+                    own[row["resource"]] = number
+                elif row["resource"] == "":
+                    default = number
+    return own, default
+
+
 def topics_with_partitions(path: StorePath, topics: Collection[str]) -> set[str]:
-    """Those of the topics that have a partition in the snapshot. Reads one column of all partitions."""
+    """Reads one column of all partitions."""
     column = pa.schema([TABLES["partitions"].field("topic")])
     wanted, found = pa.array(sorted(topics), pa.string()), set[str]()
     for batch in parquet_files.record_batches(table_path(path, "partitions"), column):
@@ -143,24 +159,23 @@ def topics_with_partitions(path: StorePath, topics: Collection[str]) -> set[str]
 
 
 def read_partitions(path: StorePath) -> list[dict[str, Any]]:
-    """The rows of PARTITIONS of a small snapshot, in order of topic and partition."""
+    """For a small snapshot, in order of topic and partition."""
     batches = parquet_files.record_batches(table_path(path, "partitions"), PARTITIONS, added=ADDED)
     rows = [row for batch in batches for row in batch.to_pylist()]
     return sorted(rows, key=lambda row: (row["topic"], row["partition"]))
 
 
 def record_batches(path: StorePath, table: str) -> Iterator[pa.RecordBatch]:
-    """One table with the columns of every snapshot, batch by batch."""
     return parquet_files.record_batches(table_path(path, table), IN_EVERY_SNAPSHOT[table])
 
 
 def data_frame(spark: "SparkSession", path: StorePath, table: str) -> "DataFrame":
-    """One table for Spark. Call `check` before: Spark finds a bad file late and reports it at length."""
+    """Call `check` first: Spark finds a bad file late and reports it at length."""
     return spark.read.schema(parquet_files.spark_schema(TABLES[table])).parquet(spark_uri(table_path(path, table)))
 
 
 def data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotMeta], table: str) -> "DataFrame":
-    """One table of several snapshots of one directory, as one relation, with `at`: the time of each row's snapshot."""
+    """One table of several snapshots of one directory; `at` is the time of each row's snapshot."""
     from pyspark.sql import functions as f
 
     paths = [spark_uri(table_path(path, table)) for path in metas]
@@ -178,7 +193,7 @@ def data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotM
 
 
 def small_data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotMeta], table: str) -> "DataFrame":
-    """The same of small tables, which this process reads: for few rows Spark's way to a file takes longest.
+    """`data_frame_of_all` for small tables, which this process reads: for few rows Spark's way to a file takes longest.
 
     Raises BadInput.
     """

@@ -1,14 +1,12 @@
-"""Which files and columns a snapshot has.
+"""Which files and columns a snapshot has. A null means "unknown".
 
-    brokers.parquet     one row for each broker that is live or has a replica assigned
-    log_dirs.parquet    one row for each log dir of a live broker that answers; absent in snapshots of 0.1.0
-    topics.parquet      one row for each topic; absent in snapshots of 0.1.0
-    partitions/         one row for each partition, with its move in flight or in the queue
-    replicas/           one row for each replica that a broker holds (DescribeLogDirs)
-    configs.parquet     topic and broker configs that were set
-    meta.json           which cluster, when, from where; written last
-
-A null means "not known": the size of a partition whose leader did not answer, a rate that was not measured.
+brokers.parquet     one row for each broker that is live or has a replica assigned
+log_dirs.parquet    one row for each log dir of a live broker that answers; absent in snapshots of 0.1.0
+topics.parquet      one row for each topic; absent in snapshots of 0.1.0
+partitions/         one row for each partition, with its move in flight or in the queue
+replicas/           one row for each replica that a broker holds (DescribeLogDirs)
+configs.parquet     topic and broker configs that were set
+meta.json           which cluster, when, from where; written last
 """
 
 from typing import Annotated
@@ -37,10 +35,13 @@ BROKERS = pa.schema(
         pa.field("capacity_bytes", pa.int64()),
         pa.field("free_bytes", pa.int64()),
         _field("live", pa.bool_()),
+        pa.field("cordoned", pa.bool_()),
     ]
 )
-"""`port` is -1 and `host` null for a broker that is not live. Both sizes are sums over the volumes of the log dirs that
-are online, each volume once; they are null where one of these does not tell its size."""
+"""`port` is -1 and `host` null for a broker that is not live. `cordoned`: it gets no new replica (KIP-1066).
+
+Sizes are sums over the volumes of the online log dirs, each volume once; null if one of these does not report its size.
+"""
 
 LOG_DIRS = pa.schema(
     [
@@ -52,11 +53,13 @@ LOG_DIRS = pa.schema(
         pa.field("free_bytes", pa.int64()),
     ]
 )
-"""`volume` numbers the volumes of a broker: log dirs with the same number share one, as far as their sizes show it (see
-`planner/log_dir_volumes.py`). It is null for a log dir that is offline or does not tell its size."""
+"""Log dirs with the same `volume` share one, as far as their sizes show it (`planner/log_dir_volumes.py`).
+
+It is null if the log dir is offline or does not report its size.
+"""
 
 TOPICS = pa.schema([_field("topic", pa.string()), pa.field("topic_id", pa.string())])
-"""`topic_id` as Kafka prints it. A topic that is deleted and made again has another one."""
+"""`topic_id` as Kafka prints it: a topic that is created again has another one."""
 
 PARTITIONS = pa.schema(
     [
@@ -73,10 +76,12 @@ PARTITIONS = pa.schema(
         pa.field("waiting", pa.bool_()),
     ]
 )
-"""`replicas` as Kafka lists them: while a partition moves, the target first, then the removing replicas. `waiting`: its
-move waits in the queue of a kafka-reassign-rpc server; `replicas` are the present ones then, `adding` and `removing`
-those that the move will add and remove. `leader` is -1 for none. `bytes` is the size of the leader's replica; rates are
-bytes per second."""
+"""`replicas` as Kafka lists them: during a move the target, then the removing replicas.
+
+`waiting`: the move waits in a server's queue; then `replicas` are the present ones, `adding` and `removing` those that
+the move will add and remove. `leader` is -1 for none. `bytes` is the size of the leader's replica; rates are bytes per
+second.
+"""
 
 REPLICAS = pa.schema(
     [
@@ -88,7 +93,7 @@ REPLICAS = pa.schema(
         _field("future", pa.bool_()),
     ]
 )
-"""`future`: a future log, which the broker copies to another of its log dirs."""
+"""`future`: a log that the broker copies to another of its log dirs."""
 
 CONFIGS = pa.schema(
     [
@@ -99,10 +104,11 @@ CONFIGS = pa.schema(
         pa.field("source", pa.int32()),
     ]
 )
-"""`resource_type` is "topic" or "broker"; a broker "" stands for all; `value` is null for a secret. `source` is Kafka's
-ConfigSource: where the value comes from."""
-OF_BROKER, STATIC = 2, 4
-"""Sources: a broker's own dynamic configs, and what it was started with."""
+"""`resource_type` is "topic" or "broker"; a broker "" stands for all; `value` is null for a secret; `source` is Kafka's
+ConfigSource.
+"""
+OF_BROKER, OF_ALL_BROKERS, STATIC = 2, 3, 4
+"""Sources: a broker's own dynamic configs, those of all brokers, and a broker's static ones."""
 
 TABLES = {
     "brokers": BROKERS,
@@ -112,8 +118,8 @@ TABLES = {
     "replicas": REPLICAS,
     "configs": CONFIGS,
 }
-ADDED = ("waiting", "source")
-"""Columns that older snapshots do not have: all of their rows have a null there."""
+ADDED = ("waiting", "source", "cordoned")
+"""Older snapshots lack these columns: nulls."""
 IN_EVERY_SNAPSHOT = {
     name: pa.schema([field for field in schema if field.name not in ADDED]) for name, schema in TABLES.items()
 }
@@ -128,11 +134,11 @@ FILES = {
 
 
 OPTIONAL = frozenset({"log_dirs", "topics"})
-"""Tables that a snapshot may lack: it has no rows of them then."""
+"""Tables that a snapshot may lack."""
 
 
 class SnapshotMeta(msgspec.Struct, frozen=True):
-    """meta.json: which cluster the snapshot shows, and when.
+    """meta.json.
 
     at       when the export began: ms since the epoch (UTC)
     source   the bootstrap servers of the export

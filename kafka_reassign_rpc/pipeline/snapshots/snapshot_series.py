@@ -9,16 +9,14 @@ from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 
 class FoundSnapshot(NamedTuple):
-    """A snapshot, and when it was taken."""
-
     path: StorePath
     meta: SnapshotMeta
 
 
 def find_snapshots(directory: StorePath) -> list[FoundSnapshot]:
-    """The snapshots in a directory (or the directory itself if it is one), the oldest first.
+    """The oldest first; the directory itself may be one.
 
-    Raises BadInput where there is none or one cannot be read, and for snapshots of several clusters.
+    Raises BadInput if there is none, one is unreadable, or they are of several clusters.
     """
     if not directory.is_dir():
         raise BadInput(f"{directory}: no such directory")
@@ -42,6 +40,6 @@ def find_snapshots(directory: StorePath) -> list[FoundSnapshot]:
 
 
 def _directories_inside(directory: StorePath) -> list[StorePath]:
-    """Directories that look like snapshots, complete or not. A hidden one belongs to an unfinished export."""
+    """A hidden directory belongs to an unfinished export."""
     inside = [path for path in directory.iterdir() if path.is_dir() and not path.name.startswith(".")]
     return [path for path in inside if (path / META).exists() or (path / "partitions").exists()]

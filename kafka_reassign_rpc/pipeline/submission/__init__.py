@@ -1,11 +1,13 @@
-"""`submit`: a plan is carried out: moves begin as others end, or batch after batch.
+"""`submit` carries out a plan: moves begin as others end, or batch after batch.
 
 submit_plan.py        the run: check the cluster, choose the way
 window_run.py         moves begin as others end
 move_window.py        which moves may be in flight (pure)
 plan_progress.py      moves, bytes and time of the whole plan (pure)
-withdrawal.py         an end before its time: takes back what waits in the controller's queue
+withdrawal.py         an early end: takes back what waits in the controller's queue
+undo_cancels.py       the way back of a plan: cancels what is under way
 replica_order.py      the order of replicas before moves with a first leader (pure)
+drained_brokers.py    cordons the brokers that a plan drains, and says whether they are empty
 plan_warnings.py      a throttle that is too low (pure)
 batch_run.py          one batch after the other
 batch_changes.py      begin moves, take a batch back if part of it is refused, change the throttle, elect leaders
@@ -14,6 +16,6 @@ stop_conditions.py    when submit stops: broker lost, partitions under-replicate
 lost_brokers.py       moves that wait for a lost broker (pure)
 batch_state.py        how far moves are, from what the cluster shows (pure)
 plan_difference.py    `plan show` beside the cluster as it is now
-patient_cluster.py    questions to the cluster, asked again while it does not answer
+patient_cluster.py    questions to the cluster, repeated while it does not answer
 submit_settings.py    intervals, output
 """

@@ -1,5 +1,6 @@
-"""What submit changes in the cluster: it begins the moves of a batch, takes them back, gives them another throttle,
-lets the first replicas lead afterwards, and restores the order of replicas where a move does not begin."""
+"""What submit changes in the cluster: it begins moves, takes them back, changes their throttle, elects leaders
+afterwards, and restores the order of replicas if a move does not begin.
+"""
 
 import time
 from collections.abc import Collection, Mapping
@@ -43,7 +44,7 @@ class BatchChanges:
     """Changes with the options of one submission.
 
     compares                 the controller compares the expected replicas in the same step
-    may_change_factor        whether to allow changes of the replication factor
+    lifts                    the throttle takes the place of a stricter rate that stands
     throttle                 bytes/s for moving replicas on each broker; 0: none; None: as it is
     reason                   what the controller keeps with each move; None: it keeps no reasons
     queued_per_broker        moves join the controller's queue, and start while each of their receivers receives, and
@@ -56,12 +57,13 @@ class BatchChanges:
     throttle: int | None
     reason: str | None
     queued_per_broker: int | None = None
+    lifts: bool = False
 
     def begin(self, name: str, entries: Entries, reordered: Collection[TopicPartition] = ()) -> None:
         """Begin these moves; if the controller refuses one for good, take back the others.
 
-        A refusal that may pass, and an answer that is lost, are no end: what the cluster shows decides what is sent
-        again. Raises PlanDoesNotFit, JobFailed.
+        A refusal that may pass, or a lost answer, is no end: what the cluster shows decides what is sent again. Raises
+        PlanDoesNotFit, JobFailed.
         """
         deadline = time.monotonic() + self.cluster.intervals.patience
         left, begun = dict(entries), set[TopicPartition]()
@@ -77,17 +79,14 @@ class BatchChanges:
                 time.sleep(self.cluster.intervals.poll)
 
     def offer(self, name: str, entries: Entries, reordered: Collection[TopicPartition]) -> "Offer":
-        """Ask for these moves once, and find out what became of them.
-
-        reordered    those that have their first leader in front already
-        """
+        """Ask for these moves once. `reordered`: those that already have their first leader in front."""
         errors, is_lost = self._send(name, entries, reordered)
         doubtful = {one: entries[one] for one in errors}
         if not doubtful:
             return Offer(begun=frozenset(entries))
         # A node may have shown a move that had ended: then the controller refuses it, and nothing is wrong.
         intervals = self.cluster.intervals
-        found = self.cluster.state_when(doubtful, _has_begun, intervals.settle if is_lost else intervals.poll)
+        found = self.cluster.state_when(doubtful, _has_begun, intervals.mismatch if is_lost else intervals.poll)
         refused = {one: why for one, why in found.mismatched.items() if is_lost}
         refused |= {
             one: error.message
@@ -102,7 +101,7 @@ class BatchChanges:
     def _send(
         self, name: str, entries: Entries, reordered: Collection[TopicPartition]
     ) -> tuple[dict[TopicPartition, KafkaError], bool]:
-        """Ask for the moves. Returns the errors, and whether it is unknown what became of the request."""
+        """Returns the errors, and whether the answer was lost."""
         try:
             with self.cluster.word_if_slow():
                 errors = self._lead_first(name, entries, reordered)
@@ -127,8 +126,10 @@ class BatchChanges:
     def _lead_first(
         self, name: str, entries: Entries, reordered: Collection[TopicPartition]
     ) -> dict[TopicPartition, KafkaError]:
-        """Let the first leaders lead that the plan names: the copy then begins from them. Returns why partitions could
-        not be reordered. One whose election fails is copied from the leader that it has."""
+        """Let the planned first leaders lead, so that they send.
+
+        Returns why partitions could not be reordered. One whose election fails is copied from its present leader.
+        """
         first = {one: entry for one, entry in entries.items() if entry.first_leader >= 0}
         if not first:
             return {}
@@ -143,8 +144,9 @@ class BatchChanges:
         return errors
 
     def _waiting_for_permission(self, name: str, errors: dict[TopicPartition, KafkaError]) -> set[TopicPartition]:
-        """Partitions that could not be reordered because reassignments are disabled: their moves wait in the queue all
-        the same, and are no errors any more."""
+        """Partitions that could not be reordered because reassignments are disabled: their moves may wait in the queue,
+        so this is no error.
+        """
         if self.queued_per_broker is None:
             return set()
         disabled = {one: error for one, error in errors.items() if isinstance(error, PolicyViolation)}
@@ -154,17 +156,16 @@ class BatchChanges:
         return set(disabled)
 
     def lead_afterwards(self, name: str, found: BatchState) -> None:
-        """Let the first replicas lead where moves have ended and their first leaders lead still. Where that fails, they
-        go on leading, and the next run tries again."""
+        """Let the first replicas lead once moves have ended. If that fails, the next run tries again."""
         if found.to_elect:
             with self.cluster.word_if_slow():
                 self._elect(name, sorted(found.to_elect), "led by the first leader of the plan still")
 
     def restore_order(self, name: str, entries: Entries) -> dict[TopicPartition, PlanEntry]:
-        """Give partitions the order and the leader back that they had before their first leader was put in front.
-        Nothing is copied. A partition that moves, or that has changed otherwise, stays as it is.
+        """Restore order and leader from before the first leader was put in front. Nothing is copied. A partition that
+        moves, or has changed otherwise, stays.
 
-        Returns those whose order could not be restored, or may not be; a line names them. Raises nothing.
+        Returns those that could not be restored, or may not be; a line names them. Raises nothing.
         """
         maybe = first_led(entries)
         if not maybe:
@@ -178,7 +179,7 @@ class BatchChanges:
         return {one: maybe[one] for one in failed}
 
     def _restore(self, maybe: Entries) -> tuple[set[TopicPartition], dict[TopicPartition, KafkaError]]:
-        """Those of the partitions that have their order back, and those that do not. Raises KafkaError."""
+        """The restored partitions, and those that failed. Raises KafkaError."""
         found = self.cluster.state_when(
             maybe, lambda found: found.reordered >= maybe.keys(), self.cluster.intervals.poll
         )
@@ -194,7 +195,7 @@ class BatchChanges:
         return restored, {one: error for one, error in errors.items() if one in found.reordered}
 
     def _elect(self, name: str, partitions: list[TopicPartition], otherwise: str) -> None:
-        """Let the first replicas lead. Where that fails, a line says why and what is the case `otherwise`."""
+        """Let the first replicas lead. If that fails, a line says why and what is the case `otherwise`."""
         if not partitions:
             return
         try:
@@ -217,15 +218,18 @@ class BatchChanges:
             allow_replication_factor_change=self.may_change_factor,
             expected_replicas=expected if self.compares else None,
             throttle=throttle,
+            lift_stricter=self.lifts and bool(throttle),
             queue=queued_per_broker is not None,
             moves_per_broker=queued_per_broker,
             reason=self.reason,
         )
 
     def change_throttle(self, name: str, moving: Entries) -> None:
-        """Moves that an earlier run began get the throttle of this one, in flight or in the queue (where they go to its
-        end). A move that ends meanwhile needs none. Raises JobFailed where the controller refuses it for others."""
-        deadline = time.monotonic() + self.cluster.intervals.settle
+        """Give moves of an earlier run this throttle, in flight or in the queue (where they go to its end).
+
+        A move that ends meanwhile needs none. Raises JobFailed if the controller refuses.
+        """
+        deadline = time.monotonic() + self.cluster.intervals.mismatch
         left = dict(moving)
         while True:
             listed = self.cluster.moves(left.keys())
@@ -250,7 +254,7 @@ class BatchChanges:
                 time.sleep(self.cluster.intervals.poll)
 
     def _take_back(self, name: str, refused: Mapping[TopicPartition, str], begun: Collection[TopicPartition]) -> None:
-        """Cancel the begun moves of a batch of which the controller refused others. Raises PlanDoesNotFit."""
+        """Cancel the begun moves of a batch of which others were refused. Raises PlanDoesNotFit."""
         results = self.cluster.ask(lambda: self.cluster.client.cancel_partition_reassignments(begun))
         completed = sum(isinstance(error, NoReassignmentInProgress) for error in results.values())
         exceptions = f", except {completed} that had completed" if completed else ""
@@ -266,13 +270,11 @@ class BatchChanges:
 
 
 def not_begun(name: str, later: Mapping[TopicPartition, KafkaError]) -> JobFailed:
-    """The error for moves that were refused again and again."""
     why = next(iter(later.values())).message
     return JobFailed(f"{name}: {counted(len(later), 'move', 'were')} not begun: {why} Run the same command again.")
 
 
 def _failures(results: Results) -> dict[TopicPartition, KafkaError]:
-    """The partitions that were refused, with the reason."""
     return {one: error for one, error in results.items() if error is not None}
 
 

@@ -21,7 +21,7 @@ Batch = Mapping[TopicPartition, PlanEntry]
 
 @dataclass
 class BatchRun:
-    """One run. `live`: brokers that were live when it began; `changes`: with the reason for a batch of this name."""
+    """`live`: brokers that were live when it began; `changes`: with the reason for a batch of this name."""
 
     cluster: PatientCluster
     plan: SubmittablePlan
@@ -31,17 +31,17 @@ class BatchRun:
     under_way: UnderWay
     warnings: PlanWarnings
     _reordered: Batch = field(default_factory=dict)
-    """Moves that have not begun, or were cancelled, and have their first leader in front."""
+    """Moves that have not begun, or were cancelled, with their first leader in front."""
 
     def run(self) -> int:
-        """Carry out the rest of the plan; returns the number of moves that this run began.
+        """Returns the number of moves that this run began.
 
         Raises PlanDoesNotFit, SubmitStopped, JobFailed, BadInput.
         """
         begun = 0
         for number, file in enumerate(self.plan.batches, 1):
             batch = read_batch(file, self.plan.info.kind)
-            found = self.cluster.settled_state(batch)
+            found = self.cluster.stable_state(batch)
             changes = self.changes(file.stem)
             changes.lead_afterwards(file.stem, found)
             if found.is_done:
@@ -62,7 +62,7 @@ class BatchRun:
             raise PlanDoesNotFit("\n".join([text, *first_lines(refused)]))
         if found.moving and changes.throttle is not None:
             changes.change_throttle(name, {one: batch[one] for one in sorted(found.moving)})
-        self.warnings.of_racks(batch, found.not_begun, self.cluster.racks)
+        self.warnings.of_moves(self.cluster, batch, found.not_begun)
         if found.not_begun:
             left = {one: batch[one] for one in sorted(found.not_begun)}
             self.under_way.see({one: batch[one] for one in found.moving}, asked=left)
@@ -75,7 +75,7 @@ class BatchRun:
         self.under_way.see({name: batch[name] for name in moving})
 
     def _follow(self, changes: BatchChanges, name: str, batch: Batch, title: str) -> None:
-        """Show progress until no partition of the batch moves any more."""
+        """Show progress until no partition of the batch moves."""
         tracker, waited = LogDirProgressTracker(), dict[TopicPartition, int]()
         while True:
             listed, snapshot = self.cluster.progress(tracker, batch.keys())
@@ -96,7 +96,7 @@ class BatchRun:
             time.sleep(self.cluster.intervals.poll)
 
     def _require_life(self, name: str, batch: Batch) -> None:
-        """All that is left of a batch waits for lost brokers: raises SubmitStopped unless one is back by now."""
+        """If all that is left waits for lost brokers, raises SubmitStopped unless one is back."""
         self.watch.wait_until_healthy(targets(batch))
         waiting = waiting_for_lost(self.under_way.moves, self.watch.live)
         if len(waiting) == len(self.under_way.moves):
@@ -114,12 +114,10 @@ class BatchRun:
 
 
 def targets(batch: Batch) -> set[int]:
-    """Every broker that holds a partition of the batch afterwards."""
     return {broker for entry in batch.values() for broker in entry.replicas}
 
 
 def _missing_broker_lines(batch: Batch, found: BatchState, live: frozenset[int]) -> list[str]:
-    """A line for each move that would begin on a broker that is not live."""
     gone = {name: missing_broker(batch[name], live) for name in sorted(found.not_begun)}
     return [f"{name}: {why}" for name, why in gone.items() if why]
 

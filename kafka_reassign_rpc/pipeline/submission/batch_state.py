@@ -2,15 +2,15 @@
 
 The cluster alone shows what a batch still needs, so submit can be killed at any point and started again:
 
-    the partition                                       its state
-    has the target, no move in flight                   done
-    has it, and its first leader leads, not target[0]   done, to elect
-    moves to the target, or waits in the queue for it   moving
-    has the expected replicas, no move in flight        not begun
-    has them with its first leader in front, no copy    not begun, reordered
-    anything else, deleted, or of a topic made again    mismatched: submit does not begin it
+the partition                                       its state
+has the target, no move in flight                   done
+has it, and its first leader leads, not target[0]   done, to elect
+moves to the target, or waits in the queue for it   moving
+has the expected replicas, no move in flight        not begun
+has them with its first leader in front, no copy    not begun, reordered
+anything else, deleted, or its topic created again  mismatched: submit does not begin it
 
-A node may learn of the end of a move later than the controller, so submit looks at mismatched partitions again.
+A node may learn of the end of a move later than the controller, so submit checks mismatched partitions again.
 """
 
 from collections.abc import Mapping, Set
@@ -27,8 +27,8 @@ class BatchState:
     """The partitions of a batch by state; `mismatched` has the reason for each.
 
     reordered    those of `not_begun` that have their first leader in front already
-    to_elect     those of `done` that their first leader leads still: an election lets the first replica lead
-    leaders      the leader of each partition, as far as it is known; -1: none
+    to_elect     those of `done` that their first leader still leads: an election lets the first replica lead
+    leaders      if known; -1: none
     """
 
     done: frozenset[TopicPartition]
@@ -49,11 +49,7 @@ def batch_state(
     topics: Mapping[str, TopicInfo],
     in_flight: Mapping[TopicPartition, PartitionReassignment],
 ) -> BatchState:
-    """Find the state of each partition of a batch.
-
-    topics       the batch's topics, as the cluster describes them
-    in_flight    all reassignments that the controller lists
-    """
+    """`topics`: the batch's topics; `in_flight`: all reassignments that the controller lists."""
     by_state: dict[str, set[TopicPartition]] = {"done": set(), "moving": set(), "not begun": set(), "reordered": set()}
     mismatched, leaders = {}, {}
     for name, entry in batch.items():
@@ -78,7 +74,7 @@ def batch_state(
 
 
 def _is_led_by_first_leader(entry: PlanEntry, leader: int) -> bool:
-    """Whether another replica leads than the first, because the plan let it lead before the copy."""
+    """Whether the plan's first leader still leads, and not the first replica."""
     return entry.first_leader >= 0 and leader == entry.first_leader and leader != entry.replicas[0]
 
 
@@ -109,11 +105,10 @@ def _partition_state(entry: PlanEntry, topic: TopicInfo | None, move: PartitionR
 
 
 def mismatch_lines(found: BatchState) -> list[str]:
-    """A line for each partition that does not match the plan."""
     return [f"{name}: {why}" for name, why in sorted(found.mismatched.items())]
 
 
 def missing_broker(entry: PlanEntry, live: Set[int]) -> str:
-    """Why a move cannot begin: a broker of its target is not live; "" if all are."""
+    """Why a move cannot begin: a broker of its target is not live; or ""."""
     gone = [broker for broker in entry.replicas if broker not in live]
     return f"broker {gone[0]} is not live" if gone else ""

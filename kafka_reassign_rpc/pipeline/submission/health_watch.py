@@ -1,4 +1,4 @@
-"""Looks at the cluster's health while moves run."""
+"""Checks the cluster's health while moves run."""
 
 import time
 from collections.abc import Set
@@ -8,14 +8,14 @@ from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluste
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import StopConditions, SubmitStopped
 
 SHARE_OF_TIME = 0.1
-"""Of a large cluster everything is long: checks take no more than this share of the time."""
+"""Checks of a large cluster take long: they get at most this share of the time."""
 
 
 @dataclass
 class HealthWatch:
-    """Checks every `PollIntervals.health` seconds, or less often where a check itself takes long.
+    """Checks every `PollIntervals.health` seconds, or less often if a check takes long.
 
-    live    the nodes that were live at the last check
+    `live`: nodes at the last check.
     """
 
     cluster: PatientCluster
@@ -24,7 +24,7 @@ class HealthWatch:
     _due: float = 0.0
 
     def wait_until_healthy(self, targets: Set[int]) -> None:
-        """Check again and again while a condition to stop is suspected. Raises SubmitStopped.
+        """Check again while a condition to stop is suspected. Raises SubmitStopped.
 
         targets    brokers that get replicas by the moves that run or come next
         """

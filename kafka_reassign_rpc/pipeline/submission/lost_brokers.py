@@ -1,4 +1,4 @@
-"""Moves in flight to a broker that is lost: they cannot end before it is back. Pure."""
+"""Moves in flight to a lost broker: they cannot end before it is back. Pure."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Set
@@ -10,26 +10,22 @@ from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
 from kafka_reassign_rpc.support.counted import counted
 
 Waiting = Mapping[TopicPartition, int]
-"""Moves, with the lost broker for which each waits."""
+"""Move -> the lost broker for which it waits."""
 
 
 def waiting_for_lost(moves: Entries, live: Set[int]) -> dict[TopicPartition, int]:
-    """Those of the moves that have a broker in their target that is not live."""
     return {name: min(gone) for name, entry in moves.items() if (gone := set(entry.replicas) - live)}
 
 
 def status_of(waiting: Waiting) -> str:
-    """What the status says of them."""
     return "; ".join(_texts(waiting))
 
 
 def lines_of(waiting: Waiting) -> list[str]:
-    """A line for each broker, which names the moves."""
     return [f"{text}: {named(names)}" for text, names in _texts(waiting).items()]
 
 
 def _texts(waiting: Waiting) -> dict[str, list[TopicPartition]]:
-    """For each broker how many moves wait for it, and which."""
     by_broker = defaultdict[int, list[TopicPartition]](list)
     for name, broker in waiting.items():
         by_broker[broker].append(name)
@@ -40,7 +36,7 @@ def _texts(waiting: Waiting) -> dict[str, list[TopicPartition]]:
 
 
 def stop_for(name: str, waiting: Waiting, others: str, *more: str) -> SubmitStopped:
-    """Nothing is left to do but to wait. `others`: what became of the other moves; `more`: lines after these."""
+    """Only waiting is left. `others`: what became of the other moves; `more`: lines after these."""
     first = (
         f"{name}: {others}. What is left ends when its brokers are back, or when it is cancelled; run the same command "
         "again then:"

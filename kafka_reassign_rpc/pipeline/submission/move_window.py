@@ -1,22 +1,24 @@
-"""Which moves of a plan may be in flight: at most so many for each broker, and so many in all. Pure.
+"""Which moves of a plan may be in flight: at most so many for each broker, and in all. Pure.
 
-A move counts for its sender (the partition's leader) and for each broker that it adds. A broker has places for what it
-sends, and as many for what it receives: so that it does both at once. Moves begin in the order of the plan; one that
-has no room lets those behind it pass which have room. A move that copies nothing needs room in all only.
+A move counts for its sender (the partition's leader) and for each broker that it adds. A broker has as many places for
+what it sends as for what it receives. Moves begin in the order of the plan; those behind pass one that has no room, but
+no more than the caller reads beyond it, so a move with several copies is not passed until the plan ends. A move that
+copies nothing needs room only in all.
 
-No broker waits for a slow one, as long as others have work for it: of the places of a broker, moves from it to one
-other broker take half at first, or those from another one to it. Only what is left then goes to moves of such a pair.
-With a broker of which nothing ends while moves of others do, each other broker shares one place in the first go.
+No broker waits for a slow one while others have work for it. First, moves between one pair of brokers take at most half
+of the places of a broker; only what is left then goes to them. While nothing of a broker ends but moves of others do,
+each other broker first shares one place with it.
 
-A controller with a queue gets more moves than may start, and starts them in their order. Of a pair it gets one fewer
-than a broker has places, or one move where a broker of the pair is slow, as long as other moves need one of the two
-brokers: so these always find a place.
+A controller with a queue gets more moves than may start, and starts them in order. Of a pair it gets one fewer than a
+broker has places, or one if a broker of the pair is slow, while other moves need one of the two: so these always find a
+place.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from statistics import median
 from typing import NamedTuple
 
@@ -25,18 +27,17 @@ from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 
 
 class WindowCaps(NamedTuple):
-    """Moves in flight at the most: that one broker sends, and as many that it receives; in all."""
+    """Moves in flight at most: that one broker sends, and as many that it receives; in all."""
 
     per_broker: int
     in_all: int
 
 
 QUEUED_FOR_EACH = 2
-"""Where the controller has a queue: as many moves wait in it for each that is in flight, so one starts as soon as
-another ends."""
+"""Moves in the controller's queue for each one in flight, so that one starts as soon as another ends."""
 
 Link = tuple[int, bool]
-"""What a move takes a place of: a broker, and whether that sends."""
+"""A broker, and whether it sends: what a move takes a place of."""
 
 Pair = tuple[int, int]
 """The sender and a receiver of a move."""
@@ -44,7 +45,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class WindowMove:
-    """A move of the plan. sender: the broker that leads the partition, -1: none; receivers: those that it adds."""
+    """`sender`: the broker that leads the partition, -1: none; `receivers`: those that it adds."""
 
     entry: PlanEntry
     sender: int
@@ -59,24 +60,20 @@ class WindowMove:
 
     @cached_property
     def brokers(self) -> frozenset[int]:
-        """The brokers for which it counts."""
         return frozenset(broker for broker, _ in self.links)
 
     @cached_property
     def links(self) -> frozenset[Link]:
-        """What it takes a place of."""
         sends = [(self.sender, True)] if self.sender >= 0 else []
         return frozenset([*((broker, False) for broker in self.receivers), *sends])
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
-        """One for each of its copies."""
+        """One for each copy."""
         return tuple((self.sender, receiver) for receiver in self.receivers if self.sender >= 0)
 
 
 class _Taken:
-    """The places that moves take."""
-
     def __init__(self, moves: Iterable[WindowMove]) -> None:
         self.in_all = 0
         self.by_link = Counter[Link]()
@@ -92,35 +89,66 @@ class _Taken:
 
 @dataclass
 class MoveWindow:
-    """The moves of a plan that wait, in its order, and those in flight. The caller tells what begins and ends.
+    """The moves of a plan that wait, in order, and those in flight. The caller reports what begins and ends.
 
-    has_queue    moves that begin join the controller's queue, which itself lets no more than `caps` start; here they
-                 count as in flight
+    has_queue    moves that begin join the controller's queue, which lets only `caps` start; here they count as in
+                 flight
+    stuck        moves in flight that wait for a lost broker: they take no places
     """
 
     caps: WindowCaps
     has_queue: bool = False
     waiting: dict[TopicPartition, WindowMove] = field(default_factory=dict)
     moving: dict[TopicPartition, WindowMove] = field(default_factory=dict)
+    stuck: dict[TopicPartition, WindowMove] = field(default_factory=dict)
     slow: frozenset[int] = frozenset()
     _ended: Counter[int] = field(default_factory=Counter)
+    _seen: int = 0
+    _numbers: dict[TopicPartition, int] = field(default_factory=dict)
+    """By move that has not ended: how many came before it."""
 
     def wait(self, moves: Mapping[TopicPartition, WindowMove]) -> None:
-        """These moves of the plan come next."""
         self.waiting.update(moves)
+        self._numbers.update(zip(moves, range(self._seen, self._seen + len(moves)), strict=True))
+        self._seen += len(moves)
+
+    def ahead(self, queued: Collection[TopicPartition] = ()) -> int:
+        """How many moves have come since the first that has not started; 0: all have.
+
+        queued    moves in flight that wait in the controller's queue
+        """
+        first = [*islice(self.waiting, 1), *(queued & self.moving.keys())]
+        return self._seen - min((self._numbers[name] for name in first), default=self._seen)
 
     def begin(self, name: TopicPartition) -> None:
-        """A waiting move is in flight."""
         self.moving[name] = self.waiting.pop(name)
 
+    def drop(self, name: TopicPartition) -> WindowMove:
+        """A waiting move does not begin."""
+        del self._numbers[name]
+        return self.waiting.pop(name)
+
     def end(self, name: TopicPartition) -> WindowMove:
-        """A move is in flight no more."""
+        del self._numbers[name]
+        if name in self.stuck:
+            return self.stuck.pop(name)
         move = self.moving.pop(name)
         self._ended.update(move.brokers)
         return move
 
+    def go_on(self, name: TopicPartition, move: WindowMove) -> None:
+        """A move that seemed to have ended is in flight."""
+        self.moving[name] = move
+        self._numbers[name] = self._seen
+
+    def set_apart(self, stuck: Collection[TopicPartition]) -> None:
+        """These moves in flight wait for a lost broker, and no others do."""
+        flying = self.moving | self.stuck
+        self.stuck = {name: move for name, move in flying.items() if name in stuck}
+        self.moving = {name: move for name, move in flying.items() if name not in stuck}
+
     def next(self) -> list[WindowMove]:
-        """The moves that may begin now, in their order."""
+        """The moves that may begin now, in order."""
         taken = _Taken(self.moving.values())
         chosen = {name: move for name, move in self.waiting.items() if self._fits(move, taken, self._at_first)}
         at_most = self._beside_others() if self.has_queue else self._all_places
@@ -132,7 +160,7 @@ class MoveWindow:
         return [move for name, move in self.waiting.items() if name in chosen] if chosen else []
 
     def _fits(self, move: WindowMove, taken: _Taken, share: Callable[[Pair], int]) -> bool:
-        """Whether there is room, and each of its pairs has taken less than its share; then the move takes it."""
+        """Whether there is room, and each pair has taken less than its share; then the move takes it."""
         if taken.in_all >= self.caps.in_all:
             return False
         if any(taken.by_link[link] >= self._places for link in move.links):
@@ -144,19 +172,20 @@ class MoveWindow:
 
     @property
     def _places(self) -> int:
-        """Of a broker, for what it sends, and as many for what it receives."""
+        """For what a broker sends, and as many for what it receives."""
         return self.caps.per_broker * (1 + QUEUED_FOR_EACH if self.has_queue else 1)
 
     def _all_places(self, _: Pair) -> int:
         return self._places
 
     def _at_first(self, pair: Pair) -> int:
-        """The places of a sender and of a receiver that moves from the one to the other take at first."""
+        """Places that moves of a pair take at first."""
         return (self.caps.per_broker + 1) // 2 if self.slow.isdisjoint(pair) else 1
 
     def _beside_others(self) -> Callable[[Pair], int]:
-        """The places of each pair in a controller with a queue: less than would keep other moves from starting, as long
-        as there are any."""
+        """Places of each pair in a controller with a queue: too few to keep other moves from starting, if there are
+        any.
+        """
         moves = [*self.waiting.values(), *self.moving.values()]
         work = _Taken(moves)
         quick = _Taken(move for move in moves if self.slow.isdisjoint(move.brokers))
@@ -171,8 +200,9 @@ class MoveWindow:
         return share
 
     def adapt(self) -> None:
-        """Find the slow brokers, by what has ended since the last call: those of which nothing has, while of half of
-        the busy brokers something has."""
+        """Find the slow brokers: nothing of them has ended since the last call, but something of half of the busy ones
+        has.
+        """
         busy = {broker for move in self.moving.values() for broker in move.brokers}
         ended, self._ended = self._ended, Counter()
         everyone = busy | ended.keys()

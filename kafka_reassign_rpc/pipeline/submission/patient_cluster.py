@@ -1,4 +1,4 @@
-"""What submit asks the cluster. It is patient: errors that may pass are asked again, and a slow answer gets a word."""
+"""What submit asks the cluster. Errors that may pass are asked again, and a slow answer is reported."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -18,6 +18,7 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
 )
 from kafka_reassign_rpc.client.move_progress import read_progress
+from kafka_reassign_rpc.core.status.documents import Status
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, batch_state
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, cluster_health
@@ -31,10 +32,9 @@ Listed = Mapping[TopicPartition, PartitionReassignment]
 
 @dataclass
 class PatientCluster:
-    """The cluster as submit sees it. All methods raise KafkaError where the cluster stays silent for too long, or where
-    asking again does not help.
+    """All methods raise KafkaError if the cluster is silent for too long, or if asking again does not help.
 
-    racks    of the live nodes, as `health` found them last
+    racks    of the live nodes, as `health` last found them
     """
 
     client: ReassignmentClient
@@ -44,7 +44,7 @@ class PatientCluster:
     _silent_until: dict[int, float] = field(default_factory=dict)
 
     def ask(self, call: Callable[[], T]) -> T:
-        """The result of a call that may be repeated: one that only reads, or that does nothing a second time."""
+        """`call` must be repeatable: it only reads, or does nothing a second time."""
         since = time.monotonic()
         while True:
             try:
@@ -57,7 +57,7 @@ class PatientCluster:
             time.sleep(self.intervals.poll)
 
     def word_if_slow(self) -> AbstractContextManager[None]:
-        """Say that the cluster does not answer, if the block takes long."""
+        """Report that the cluster does not answer, if the block takes long."""
         text = f"the cluster has not answered for {self.intervals.slow:g} s, waiting"
         return word_if_slow(self.output.status, text, self.intervals.slow)
 
@@ -72,35 +72,38 @@ class PatientCluster:
         return self.ask(read)
 
     def moves(self, partitions: Collection[TopicPartition] | None = None) -> Listed:
-        """The moves in flight and in the queue, of these partitions or of all."""
         return self.ask(lambda: self.client.list_partition_reassignments(partitions))
 
     def state(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:
-        """The state of each partition of a batch, as the controller knows it."""
+        """As the controller knows it."""
         moves = self.moves(batch.keys())
         names = {name.topic for name in batch}
         topics = self.ask(lambda: self.client.find_topics(names, of_controller=True))
         return batch_state(batch, topics, moves)
 
     def state_when(
-        self, batch: Mapping[TopicPartition, PlanEntry], settled: Callable[[BatchState], bool], within: float
+        self, batch: Mapping[TopicPartition, PlanEntry], is_stable: Callable[[BatchState], bool], within: float
     ) -> BatchState:
-        """The batch's state as soon as it is `settled`, or at the latest after `within` seconds."""
+        """The batch's state once it is `is_stable`, or after `within` seconds."""
+        return self.until(lambda: self.state(batch), is_stable, within)
+
+    def until(self, look: Callable[[], T], is_right: Callable[[T], bool], within: float) -> T:
+        """What `look` finds once that `is_right`, or after `within` seconds."""
         deadline = time.monotonic() + within
-        found = self.state(batch)
-        while not settled(found) and time.monotonic() < deadline:
+        found = look()
+        while not is_right(found) and time.monotonic() < deadline:
             time.sleep(self.intervals.poll)
-            found = self.state(batch)
+            found = look()
         return found
 
-    def settled_state(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:
-        """The batch's state, after nodes had time to learn of moves that have ended."""
-        return self.state_when(batch, lambda found: not found.mismatched, self.intervals.settle)
+    def stable_state(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:
+        """The batch's state, once nodes had time to learn of moves that have ended."""
+        return self.state_when(batch, lambda found: not found.mismatched, self.intervals.mismatch)
 
     def progress(
         self, tracker: LogDirProgressTracker, partitions: Collection[TopicPartition]
     ) -> tuple[Listed, ProgressSnapshot]:
-        """The moves of these partitions, and how far they are. Frozen brokers cost `sizes` seconds, now and then."""
+        """Frozen brokers cost `sizes` seconds, now and then."""
         return self.ask(lambda: read_progress(self, tracker, time.monotonic(), partitions))
 
     # What `read_progress` asks
@@ -112,6 +115,9 @@ class PatientCluster:
         self, reassignments: Iterable[Reassignment] | None = None
     ) -> Mapping[Reassignment, ReassignmentDescription | None]:
         return self.client.describe_reassignments(reassignments)
+
+    def status(self) -> Status:
+        return self.client.status()
 
     def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> Iterable[LogDirs]:
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""A plan beside the cluster as it is now: which moves are done, moving, to begin, or do not fit any more."""
+"""A plan beside the present cluster: which moves are done, moving, to begin, or no longer fit."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ _MOVES = 1000
 
 
 class MoveState(StrEnum):
-    """What the cluster shows of a move. MOVING: in flight, or waiting in the queue."""
+    """MOVING: in flight, or waiting in the queue."""
 
     DONE = "done"
     MOVING = "moving"
@@ -27,7 +27,7 @@ class MoveState(StrEnum):
 
 
 class ComparedMove(NamedTuple):
-    """A move with its state; why: for CHANGED what does not fit any more, else ""."""
+    """`why`: what no longer fits, for CHANGED."""
 
     move: ListedMove
     state: MoveState
@@ -39,7 +39,7 @@ class ComparedMove(NamedTuple):
 
 
 class ClusterNow(NamedTuple):
-    """The cluster as it is. topics: those of the plan, as far as they exist; live: brokers that are."""
+    """`topics`: those of the plan that exist."""
 
     topics: Mapping[str, TopicInfo]
     in_flight: Mapping[TopicPartition, PartitionReassignment]
@@ -47,7 +47,7 @@ class ClusterNow(NamedTuple):
 
 
 def look(client: ReassignmentClient, cluster_id: str, topics: Collection[str]) -> ClusterNow:
-    """The cluster with this id. Raises BadInput where it is another one, KafkaError.
+    """Raises BadInput if it is another cluster, KafkaError.
 
     Moves are listed before and after the metadata: one that begins or ends meanwhile counts as moving.
     """
@@ -63,9 +63,9 @@ def look(client: ReassignmentClient, cluster_id: str, topics: Collection[str]) -
 def compare(
     moves: Iterable[ListedMove], topic_ids: Mapping[str, str], now: ClusterNow, kinds: Counter[MoveState]
 ) -> Iterator[ComparedMove]:
-    """Each move with its state, in the order given. `kinds` gets the number of moves by state, as they come.
+    """Each move with its state, in order. `kinds` counts moves by state as they come.
 
-    topic_ids    those of the plan: a topic with another id is another topic, whatever its replicas
+    topic_ids    those of the plan: a topic with another id is another topic
     """
     left = iter(moves)
     while part := list(islice(left, _MOVES)):

@@ -1,25 +1,36 @@
-"""How far a plan is, in moves and bytes, and the time that is left. Pure: the caller tells the time.
+"""How far a plan is, in moves and bytes, and the time that is left. Pure.
 
-A plan's summary says what each batch copies; a move counts for the mean of its batch. The time that is left is that of
-the plan's own simulation from the same amount of bytes on, at the pace of the last minutes: as much slower or faster as
-the plan has been carried out. So the end of a plan, where few brokers still copy, is not taken for as fast as its
-beginning. Without a simulation bytes are taken to be copied at one rate. Where nothing was copied for the last minutes
-the time is not known. Moves that are left out are none of the plan any more.
+A move counts for the mean bytes of its batch. The remaining time is that of the plan's simulation from the same amount
+of bytes on, scaled by the pace of the last minutes: so the end of a plan, where few brokers still copy, does not seem
+as fast as its beginning. Without a simulation the rate of bytes counts as constant. If nothing was copied for minutes,
+the time is unknown. Moves that are left out no longer belong to the plan.
 """
 
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
 from kafka_reassign_rpc.client import Progress, ProgressSnapshot
 from kafka_reassign_rpc.client.text_format import amounts, bar, duration
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanInfo, PlannedTimeline
 from kafka_reassign_rpc.pipeline.submission.submit_settings import BAR_WIDTH
 
 WINDOW_S = 300.0
-"""The rate is that of the last so many seconds."""
+"""Seconds that the rate covers."""
+
+
+def least_seconds(info: PlanInfo, rate: Callable[[int, str], int]) -> float:
+    """No way to carry the plan out takes less: the bytes of the broker that needs longest, over its rate; 0.0 where the
+    plan does not say what brokers copy. `rate`: bytes/s that hold on a side of a broker, by the config's name."""
+    longest = 0.0
+    for one in (info.timeline or PlannedTimeline()).brokers:
+        for side, spans in ((FOLLOWER_RATE, one.received), (LEADER_RATE, one.sent)):
+            if one.broker is not None and spans:
+                longest = max(longest, sum(spans) / max(1, rate(one.broker, side)))
+    return longest
 
 
 class PlannedPace:
@@ -45,44 +56,48 @@ class PlannedPace:
 
 @dataclass
 class PlanProgress:
-    """The whole plan. Count each move once: with `done`, or with `left_out`."""
+    """Count each move once: with `done`, or with `left_out`.
+
+    least_seconds   where other limits hold than the plan was made with: no way to carry it out takes less; 0: unknown.
+                    None: the plan's own limits hold
+    """
 
     info: PlanInfo
+    least_seconds: float | None = None
     _pace: PlannedPace = field(init=False)
     _done: Counter[int] = field(default_factory=Counter)
     """Moves by batch, as in the next two."""
     _earlier: Counter[int] = field(default_factory=Counter)
     _left_out: Counter[int] = field(default_factory=Counter)
     _samples: deque[tuple[float, int]] = field(default_factory=deque)
-    """Times, and the bytes that had been copied by then, but for those of `_earlier`."""
+    """Times, and the bytes copied by then, without those of `_earlier`."""
 
     def __post_init__(self) -> None:
         self._pace = PlannedPace(self.info)
 
     def done(self, batch: int, moves: int = 1, *, earlier: bool = False) -> None:
-        """So many moves of this batch have ended. earlier: before submit looked at them, so not at its pace."""
+        """`earlier`: they ended before submit looked, so not at its pace."""
         self._done[batch] += moves
         self._earlier[batch] += moves if earlier else 0
 
     def left_out(self, batch: int) -> None:
-        """A move of this batch will not be carried out."""
         self._left_out[batch] += 1
 
     @property
     def moves(self) -> int:
-        """The moves of the plan but for those left out, where its summary says it; else 0."""
+        """Moves without those left out; 0 if the summary does not say."""
         return sum(self._moves.values())
 
     @property
     def _moves(self) -> dict[int, int]:
-        """The same, by batch."""
+        """By batch."""
         return {one.batch: one.moves - self._left_out[one.batch] for one in self.info.batches}
 
     def progress(self, now: float, copied: Iterable[int], ended: Iterable[int] = ()) -> Progress:
-        """Bytes and time; the rate is None at first.
+        """The rate is None at first.
 
         copied    the bytes that each move in flight has copied
-        ended     the batches of moves that have ended, and that `done` has not counted yet
+        ended     the batches of ended moves that `done` has not counted yet
         """
         total, earlier = self.info.bytes_of(self._moves), self.info.bytes_of(self._earlier)
         done = min(self.info.bytes_of(self._done + Counter(ended)) + sum(copied), total)
@@ -96,30 +111,33 @@ class PlanProgress:
         return Progress(done, total if self.info.batches else None, rate, left)
 
     def _left(self, seconds: float, before: int, done: int, total: int) -> float | None:
-        """Seconds until the end of the plan, which has copied the bytes `done`, and so many seconds ago `before`. None:
-        not known."""
+        """Seconds until the end of the plan, which has copied `done` bytes, and `seconds` ago `before`.
+
+        None: unknown.
+        """
         at = self._pace.at(done / total)
         if done == total or not seconds:
-            return self._pace.seconds - at if self.info.expected_seconds else None
+            is_planned = done == total or self.least_seconds is None
+            return self._pace.seconds - at if self.info.expected_seconds and is_planned else None
         planned = at - self._pace.at(before / total)
         return (self._pace.seconds - at) * seconds / planned if planned > 0 else None
 
     def text(
         self, now: float, snapshot: ProgressSnapshot | None, moving: int, waiting: int, ended: Sequence[int] = ()
     ) -> str:
-        """The line that submit shows.
-
-        waiting    moves that submit has not begun, and those in the controller's queue
-        ended      as for `progress`
-        """
+        """The line that submit shows. `waiting`: moves that have not begun, and those in the controller's queue."""
         flying = {} if snapshot is None else snapshot.moves
-        found = self.progress(now, (one.done for one in flying.values()), ended)
+        found = self.progress(now, (one.done or 0 for one in flying.values()), ended)
         done = self._done.total() + len(ended)
         known = max(self.moves, done + moving + waiting)
         counts = f"{done} of {known} moves, {moving} moving, {known - done - moving} waiting"
         if snapshot is not None and snapshot.stalled:
             counts += f", {snapshot.stalled} stalled"
-        planned = f"; planned {duration(self.info.expected_seconds)} in all" if self.info.expected_seconds else ""
         share = found.share if found.total else done / max(1, known)
         sizes = f", {amounts(found)}" if found.total else ""
-        return f"plan |{bar(share, BAR_WIDTH)}| {counts}{sizes}{planned}"
+        return f"plan |{bar(share, BAR_WIDTH)}| {counts}{sizes}{self._in_all()}"
+
+    def _in_all(self) -> str:
+        if self.least_seconds is not None:
+            return f"; at least {duration(self.least_seconds)} in all with these limits" if self.least_seconds else ""
+        return f"; planned {duration(self.info.expected_seconds)} in all" if self.info.expected_seconds else ""

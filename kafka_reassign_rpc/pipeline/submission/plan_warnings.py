@@ -1,7 +1,9 @@
-"""What submit warns of while a plan is carried out, and never refuses. Both ways to carry a plan out share it.
+"""What submit warns of while a plan is carried out, and never refuses:
 
-moves that leave their partitions on fewer racks, or less even over them
-a throttle below what producers write
+- moves that leave their partitions on fewer racks, or less even over them
+- moves to fewer replicas than min.insync.replicas
+- a throttle that stands and holds moves without a throttle of their own
+- a throttle below what producers write
 """
 
 from collections.abc import Collection, Mapping
@@ -9,8 +11,10 @@ from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.client import Progress, TopicPartition
 from kafka_reassign_rpc.client.rack_loss import loses_racks, rack_warning
+from kafka_reassign_rpc.client.target_warnings import target_warnings
 from kafka_reassign_rpc.client.text_format import named, size
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
+from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
 from kafka_reassign_rpc.pipeline.submission.submit_settings import ProgressOutput
 
 
@@ -25,14 +29,14 @@ class ThrottleWatch:
     throttle: int
     long: float
     _first: dict[TopicPartition, tuple[float, int]] = field(default_factory=dict)
-    """The time when a move was first seen, and the bytes that it then had left."""
+    """When a move was first seen, and the bytes that it then had left."""
     _warned: set[TopicPartition] = field(default_factory=set)
 
     def growing(self, now: float, moves: Mapping[TopicPartition, Progress]) -> list[TopicPartition]:
-        """The moves that have more left to copy than `long` ago, or longer ago; each is named once."""
+        """Moves with more left to copy than `long` ago; each is named once."""
         found = []
         for name, progress in moves.items():
-            if progress.total is None:
+            if progress.total is None or progress.done is None:
                 continue
             left = progress.total - progress.done
             since, before = self._first.setdefault(name, (now, left))
@@ -54,11 +58,22 @@ class ThrottleWatch:
 
 
 class PlanWarnings:
-    """Says the warnings of one run. `throttle`: bytes/s that submit was given; None or 0: none; `growing`: seconds."""
+    """`throttle`: bytes/s that submit was given; None or 0: none. `growing`: seconds."""
 
     def __init__(self, output: ProgressOutput, throttle: int | None, growing: float) -> None:
         self._output = output
         self._throttle = ThrottleWatch(throttle, growing) if throttle else None
+
+    def of_moves(
+        self, cluster: PatientCluster, plan: Mapping[TopicPartition, PlanEntry], begins: Collection[TopicPartition]
+    ) -> None:
+        """`begins`: the partitions of `plan` whose moves are about to begin."""
+        self.of_racks(plan, begins, cluster.racks)
+        targets = {name: entry.replicas for name, entry in plan.items() if name in begins}
+        before = {name: plan[name].expected_replicas for name in targets}
+        have_throttle = self._throttle is not None
+        for text in target_warnings(cluster.client, targets, before, have_throttle=have_throttle) if targets else ():
+            self._output.line(text)
 
     def of_racks(
         self,
@@ -66,7 +81,7 @@ class PlanWarnings:
         begins: Collection[TopicPartition],
         racks: Mapping[int, str | None],
     ) -> None:
-        """Of the moves that are to begin. `racks`: of live brokers."""
+        """`racks`: of live brokers."""
         losing = [
             name
             for name, entry in plan.items()
@@ -76,7 +91,7 @@ class PlanWarnings:
             self._output.line(rack_warning(losing))
 
     def of_throttle(self, now: float, moves: Mapping[TopicPartition, Progress]) -> None:
-        """Of all moves in flight. `now`: seconds of one clock."""
+        """`now`: seconds of one clock."""
         growing = [] if self._throttle is None else self._throttle.growing(now, moves)
         if self._throttle is not None and growing:
             self._output.line(self._throttle.warning(growing))

@@ -1,4 +1,4 @@
-"""The order of replicas, which a move with a first leader changes for as long as it takes. Pure."""
+"""The order of replicas, which a move with a first leader changes while it lasts. Pure."""
 
 from collections.abc import Mapping
 
@@ -11,13 +11,15 @@ Entries = Mapping[TopicPartition, PlanEntry]
 
 
 def first_led(entries: Entries) -> dict[TopicPartition, PlanEntry]:
-    """Those of the moves before which another replica is put in front than the first of the expected ones."""
+    """Moves that put another replica in front first."""
     return {name: entry for name, entry in entries.items() if entry.reordered != entry.expected_replicas}
 
 
 def order_before(entries: Entries) -> PlanBatch:
-    """What gives the partitions of these moves their order back, in the form of a file for kafka-reassign --execute.
-    The replicas that it expects are the reordered ones: those after a cancel."""
+    """Restores the order of these partitions, as a file for kafka-reassign --execute.
+
+    It expects the reordered replicas: those after a cancel.
+    """
     return PlanBatch(
         [
             msgspec.structs.replace(

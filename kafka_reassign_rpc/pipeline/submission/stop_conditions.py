@@ -1,7 +1,6 @@
-"""When submit stops: a broker is lost, or partitions that do not move become under-replicated.
+"""When submit stops: a broker is lost, or partitions that do not move become under-replicated. Pure.
 
-Pure: the caller passes what the cluster shows. A condition counts when two checks in a row find it, and only if it did
-not hold before the first batch.
+A condition counts when two checks in a row find it, unless it held before the first batch.
 """
 
 from collections.abc import Iterable, Set
@@ -11,6 +10,7 @@ import msgspec
 
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.support.counted import first_of
 
 CHECKS_IN_A_ROW = 2
 
@@ -22,7 +22,7 @@ class SubmitStopped(Exception):
 class ClusterHealth(msgspec.Struct, frozen=True):
     """The health of the whole cluster at one time.
 
-    live                live nodes, kafka-reassign-rpc servers included
+    live                live nodes, our servers included
     holding             live nodes that hold replicas
     under_replicated    partitions whose ISR is smaller than their replica set
     """
@@ -33,7 +33,7 @@ class ClusterHealth(msgspec.Struct, frozen=True):
 
 
 def cluster_health(nodes: Iterable[int], topics: Iterable[TopicInfo]) -> ClusterHealth:
-    """Read all topics once; only under-replicated partitions are kept in memory."""
+    """Only under-replicated partitions are kept in memory."""
     live = frozenset(nodes)
     holding: set[int] = set()
     behind = set()
@@ -49,7 +49,6 @@ def cluster_health(nodes: Iterable[int], topics: Iterable[TopicInfo]) -> Cluster
 class StopConditions:
     """Compares each check with the health before the first batch. A moving partition may be under-replicated.
 
-    first    the health before the first batch
     live     nodes that were live when this run began: a broker may have joined since the first batch
     """
 
@@ -59,10 +58,7 @@ class StopConditions:
     _behind: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def check(self, now: ClusterHealth, moving: Iterable[TopicPartition], targets: Set[int] = frozenset()) -> None:
-        """Count the checks in a row that find each condition.
-
-        targets    brokers that get replicas by the present batch: they may have held none before
-        """
+        """`targets`: brokers that get replicas by the present batch: they may have held none before."""
         watched = self.first.holding | (targets & (self.first.live | self.live))
         self._lost = {broker: self._lost.get(broker, 0) + 1 for broker in watched - now.live}
         behind = now.under_replicated - self.first.under_replicated - frozenset(map(tuple, moving))
@@ -70,24 +66,22 @@ class StopConditions:
 
     @property
     def suspected(self) -> bool:
-        """Whether the last check found any condition."""
         return bool(self._lost or self._behind)
 
     @property
     def reason_to_stop(self) -> str | None:
-        """The conditions that enough checks in a row have found, in words; None: go on."""
+        """None: go on."""
         lost = sorted(broker for broker, checks in self._lost.items() if checks >= CHECKS_IN_A_ROW)
         late = sorted(name for name, checks in self._behind.items() if checks >= CHECKS_IN_A_ROW)
         reasons = []
         if lost:
             reasons.append(f"broker{'s' if len(lost) > 1 else ''} {', '.join(map(str, lost))} lost")
         if late:
-            shown = ", ".join(str(TopicPartition(*name)) for name in late[:5])
-            more = f" and {len(late) - 5} more" if len(late) > 5 else ""
+            shown = first_of([TopicPartition(*name) for name in late], 5)
             which = (
                 "1 partition that does not move is"
                 if len(late) == 1
                 else f"{len(late)} partitions that do not move are"
             )
-            reasons.append(f"{which} under-replicated: {shown}{more}")
+            reasons.append(f"{which} under-replicated: {shown}")
         return "; ".join(reasons) or None

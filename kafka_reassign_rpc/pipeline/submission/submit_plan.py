@@ -1,9 +1,10 @@
 """Carries out a plan: moves begin as others end (`window_run`), or batch after batch (`batch_run`).
 
-The cluster itself shows how far the plan is (see `batch_state`), so a submission that was killed is started again with
-the same arguments. The journal in the plan's directory only keeps the cluster's health before the first batch.
+The cluster itself shows how far the plan is, so a killed submission is started again with the same arguments. The
+journal in the plan's directory only keeps the cluster's health before the first batch.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,17 +12,19 @@ import msgspec
 
 from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
 from kafka_reassign_rpc.client.reassignment_calls import NO_LEASES, NO_REASONS
-from kafka_reassign_rpc.client.text_format import first_lines
+from kafka_reassign_rpc.client.standing_rates import lease_lines, standing_rates
+from kafka_reassign_rpc.client.text_format import duration, first_lines
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import SET_RF, PlanBatch, SubmittablePlan, read_batch
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
 from kafka_reassign_rpc.pipeline.submission.batch_run import BatchRun
 from kafka_reassign_rpc.pipeline.submission.batch_state import mismatch_lines, missing_broker
+from kafka_reassign_rpc.pipeline.submission.drained_brokers import DrainedBrokers
 from kafka_reassign_rpc.pipeline.submission.health_watch import HealthWatch
 from kafka_reassign_rpc.pipeline.submission.move_window import MoveWindow, WindowCaps
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
-from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress
+from kafka_reassign_rpc.pipeline.submission.plan_progress import PlanProgress, least_seconds
 from kafka_reassign_rpc.pipeline.submission.plan_warnings import PlanWarnings
 from kafka_reassign_rpc.pipeline.submission.replica_order import order_before
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, StopConditions
@@ -31,18 +34,19 @@ from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     ProgressOutput,
     UnderWay,
 )
+from kafka_reassign_rpc.pipeline.submission.undo_cancels import UndoCancels
 from kafka_reassign_rpc.pipeline.submission.window_run import WindowRun
 
-JOURNAL = "submit.json"
+JOURNAL, JOURNAL_OF_UNDO = "submit.json", "undo.json"
 UNDER_WAY = "under-way.json"
 """The moves that went on when submit was interrupted."""
 
 BEFORE = "before.json"
-"""The order of replicas that partitions of moves with a first leader had before."""
+"""The former order of replicas of moves with a first leader."""
 
 
 class Journal(msgspec.Struct, frozen=True):
-    """submit.json in the plan's directory: the cluster's health before the first batch."""
+    """submit.json, of an undo undo.json, in the plan's directory."""
 
     cluster_id: str
     health: ClusterHealth
@@ -53,11 +57,13 @@ class Submission:
     """One run of `submit`. Its methods raise BadInput, JobFailed, SubmitStopped, PlanDoesNotFit, KafkaError.
 
     throttle    bytes/s for moving replicas on each broker. The controller keeps it exactly as long as moves need it,
-                also if this run is killed. 0: no throttle. None: moves keep the throttle that they have.
-    reason      what the plan is for; the controller keeps it with each move
+                even if this run is killed. 0: no throttle. None: moves keep theirs
+    lifts       the throttle takes the place of a stricter rate that stands, which comes back afterwards
+    reason      the controller keeps it with each move
     by_batch    a batch begins when the one before has ended; else moves begin as others end
     caps        moves in flight at a time; None: those of the plan
-    under_way   what `execute` has in flight at the moment
+    under_way   what `execute` has in flight
+    cordons     brokers that the plan drains are cordoned first
     """
 
     client: ReassignmentClient
@@ -66,25 +72,39 @@ class Submission:
     output: ProgressOutput
     intervals: PollIntervals = field(default_factory=PollIntervals)
     throttle: int | None = None
+    lifts: bool = False
     reason: str = ""
     by_batch: bool = False
     caps: WindowCaps | None = None
     under_way: UnderWay = field(default_factory=UnderWay)
+    cordons: bool = True
 
     @cached_property
     def _cluster(self) -> PatientCluster:
         return PatientCluster(self.client, self.output, self.intervals)
 
+    @cached_property
+    def _drained(self) -> DrainedBrokers:
+        return DrainedBrokers(self._cluster, self.plan, self.cordons)
+
     def dry_run(self) -> int:
-        """Show the state of each batch; returns the number of moves that are not begun."""
+        """Show the state of each batch; return the number of moves that have not begun, or are not taken back."""
         live = self._check_cluster().live
+        self._drained.announce()
+        if self.throttle:
+            self._least_seconds(self.throttle, live)
         left = 0
+        takes_back = UndoCancels(self._cluster, self.plan)
         refused: list[str] = []
         for file in self.plan.batches:
             batch = read_batch(file, self.plan.info.kind)
-            found = self._cluster.settled_state(batch)
-            left += len(found.not_begun)
-            text = f"{len(found.done)} done, {len(found.moving)} moving, {len(found.not_begun)} to begin"
+            cancels, turned = set(takes_back.to_cancel(batch)), takes_back.out_of_order(file)
+            apart = cancels | turned.keys()
+            found = self._cluster.stable_state({name: one for name, one in batch.items() if name not in apart})
+            left += len(found.not_begun) + len(apart)
+            text = f"{len(cancels)} to cancel, " if cancels else ""
+            text += f"{len(turned)} to put in order, " if turned else ""
+            text += f"{len(found.done)} done, {len(found.moving)} moving, {len(found.not_begun)} to begin"
             text += f", {len(found.to_elect)} to elect" if found.to_elect else ""
             self.output.line(
                 f"{file.stem}: {text}" + (f", {len(found.mismatched)} do not fit" if found.mismatched else "")
@@ -96,11 +116,14 @@ class Submission:
         return left
 
     def execute(self, *, accept_health: bool = False) -> int:
-        """Carry out the rest of the plan; returns the number of moves that this run began.
+        """Returns the number of moves that this run began.
 
-        accept_health    take the cluster's health now as the one to compare with, not that before the first batch
+        accept_health    compare with the cluster's health now, not with that before the first batch
         """
         health = self._check_cluster()
+        self._drained.cordon()
+        takes_back = UndoCancels(self._cluster, self.plan)
+        takes_back.cancel()
         stop_conditions = StopConditions(self._first_health(health, accept_health=accept_health), health.live)
         compares = self.under_way.compares = self._cluster.ask(self.client.can_compare_replicas)
         forbids_factor_change = self._cluster.ask(self.client.can_forbid_replication_factor_change)
@@ -116,6 +139,7 @@ class Submission:
         caps = self.caps or planned_caps(self.plan)
         queues = not self.by_batch and self._cluster.ask(self.client.can_queue)
 
+        least = self._least_seconds(self.throttle, health.live) if self.throttle else None
         disabled = self._cluster.ask(self.client.why_disabled) if queues else None
         if disabled is not None:
             self.output.line(f"{disabled} Until then moves wait in the controller's queue.")
@@ -128,19 +152,48 @@ class Submission:
                 self.throttle,
                 self._reason(part) if keeps_reasons else None,
                 caps.per_broker if queues else None,
+                self.lifts,
             )
 
+        if self.plan.undoes:
+            takes_back.restore_order(changes())
         warnings = PlanWarnings(self.output, self.throttle, self.intervals.growing)
         if self.by_batch:
-            return BatchRun(self._cluster, self.plan, watch, health.live, changes, self.under_way, warnings).run()
-        window, progress = MoveWindow(caps, queues), PlanProgress(self.plan.info)
-        name = self.path.resolve().name
-        return WindowRun(
-            self._cluster, self.plan, name, watch, changes(), window, self.under_way, progress, warnings
-        ).run()
+            run = BatchRun(self._cluster, self.plan, watch, health.live, changes, self.under_way, warnings).run
+        else:
+            window, progress = MoveWindow(caps, queues), PlanProgress(self.plan.info, least)
+            name = self.path.resolve().name
+            run = WindowRun(
+                self._cluster, self.plan, name, watch, changes(), window, self.under_way, progress, warnings
+            ).run
+        try:
+            begun = run()
+        except PlanDoesNotFit:
+            self._drained.tell()
+            raise
+        self._drained.tell()
+        return begun
+
+    def _least_seconds(self, throttle: int, live: Collection[int]) -> float | None:
+        """Say where a stricter rate stands than submit is given, and what that means for the plan's time. Returns what
+        the plan takes at least with the rates that hold; None: they are those that it was made with."""
+        brokers = sorted(set(live) - self._cluster.ask(lambda: self.client.servers_among(live)))
+        found = standing_rates(self.client, brokers)
+        if found.stricter(throttle) or found.unknown:
+            for line in lease_lines(throttle, found, brokers, lifts=self.lifts):
+                self.output.line(line)
+        least = least_seconds(
+            self.plan.info, lambda broker, side: found.lowest(broker, side, throttle, lifts=self.lifts)
+        )
+        planned = self.plan.info.expected_seconds
+        if least > planned > 0:
+            text = f"with these limits the plan takes {duration(least)} at least, not {duration(planned)} as planned"
+            self.output.line(text)
+            return least
+        return None if self.plan.info.bandwidth in (0, throttle) else least
 
     def _check_cluster(self) -> ClusterHealth:
-        """The cluster's health. Raises BadInput for another cluster, UnsupportedHere."""
+        """Raises BadInput for another cluster, UnsupportedHere."""
         cluster_id, health = self._cluster.health()
         if cluster_id != self.plan.info.cluster_id:
             raise BadInput(f"{self.path}: is for cluster {self.plan.info.cluster_id}, this is cluster {cluster_id}")
@@ -151,8 +204,8 @@ class Submission:
         return health
 
     def _first_health(self, health: ClusterHealth, *, accept_health: bool) -> ClusterHealth:
-        """The cluster's health before the first batch: from the journal, or as of now, which the journal then keeps."""
-        file = self.path / JOURNAL
+        """The health before the first batch, from the journal; else as of now, which the journal then keeps."""
+        file = self.path / (JOURNAL_OF_UNDO if self.plan.undoes else JOURNAL)
         if not accept_health:
             try:
                 return msgspec.json.decode(file.read_bytes(), type=Journal).health
@@ -164,18 +217,19 @@ class Submission:
         return health
 
     def _reason(self, part: str) -> str:
-        """The reason that the controller keeps with each move and shows in events and in listings."""
+        """The controller shows it in events and in listings."""
         plan = f"plan {self.path.resolve().name} ({self.plan.info.kind})" + (f", {part}" if part else "")
+        plan = f"undo of {plan}" if self.plan.undoes else plan
         return f"{self.reason}; {plan}" if self.reason else plan
 
 
 def planned_caps(plan: SubmittablePlan) -> WindowCaps:
-    """The moves in flight at a time with which the plan's estimate counts."""
+    """The caps of the plan's estimate."""
     return WindowCaps(plan.info.moves_per_broker, plan.info.requested.moves_per_batch)
 
 
 def write_under_way(submission: Submission) -> StorePath:
-    """Write what is in flight beside the plan, as kafka-reassign takes it to cancel it. Returns the file."""
+    """Write what is in flight beside the plan, in the form that kafka-reassign cancels."""
     file = submission.path / UNDER_WAY
     entries = sorted(submission.under_way.moves.values(), key=lambda entry: entry.topic_partition)
     write_file(file, msgspec.json.encode(PlanBatch(entries)))
@@ -183,8 +237,9 @@ def write_under_way(submission: Submission) -> StorePath:
 
 
 def write_before(submission: Submission) -> StorePath | None:
-    """Write the order of the partitions that have their first leader in front, or will have it after a cancel, as
-    kafka-reassign takes it to restore it. Returns the file; None where there are no such partitions."""
+    """Write the former order of partitions that have their first leader in front, or will have after a cancel, in the
+    form that kafka-reassign restores. None: there are none.
+    """
     before = order_before({**submission.under_way.moves, **submission.under_way.out_of_order})
     if not before.partitions:
         return None

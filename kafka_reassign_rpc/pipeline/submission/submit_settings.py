@@ -1,4 +1,4 @@
-"""What all parts of a submission share: its intervals, where it shows progress, how it ends early."""
+"""What all parts of a submission share: intervals, output, early end."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,6 @@ from kafka_reassign_rpc.client import TopicPartition
 from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
 
 BAR_WIDTH = 24
-"""Characters of the progress bar."""
 
 
 class PlanDoesNotFit(Exception):
@@ -16,17 +15,17 @@ class PlanDoesNotFit(Exception):
 
 @dataclass
 class UnderWay:
-    """The moves that were in flight when submit looked last, or that it has just asked for.
+    """The moves that were in flight when submit last looked, or that it has just asked for.
 
     asked           those of `moves` that the controller may not have yet
     out_of_order    partitions that do not move, and may have their first leader in front
     compares        whether the controller compares expected replicas
 
-    After an end before its time also what became of those that waited in the controller's queue:
+    After an early end also what became of those that waited in the controller's queue:
 
-    is_known      whether the controller told which moves are in flight, and which wait
+    is_known      whether the controller has answered which moves are in flight, and which wait
     taken_back    how many that waited will not start
-    waiting       how many of `moves` wait still, and will start
+    waiting       how many of `moves` still wait, and will start
     why_not       why those could not be taken back, or why nothing is known of them
     """
 
@@ -42,7 +41,6 @@ class UnderWay:
     def see(
         self, moving: Mapping[TopicPartition, PlanEntry], asked: Mapping[TopicPartition, PlanEntry] | None = None
     ) -> None:
-        """These moves are in flight, and those are asked for now."""
         self.moves, self.asked = {**moving, **(asked or {})}, frozenset(asked or ())
 
 
@@ -52,22 +50,22 @@ class PollIntervals:
 
     poll        between two checks of the moves in flight
     health      between two checks of the cluster's health
-    settle      for this long a partition may seem mismatched
-    arrival     for this long a partition may seem not to have its target after its move has ended: with KRaft any
-                broker tells of it, and may be late
-    confirm     between two looks at partitions whose moves have ended
-    adapt       between two looks at which brokers are slow
+    mismatch    how long a partition may seem mismatched
+    arrival     how long a partition may seem not to have its target after its move has ended: with KRaft any broker
+                answers, and may be late
+    confirm     between two checks of partitions whose moves have ended
+    adapt       between two searches for slow brokers
     growing     a move that has more left to copy than so long ago does not end by itself
-    patience    for this long the cluster may not answer, or answer with errors that pass
+    patience    how long the cluster may not answer, or answer with errors that pass
     slow        after this long without an answer submit says so
-    sizes       for this long brokers may take to tell sizes; they are only shown
-    withdrawal  for this long submit tries to take back what waits, after an interrupt
-    unasked     for this long a broker that did not tell its sizes is not asked again
+    sizes       how long brokers may take to report sizes, which are only shown
+    withdrawal  how long submit tries to take back what waits, after an interrupt
+    unasked     how long a broker that did not report its sizes is not asked again
     """
 
     poll: float = 1.0
     health: float = 5.0
-    settle: float = 5.0
+    mismatch: float = 5.0
     arrival: float = 30.0
     confirm: float = 5.0
     adapt: float = 30.0
@@ -81,7 +79,7 @@ class PollIntervals:
 
 @dataclass
 class ProgressOutput:
-    """Where progress is shown. status: replaces the last status; line: stays."""
+    """`status` replaces the last status; a `line` stays."""
 
     status: Callable[[str], None]
     line: Callable[[str], None]

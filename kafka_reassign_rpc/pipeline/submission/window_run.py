@@ -2,17 +2,16 @@
 
 A turn of the loop: read more of the plan, check the cluster's health, see what has ended, begin what has room.
 
-    what the cluster shows of a partition       then
-    moves to its target, or waits in a queue    it takes a place in the window
-    moves no more, has its target               done; the first replica leads (`lead_afterwards`)
-    moves no more, has other replicas           left out: somebody cancelled it, or moves it elsewhere
-    moves, and a broker of its target is lost   it takes no place until that broker is back
-    at rest, as the plan expects it             begins when it has room
-    anything else                               left out
+what the cluster shows of a partition       then
+moves to its target, or waits in a queue    it takes a place in the window
+moves no more, has its target               done; the first replica leads (`lead_afterwards`)
+moves no more, has other replicas           left out: somebody cancelled it, or moves it elsewhere
+moves, and a broker of its target is lost   it takes no place until that broker is back
+at rest, as the plan expects it             begins when it has room
+anything else                               left out
 
-Moves that are left out hold nothing up: submit ends with their names. Nor do moves that wait for a lost broker: submit
-stops when nothing else is left. The cluster alone shows how far the plan is, so a
-run may be killed anywhere; the next one finds the same states.
+Moves that are left out delay nothing: submit ends with their names. Moves that wait for a lost broker do not either:
+submit stops when nothing else is left. A run may be killed anywhere; the next one finds the same states.
 """
 
 import time
@@ -38,13 +37,13 @@ from kafka_reassign_rpc.pipeline.submission.withdrawal import taking_back
 from kafka_reassign_rpc.support.counted import counted
 
 LOOK_AHEAD = 10_000
-"""Moves of the plan that are read before they can begin."""
+"""How far the plan is read beyond the first waiting move. It bounds memory, and how many moves pass that one."""
 
 AT_ONCE = 5_000
-"""Moves whose partitions are described in one question."""
+"""Moves whose partitions are described in one request."""
 
 MOST_REFUSED = 100
-"""So many moves the controller may refuse for good before submit begins no more."""
+"""After so many final refusals submit begins no more."""
 
 
 @dataclass
@@ -59,13 +58,7 @@ class _OpenBatch:
 
 @dataclass
 class WindowRun:
-    """One run.
-
-    name         of the plan, for messages
-    changes      begins moves
-    warnings     what is said of moves that begin or do not get on
-    under_way    what is in flight; others may read it at any time
-    """
+    """`under_way` may be read by others at any time."""
 
     cluster: PatientCluster
     plan: SubmittablePlan
@@ -80,16 +73,16 @@ class WindowRun:
     _open: dict[int, _OpenBatch] = field(default_factory=dict)
     _batches: dict[TopicPartition, int] = field(default_factory=dict)
     """The batch of each move that is not done."""
-    _stuck: dict[TopicPartition, WindowMove] = field(default_factory=dict)
-    """Moves in flight that wait for a lost broker."""
+    _queued: set[TopicPartition] = field(default_factory=set)
+    """Moves that were in the controller's queue at the last look."""
     _arriving: dict[TopicPartition, tuple[WindowMove, float]] = field(default_factory=dict)
-    """Moves that have ended, whose partitions do not show it yet; and until when they may take for that."""
+    """Ended moves whose partitions do not show it yet, and until when they may take."""
     _reordered: set[TopicPartition] = field(default_factory=set)
     _postponed: dict[TopicPartition, float] = field(default_factory=dict)
     """Moves that the controller refused for the moment, since when."""
     _left_out: dict[TopicPartition, str] = field(default_factory=dict)
     _to_restore: dict[TopicPartition, PlanEntry] = field(default_factory=dict)
-    """Moves left out whose first leaders may be in front still."""
+    """Moves left out whose first leaders may still be in front."""
     _refused: int = 0
     _targets: set[int] = field(default_factory=set)
     _tracker: LogDirProgressTracker = field(default_factory=LogDirProgressTracker)
@@ -101,7 +94,7 @@ class WindowRun:
         self._unread = deque(self.plan.batches)
 
     def run(self) -> int:
-        """Carry out the rest of the plan; returns the number of moves that this run began.
+        """Returns the number of moves that this run began.
 
         Raises PlanDoesNotFit, SubmitStopped, JobFailed, BadInput.
         """
@@ -109,7 +102,7 @@ class WindowRun:
             return self._run()
 
     def _reordered_ones(self) -> dict[TopicPartition, PlanEntry]:
-        """The moves that have not begun and have their first leader in front, or were left out just now."""
+        """Moves that have not begun, or were left out just now, with their first leader in front."""
         waiting = self.window.waiting
         return {name: waiting[name].entry for name in self._reordered & waiting.keys()} | self._to_restore
 
@@ -130,7 +123,7 @@ class WindowRun:
                 self.cluster.output.status("the cluster seems to be unhealthy, checking again")
             self._restore_order()
             time.sleep(self.cluster.intervals.poll)
-        if self._stuck:
+        if self.window.stuck:
             more = [str(self._does_not_fit("these will not begin"))] if self._left_out else []
             raise stop_for(self.name, self._waiting_for_lost(), "nothing else is left to do", *more)
         if self._left_out:
@@ -140,10 +133,10 @@ class WindowRun:
     # Reading the plan
 
     def _read(self) -> None:
-        """Read batches until enough moves wait."""
-        while self._unread and len(self.window.waiting) < LOOK_AHEAD:
+        """Read batches until enough moves are behind the first waiting one."""
+        while self._unread and (ahead := self.window.ahead(self._queued)) < LOOK_AHEAD:
             read: dict[TopicPartition, PlanEntry] = {}
-            while self._unread and len(read) < AT_ONCE:
+            while self._unread and len(read) < min(AT_ONCE, LOOK_AHEAD - ahead):
                 file = self._unread.popleft()
                 batch = read_batch(file, self.plan.info.kind)
                 number = batch_number(file)
@@ -154,11 +147,11 @@ class WindowRun:
                 self._open[number] = _OpenBatch(file, len(batch), len(batch))
                 read |= batch
             self._place(read)
-            self.warnings.of_racks(read, self.window.waiting, self.cluster.racks)
+            self.warnings.of_moves(self.cluster, read, self.window.waiting)
 
     def _place(self, read: Mapping[TopicPartition, PlanEntry]) -> None:
         """Find out where these moves of the plan are."""
-        found = self.cluster.settled_state(read)
+        found = self.cluster.stable_state(read)
         for name in sorted(found.done):
             self._done(name, earlier=True)
         self.changes.lead_afterwards(self.name, found)
@@ -183,12 +176,12 @@ class WindowRun:
     def _look(self) -> None:
         """See which moves have ended."""
         now = time.monotonic()
-        flying = self.window.moving.keys() | self._stuck.keys()
+        flying = self.window.moving.keys() | self.window.stuck.keys()
         if flying:
             listed, self._snapshot = self.cluster.progress(self._tracker, flying)
             for name in flying - listed.keys():
-                move = self._stuck.pop(name, None) or self.window.end(name)
-                self._arriving[name] = move, now + self.cluster.intervals.arrival
+                self._arriving[name] = self.window.end(name), now + self.cluster.intervals.arrival
+            self._queued = {name for name in flying & listed.keys() if listed[name].is_waiting}
             self.warnings.of_throttle(now, self._snapshot.moves)
         if now >= self._adapt_at:
             self.window.adapt()
@@ -199,29 +192,28 @@ class WindowRun:
         self._tell_under_way()
 
     def _set_stuck_apart(self) -> None:
-        """Moves that wait for a lost broker take no places; they do again when it is back."""
-        flying = self.window.moving | self._stuck
+        """Moves that wait for a lost broker take no places until it is back."""
         waiting = waiting_for_lost(self._moving(), self.watch.live)
-        back = self._stuck.keys() - waiting.keys()
-        lines = lines_of({name: broker for name, broker in waiting.items() if name not in self._stuck})
+        stuck = self.window.stuck
+        back = stuck.keys() - waiting.keys()
+        lines = lines_of({name: broker for name, broker in waiting.items() if name not in stuck})
         lines += [f"{counted(len(back), 'move', 'go')} on, its broker is back: {named(back)}"] if back else []
         for line in lines:
             self.cluster.output.line(f"{self.name}: {line}")
-        self._stuck = {name: flying[name] for name in waiting}
-        self.window.moving = {name: move for name, move in flying.items() if name not in waiting}
+        self.window.set_apart(waiting)
 
     def _stuck_go_on(self) -> bool:
-        """Whether moves that waited for lost brokers go on: looked up at once, for nothing else is left to do."""
-        if self._stuck:
+        """Whether moves that waited for lost brokers go on: checked at once, since nothing else is left to do."""
+        if self.window.stuck:
             self.watch.wait_until_healthy(self._targets)
             self._set_stuck_apart()
         return bool(self.window.moving)
 
     def _waiting_for_lost(self) -> dict[TopicPartition, int]:
-        return waiting_for_lost({name: move.entry for name, move in self._stuck.items()}, self.watch.live)
+        return waiting_for_lost({name: move.entry for name, move in self.window.stuck.items()}, self.watch.live)
 
     def _confirm(self) -> None:
-        """See whether the partitions whose moves have ended have their targets."""
+        """See whether ended moves have reached their targets."""
         entries = {name: move.entry for name, (move, _) in self._arriving.items()}
         found = self.cluster.state(entries)
         self.changes.lead_afterwards(self.name, found)
@@ -231,7 +223,7 @@ class WindowRun:
             if name in found.done:
                 self._done(name)
             elif name in found.moving:
-                self.window.moving[name] = move
+                self.window.go_on(name, move)
             elif now < until:
                 continue
             else:
@@ -251,7 +243,7 @@ class WindowRun:
         self._close(name)
 
     def _close(self, name: TopicPartition) -> None:
-        """A move needs nothing more. Say when it was the last of its batch."""
+        """A move needs nothing more. Report the last of its batch."""
         number = self._batches.pop(name)
         batch = self._open[number]
         batch.left -= 1
@@ -263,7 +255,7 @@ class WindowRun:
     # What begins
 
     def _begin(self) -> int:
-        """Begin the moves that have room. Returns how many."""
+        """Returns how many moves it began."""
         chosen = self._still_fitting({move.entry.topic_partition: move.entry for move in self.window.next()})
         if not chosen:
             return 0
@@ -284,7 +276,7 @@ class WindowRun:
         return len(offer.begun | offer.done)
 
     def _still_fitting(self, chosen: Mapping[TopicPartition, PlanEntry]) -> dict[TopicPartition, PlanEntry]:
-        """Those of the moves that can begin: their brokers live, and the partition is as the plan expects it."""
+        """Moves whose brokers are live and whose partition is as the plan expects it."""
         fitting = {}
         for name, entry in chosen.items():
             gone = missing_broker(entry, self.watch.live)
@@ -294,7 +286,7 @@ class WindowRun:
                 fitting[name] = entry
         if self.changes.compares or not fitting:
             return fitting
-        found = self.cluster.settled_state(fitting)
+        found = self.cluster.stable_state(fitting)
         for name, why in sorted(found.mismatched.items()):
             self._drop(name, why)
         for name in sorted(found.moving | found.done):
@@ -303,8 +295,7 @@ class WindowRun:
         return {name: entry for name, entry in fitting.items() if name in found.not_begun}
 
     def _drop(self, name: TopicPartition, why: str) -> None:
-        """A waiting move does not begin."""
-        self._leave_out(self.window.waiting.pop(name).entry, why)
+        self._leave_out(self.window.drop(name).entry, why)
 
     def _restore_order(self) -> None:
         """Moves that were left out in this turn leave no first leader in front."""
@@ -313,7 +304,7 @@ class WindowRun:
         self._to_restore.clear()
 
     def _postpone(self, later: Mapping[TopicPartition, KafkaError]) -> None:
-        """Moves are refused for the moment: they are asked for again. Raises JobFailed if it is for too long."""
+        """Ask again later. Raises JobFailed if that lasts too long."""
         now = time.monotonic()
         for name in later:
             since = self._postponed.setdefault(name, now)
@@ -323,13 +314,13 @@ class WindowRun:
     # What is said
 
     def _moving(self) -> dict[TopicPartition, PlanEntry]:
-        return {name: move.entry for name, move in (self.window.moving | self._stuck).items()}
+        return {name: move.entry for name, move in (self.window.moving | self.window.stuck).items()}
 
     def _tell_under_way(self) -> None:
         self.under_way.see(self._moving())
 
     def _show(self) -> None:
-        moving = len(self.window.moving) + len(self._stuck)
+        moving = len(self.window.moving) + len(self.window.stuck)
         queued = self._snapshot.waiting if self._snapshot and moving else 0
         waiting = len(self.window.waiting) + queued
         ended = [self._batches[name] for name in self._arriving]

@@ -1,4 +1,4 @@
-"""Where submit ends before its time nothing more is to begin, and nothing stays changed that no move needs.
+"""After an early end of submit nothing more begins, and nothing stays changed that no move needs.
 
 It takes back the moves that wait in the controller's queue, and restores the order of the replicas of those that had
 their first leader put in front.
@@ -27,9 +27,8 @@ NO_ANSWER = "the cluster does not answer"
 def taking_back(
     changes: BatchChanges, name: str, under_way: UnderWay, reordered: Callable[[], Entries]
 ) -> Iterator[None]:
-    """If the block ends before its time: take back what waits, and note in `under_way` what goes on.
+    """If the block ends early: take back what waits, and note in `under_way` what goes on.
 
-    name         for messages
     reordered    moves that have not begun, and may have their first leader in front
     """
     try:
@@ -50,8 +49,7 @@ def taking_back(
 
 
 def withdraw_in_time(changes: BatchChanges, name: str, under_way: UnderWay, reordered: Entries) -> None:
-    """After an interrupt: `withdraw`. It takes ten seconds at the most, and raises nothing: the operator waits for the
-    end of the command."""
+    """`withdraw` after an interrupt. It takes at most ten seconds and raises nothing: the operator waits."""
     under_way.out_of_order = first_led({**under_way.out_of_order, **reordered})
     if not under_way.moves and not under_way.out_of_order:
         return
@@ -77,9 +75,9 @@ def withdraw_in_time(changes: BatchChanges, name: str, under_way: UnderWay, reor
 
 def withdraw(changes: BatchChanges, name: str, under_way: UnderWay, reordered: Entries, *, is_answered: bool) -> None:
     """Take back what waits, restore the order of what does not move, and note in `under_way` what goes on. Raises
-    KafkaError where what waits could not be taken back.
+    KafkaError if moves could not be taken back.
 
-    is_answered    what was asked for is answered: what the controller does not list then is not under way
+    is_answered    requests are answered: what the controller does not list is not under way
     """
     moves, asked = under_way.moves, under_way.asked
     restless = {**under_way.out_of_order, **reordered, **{one: moves[one] for one in asked}}
@@ -101,14 +99,14 @@ def withdraw(changes: BatchChanges, name: str, under_way: UnderWay, reordered: E
 
 
 class _Cancelled(NamedTuple):
-    """gone: the moves that will not start. waiting: those that wait still, with the controller's reason."""
+    """`gone`: moves that will not start; `waiting`: those that still wait, with the controller's reason."""
 
     gone: frozenset[TopicPartition]
     waiting: dict[TopicPartition, KafkaError]
 
 
 def _cancel_waiting(cluster: PatientCluster, listed: Listed) -> _Cancelled:
-    """Cancel those of the listed moves that wait. Raises KafkaError."""
+    """Raises KafkaError."""
     waiting = [name for name, move in listed.items() if move.is_waiting]
     if not waiting:
         return _Cancelled(frozenset(), {})

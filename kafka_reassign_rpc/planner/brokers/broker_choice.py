@@ -1,4 +1,4 @@
-"""Which broker gets a new replica: first a rack with few replicas of the partition, then a broker by weight."""
+"""Which broker gets a new replica: a rack with few replicas of the partition, then a broker by weight."""
 
 import math
 from bisect import bisect_right
@@ -13,7 +13,7 @@ _DRAWS = 6
 
 
 class WeightedBrokers(msgspec.Struct, frozen=True):
-    """Brokers (or other numbers) to draw from by weight; `sums` are the weights added up, broker after broker."""
+    """Brokers (or other numbers) to draw from by weight; `sums` are the cumulative weights."""
 
     brokers: tuple[int, ...]
     sums: tuple[float, ...]
@@ -26,7 +26,7 @@ class WeightedBrokers(msgspec.Struct, frozen=True):
         return [after - before for before, after in zip((0.0, *self.sums), self.sums, strict=False)]
 
     def draw(self, chance: int) -> int:
-        """The broker at `chance` (0 … RANDOM_RANGE - 1)."""
+        """`chance`: 0 … RANDOM_RANGE - 1."""
         place = bisect_right(self.sums, chance / RANDOM_RANGE * self.sums[-1])
         return self.brokers[min(place, len(self.brokers) - 1)]
 
@@ -42,11 +42,11 @@ class WeightedBrokers(msgspec.Struct, frozen=True):
 class BrokerChoice(msgspec.Struct, frozen=True):
     """The brokers that may get a replica.
 
-    by_rack        these brokers with their weights, by rack; all under "" where no broker has a rack
+    by_rack        their weights by rack; all under "" if no broker has a rack
     rack_weights   the racks to draw from: numbers are indexes of `rack_names`
-    free_bytes     by broker: bytes that still fit, whichever of its volumes they go to (see `broker_room.py`)
+    free_bytes     by broker: bytes that still fit, on whichever volume (`broker_room.py`)
     rack_room      by rack: the most that fits on one of its brokers
-    scarce         racks that more replicas want than have room: the part of these that may try
+    scarce         racks that more replicas want than have room: the share of these that may try
     """
 
     by_rack: dict[str, WeightedBrokers]
@@ -61,18 +61,16 @@ class BrokerChoice(msgspec.Struct, frozen=True):
         return self.free_bytes.get(broker, 0) >= size
 
     def racks_to_gain(self, others: Mapping[str, int], source: str, size: int) -> list[str]:
-        """The racks where a replica of this size, which leaves the rack `source`, makes its partition more even over
-        racks: those with the fewest of its other replicas. others: how many of these each rack has."""
+        """The racks with the fewest other replicas of the partition, if it becomes more even without the one in
+        `source`. `others`: replicas by rack.
+        """
         most = others.get(source, 0)
         gaining = [rack for rack, room in self.rack_room.items() if room >= size and others.get(rack, 0) < most]
         least = min([others.get(rack, 0) for rack in gaining], default=0)
         return [rack for rack in gaining if others.get(rack, 0) == least]
 
     def choose(self, kept: Sequence[int], size: int, key: int) -> int | None:
-        """The broker for one more replica beside `kept`; None: no broker has room.
-
-        The racks with the fewest replicas come first; among these the rack is drawn by weight.
-        """
+        """The broker for one more replica beside `kept`; None: no broker has room."""
         if len(self.rack_names) == 1:
             return self._choose_in_rack(self.rack_names[0], kept, size, key)
         held = self.rack_rule.counts(kept)
@@ -103,7 +101,7 @@ class BrokerChoice(msgspec.Struct, frozen=True):
         return part is None or random_bits(key, 300 + self.rack_names.index(rack)) < part * RANDOM_RANGE
 
     def _choose_in_rack(self, rack: str, kept: Sequence[int], size: int, key: int) -> int | None:
-        """Draw by weight; where the drawn brokers do not do, the heaviest broker that does."""
+        """Draw by weight; if the drawn brokers do not fit, take the heaviest that does."""
         candidates = self.by_rack[rack]
         for draw in range(_DRAWS):
             broker = candidates.draw(random_bits(key, 100 + draw))

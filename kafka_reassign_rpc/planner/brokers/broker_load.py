@@ -1,4 +1,4 @@
-"""What lies on a broker: bytes, replicas, leaders, produce and fetch rates, and exact sums of these."""
+"""What lies on a broker: bytes, replicas, leaders, produce and fetch rates, with exact sums."""
 
 from collections.abc import Iterable, Iterator
 from operator import add, sub
@@ -8,10 +8,7 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 
 
 class Load(NamedTuple):
-    """What lies on a broker, or what a replica brings to it. Whole numbers: sums do not depend on their order.
-
-    bytes, produce    of every replica; leaders, fetch: only where the replica is the preferred leader
-    """
+    """Whole numbers, so that sums do not depend on their order. Only preferred leaders have `leaders` and `fetch`."""
 
     bytes: int = 0
     replicas: int = 0
@@ -27,23 +24,20 @@ class Load(NamedTuple):
 
 
 def total(loads: Iterable[Load]) -> Load:
-    """The sum of loads."""
     return Load._make(map(sum, zip(*loads, strict=True))) if (loads := list(loads)) else Load()
 
 
 MEASURES = Load._fields
 LEADER_MEASURES = ("leaders", "fetch")
-"""The measures that follow the preferred leader."""
+"""Measures that follow the preferred leader."""
 
 
 def replica_load(partition: PlannerPartition, size: int, *, leads: bool) -> Load:
-    """What one replica of the partition brings to a broker; `size`: its bytes, estimated where they are unknown."""
+    """`size`: its bytes, estimated if unknown."""
     return Load(size, 1, int(leads), partition.produce, partition.fetch if leads else 0)
 
 
 class LoadSums:
-    """Sums of loads by broker; the sums are exact, in any order."""
-
     def __init__(self) -> None:
         self._sums: dict[int, list[int]] = {}
 
@@ -56,7 +50,7 @@ class LoadSums:
             found[place] += sign * value
 
     def add_replicas(self, partition: PlannerPartition, size: int) -> None:
-        """Add what a partition brings to each of its brokers. Written out for speed: a cluster has many replicas."""
+        """Written out for speed: a cluster has many replicas."""
         sums, produce, leads = self._sums, partition.produce, 1
         for broker in partition.replicas:
             found = sums.get(broker)

@@ -1,9 +1,8 @@
 """How many bytes of replicas still fit on a broker, and how many it can hold.
 
-A broker places a replica on one of its volumes (`LogManager.nextLogDirs`), and never divides it. So what fits is what
-fits on the roomiest volume that is left for certain, whichever volumes the replicas before went to: it has at least the
-mean of all room that is left, and at least what the roomiest volume had less all that arrived. A broker with one volume
-has all its room there.
+A broker places a whole replica on one volume (`LogManager.nextLogDirs`). So what certainly fits is what fits on the
+roomiest volume, whichever volumes the replicas before went to: at least the mean of all remaining room, and at least
+what the roomiest volume had less all that arrived.
 """
 
 import msgspec
@@ -11,15 +10,14 @@ import msgspec
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker, Volume
 
 UNBOUNDED = 2**62
-"""The room of a broker whose capacity is not known."""
+"""The room of a broker of unknown capacity."""
 
 
 class BrokerRoom(msgspec.Struct, frozen=True):
-    """What a broker has room for before the plan, in bytes; its headroom is taken off.
+    """Bytes of room before the plan, without the headroom.
 
     free       on all its volumes together
     roomiest   on the volume with the most
-    volumes    their number
     """
 
     free: int
@@ -27,14 +25,14 @@ class BrokerRoom(msgspec.Struct, frozen=True):
     volumes: int = 1
 
     def left(self, arrived: int) -> int:
-        """The bytes that fit on one volume for certain after the plan has brought `arrived` bytes."""
+        """Bytes that certainly fit on one volume once the plan has brought `arrived` bytes."""
         return max(0, (self.free - arrived) // self.volumes, self.roomiest - arrived)
 
 
 def room_of(broker: PlannerBroker, held: int, typical_size: int, headroom: float) -> BrokerRoom:
-    """held: bytes of its replicas, in full where these are on their way; headroom: the share of a volume left free.
+    """`held`: bytes of its replicas, in full if they are on their way; `headroom`: the share of a volume left free.
 
-    What moves have yet to bring is taken off: no broker takes it off itself.
+    What moves have yet to bring is taken off, since no broker does that.
     """
     coming = bytes_on_their_way(broker, typical_size)
     if broker.free == UNKNOWN:
@@ -49,15 +47,12 @@ def room_of(broker: PlannerBroker, held: int, typical_size: int, headroom: float
 
 
 def holdable_bytes(broker: PlannerBroker, held: int, typical_size: int) -> int:
-    """The bytes of replicas that a broker can hold in all, UNKNOWN if that is not known.
-
-    Other data on its disks counts as if the disks were smaller.
-    """
+    """UNKNOWN if it is not known. Other data on the broker's disks makes them smaller."""
     if broker.free == UNKNOWN:
         return broker.capacity
     return max(0, broker.free + held - bytes_on_their_way(broker, typical_size))
 
 
 def bytes_on_their_way(broker: PlannerBroker, typical_size: int) -> int:
-    """The bytes that moves will bring to the broker, and that it does not show yet."""
+    """Bytes that moves will bring and that the broker does not show yet."""
     return broker.arriving + broker.arriving_unknown * typical_size

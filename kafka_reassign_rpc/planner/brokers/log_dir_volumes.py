@@ -1,8 +1,7 @@
-"""Which log dirs of a broker share a volume: brokers tell the size and the free bytes of the volume of each log dir.
+"""Which log dirs of a broker share a volume, from the size and the free bytes that brokers report for each.
 
-Two log dirs on one volume tell the same numbers, but for what is written between the two looks. So log dirs that tell
-the same are taken for one volume. Empty disks of one kind tell the same as well: what other brokers tell of log dirs of
-the same paths, where they have data, shows that these are on volumes of their own.
+Two log dirs on one volume have the same numbers, except for writes between the two readings. Empty disks of one kind
+look the same too: other brokers' log dirs of the same paths, with data, show that these are separate volumes.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -12,15 +11,15 @@ from typing import NamedTuple
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, Volume
 
 WRITTEN_BETWEEN = 16 << 20
-"""Bytes by which the free bytes of one volume may differ between two looks."""
+"""By how much the free bytes of one volume may differ between two readings."""
 _MOST_DIRS = 100
-"""Of more log dirs that look alike on one broker, nobody compares each with each."""
+"""More log dirs that look alike on one broker are not compared pair by pair."""
 
 Pair = tuple[str, str]
 
 
 class LogDirSpace(NamedTuple):
-    """A log dir that is online. size, free: bytes of its volume, UNKNOWN where a broker before Kafka 3.3 answers."""
+    """An online log dir. `size`, `free`: bytes of its volume, UNKNOWN from brokers before Kafka 3.3."""
 
     path: str
     size: int = UNKNOWN
@@ -28,7 +27,7 @@ class LogDirSpace(NamedTuple):
 
 
 def known_apart(brokers: Iterable[Sequence[LogDirSpace]]) -> set[Pair]:
-    """The pairs of paths, in order, that look alike on one broker and are on two volumes of another."""
+    """Pairs of paths, in order, that look alike on one broker and are separate volumes on another."""
     runs = [_look_alike(dirs) for dirs in brokers]
     alike = {
         pair
@@ -44,7 +43,7 @@ def known_apart(brokers: Iterable[Sequence[LogDirSpace]]) -> set[Pair]:
 
 
 def by_volume(dirs: Sequence[LogDirSpace], apart: Collection[Pair] = ()) -> list[list[LogDirSpace]]:
-    """The log dirs of one broker, volume by volume. apart: pairs of paths that do not share one, see `known_apart`."""
+    """`apart`: pairs of paths that share no volume (`known_apart`)."""
     found: list[list[LogDirSpace]] = []
     for run in _look_alike(dirs):
         first = len(found)
@@ -63,14 +62,13 @@ def by_volume(dirs: Sequence[LogDirSpace], apart: Collection[Pair] = ()) -> list
 
 
 def volumes(dirs: Sequence[LogDirSpace], apart: Collection[Pair] = ()) -> tuple[Volume, ...] | None:
-    """The volumes of one broker, each once. None: no log dir is known, or one does not tell its size."""
+    """None: no log dir is known, or one has no size."""
     if not dirs or any(one.size < 0 or one.free < 0 for one in dirs):
         return None
     return tuple(Volume(held[0].size, min(one.free for one in held)) for held in by_volume(dirs, apart))
 
 
 def _look_alike(dirs: Sequence[LogDirSpace]) -> list[list[LogDirSpace]]:
-    """Log dirs that tell the same, up to what is written between two looks."""
     found: list[list[LogDirSpace]] = []
     for one in sorted(dirs, key=lambda one: (one.size, one.free, one.path)):
         last = found[-1][-1] if found else None

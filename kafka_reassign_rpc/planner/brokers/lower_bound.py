@@ -1,4 +1,4 @@
-"""The bytes that every plan copies which reaches the same result."""
+"""The bytes that every plan with the same result copies."""
 
 from collections.abc import Mapping
 
@@ -16,15 +16,15 @@ def lower_bound(
     mended: int,
     options: PlanOptions,
 ) -> int:
-    """Bytes that any plan with this result must copy.
+    """By the kind of the goal:
 
-    HEAL, DRAIN       the bytes that left the leaving brokers: each of them must lie elsewhere
-    SET_FACTOR        the bytes that the cluster holds more afterwards
-    EXPAND, REBALANCE the larger of two sums: what brokers above the band must give (down to the band, or to where the
-                      plan left them if that is higher), and what brokers below it must get. EXPAND counts the latter
-                      alone. Moves for other soft goals than bytes cost extra.
-    RACKS             what was copied to mend racks (`mended`): each copy gained one rack, and none gains two.
-                      REBALANCE that mends racks first copies at least this much, too
+    HEAL, DRAIN          the bytes that left the leaving brokers: each of them must lie elsewhere
+    SET_FACTOR           the bytes that the cluster holds more afterwards
+    EXPAND, REBALANCE    the larger of what brokers above the band must give (down to the band, or to where the plan
+                         left them if that is higher), and what brokers below it must get. EXPAND counts only the
+                         latter. Moves for other soft goals cost extra.
+    RACKS                what was copied to repair racks (`mended`): each copy gained one rack, and none gains two. A
+                         REBALANCE that repairs racks first copies at least this much, too
     """
     if goal.kind is GoalKind.RACKS:
         return mended

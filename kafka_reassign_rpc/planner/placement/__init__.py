@@ -5,8 +5,10 @@ forced_rounds.py          how a goal that forces changes places replicas: by tim
 filling_broker.py         a broker that fills up
 fill_levels.py            how full brokers become while replicas are distributed over them
 rack_weights.py           how often each rack is drawn
-broker_speeds.py          how fast brokers are among each other
+broker_speeds.py          the relative speeds of brokers
 placing.py                places large replicas, and the few that are left, one by one
 spare_loads.py            what brokers can lose or get, so that copies can be taken back
+search_round.py           the last round of a rebalance, in which the coordinator sees partitions
+exchange_search.py        the search for the fewest bytes until every broker is within the tolerance
 first_leaders.py          which replica leads before a copy begins
 """

@@ -1,4 +1,4 @@
-"""How many of the proposals for a broker are accepted: the bucket below which all of them are.
+"""How many of the proposals for a broker are accepted: all below a certain bucket.
 
 Buckets come in ascending order; each threshold adds them up until a limit is reached.
 """
@@ -10,7 +10,7 @@ from kafka_reassign_rpc.planner.placement.filling_broker import FillingBroker
 from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, GAIN_UNIT
 
 BucketSums = Sequence[tuple[int, Load, int]]
-"""Buckets in ascending order, each with the sums of its proposals: the load that they bring or take, and their gain."""
+"""(bucket, load that its proposals bring or take, their gain) in ascending order."""
 
 ROUNDING = 1e-12
 _BORNE = 0.1
@@ -28,7 +28,6 @@ def threshold_at_level(buckets: BucketSums, broker: FillingBroker, level: float,
 
 
 def threshold_at_bytes(buckets: BucketSums, limit: int) -> int:
-    """The bucket below which proposals copy no more than `limit` bytes."""
     for bucket, copied, _ in buckets:
         limit -= copied.bytes
         if limit < 0:
@@ -37,7 +36,7 @@ def threshold_at_bytes(buckets: BucketSums, limit: int) -> int:
 
 
 def threshold_within(buckets: BucketSums, spare: Load) -> int:
-    """The bucket below which proposals together bring or take no more than `spare`, in any measure."""
+    """The bucket below which proposals stay within `spare` in every measure."""
     for bucket, load, _ in buckets:
         spare = spare.minus(load)
         if min(spare) < 0:
@@ -48,9 +47,8 @@ def threshold_within(buckets: BucketSums, spare: Load) -> int:
 def thresholds_at_least_cost(
     buckets: BucketSums, load: Load, sign: int, cost: Callable[[Load], float], room: int
 ) -> tuple[int, int]:
-    """(need, allow): below `need` the broker's cost becomes as low as possible; below `allow` the broker bears it.
-
-    A broker bears a higher cost as long as it is no more than a part of what all proposals gain together.
+    """(need, allow): below `need` the broker's cost falls as far as possible; below `allow` it bears a higher cost, up
+    to a part of what all proposals gain together.
     """
     first = least = cost(load)
     following = [bucket for bucket, *_ in buckets[1:]] + [ALL_BUCKETS]

@@ -1,4 +1,4 @@
-"""How fast brokers are among each other: bytes divided by a broker's speed compare as the seconds that they take."""
+"""The relative speeds of brokers: bytes divided by a broker's speed compare as the seconds that they take."""
 
 from collections.abc import Collection
 
@@ -6,6 +6,6 @@ from kafka_reassign_rpc.planner.network_limits import NetworkLimits
 
 
 def broker_speeds(brokers: Collection[int], network: NetworkLimits) -> dict[int, float]:
-    """What each broker copies in the time in which they copy 1.0 on average; 1.0 exactly where all have one rate."""
+    """The mean is 1.0, which all have exactly if their rates are equal."""
     mean = sum(network.rate(broker) for broker in brokers) / max(1, len(brokers))
     return {broker: network.rate(broker) / mean for broker in brokers}

@@ -14,8 +14,7 @@ def expected_arrivals(
 ) -> dict[str, Load]:
     """The load that each rack will take in, estimated before the first proposal.
 
-    The load of a leaving broker stays in its rack where that rack is known and has destinations, else all racks share
-    it equally.
+    The load of a leaving broker stays in its rack if that is known and has destinations; otherwise all racks share it.
     """
     found: dict[str, Load] = dict.fromkeys(racks, Load())
     for rack, load in leaving:
@@ -28,7 +27,6 @@ def expected_arrivals(
 
 
 def proposed_arrivals(buckets: Mapping[tuple[int, int], BucketSums], racks: Mapping[int, str]) -> dict[str, Load]:
-    """The load that the proposals bring to each rack."""
     found: dict[str, Load] = {}
     for (broker, side), sums in buckets.items():
         if side == IN and broker >= 0:
@@ -53,7 +51,6 @@ def fill_level(arrivals: Load, filling: Sequence[FillingBroker]) -> float:
 
 
 def shares_of_arrivals(arrivals: Load, filling: Mapping[int, FillingBroker]) -> dict[int, float]:
-    """The part of `arrivals` that each broker gets."""
     level = fill_level(arrivals, list(filling.values()))
     found = {}
     for broker, one in filling.items():

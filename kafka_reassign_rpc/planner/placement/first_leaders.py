@@ -1,13 +1,12 @@
 """Which replica leads before a copy begins, so that no broker sends much more than others.
 
-A follower fetches from its leader. So a broker that leads much of what the plan copies sends all of it, and a drained
-broker most of what it holds. Leadership moves without a byte copied: any live replica in sync can lead first, and send.
+A follower fetches from its leader, so a broker that leads much of what the plan copies sends all of it. Leadership
+moves without copying: any live in-sync replica can lead first, and send.
 
-These rounds come after the last placement. The first one only measures what brokers send and get. In the next ones the
-coordinator chooses the senders of all moves, where there are many of a random part of them in each. A leader goes on
-sending as long as it stays below the level: what the busiest receiver gets, or what brokers send on average, by the
-time that each of them takes for it. A leader also sends to followers and consumers of its partitions as long as the
-plan takes: that counts as bytes, too.
+These rounds come after the last placement. The first only measures what brokers send and get. In the next ones the
+coordinator chooses the senders of all moves, a random part of them in each if there are many. A leader goes on sending
+while it stays below the level: what the busiest receiver gets, or what brokers send on average, by the time that each
+takes for it. What it sends to followers and consumers while the plan takes counts too.
 """
 
 from collections import defaultdict
@@ -34,9 +33,9 @@ _GOOD_ENOUGH = 1.02
 def propose_leaders(
     chunk: list[PlannerTopic], params: RoundParameters, seconds: float
 ) -> Iterator[ChangeProposal | None]:
-    """The chunk's proposals of a round; None now and then. Where the coordinator collects none, it measures.
+    """The chunk's proposals of a round; None now and then. If the coordinator collects none, it measures.
 
-    seconds    how long the copies take, as far as known: so long a leader sends to clients, too
+    seconds    how long the copies take, as far as known: a leader sends to clients meanwhile
     """
     for at, topic in enumerate(chunk):
         yield None
@@ -82,10 +81,8 @@ def _proposal(
 
 
 class LeaderRounds:
-    """What the coordinator of first leaders remembers from round to round."""
-
     def __init__(self, client_sends: Mapping[int, int], live: Iterable[int], network: NetworkLimits, seed: int) -> None:
-        """client_sends: bytes/s that each leader sends anyway."""
+        """`client_sends`: bytes/s that each leader sends anyway."""
         self._live = sorted(live)
         self._client_sends = client_sends
         self._network = network
@@ -99,13 +96,12 @@ class LeaderRounds:
         self.is_over = False
 
     def collects(self) -> Collects | None:
-        """The moves whose senders `deciding` chooses in the next round."""
+        """The moves whose senders `deciding` chooses next."""
         return Collects(one_in=self._parts, part=self._rounds - 1) if self._rounds else None
 
     def deciding(
         self, buckets: Mapping[tuple[int, int], BucketSums], proposed: ProposedSums
     ) -> Generator[None, None, Thresholds]:
-        """What the round accepts, in slices."""
         self._rounds += 1
         if self._rounds == 1:
             self._parts = -(-proposed.proposals // MOVES_IN_ROUND)
@@ -116,8 +112,7 @@ class LeaderRounds:
         yield from choosing.steps(proposed.collected)
         return Thresholds(placed=choosing.chosen)
 
-    def settle(self, accepted: AcceptedSums) -> None:
-        """Take what brokers send more and less."""
+    def take(self, accepted: AcceptedSums) -> None:
         for broker, load in accepted.loads.items():
             self._busy[broker] = self._busy.get(broker, 0.0) + load.bytes
         busiest = max((size / self._speeds[broker] for broker, size in self._busy.items()), default=0.0)
@@ -141,16 +136,17 @@ class LeaderRounds:
 
 
 class _Senders:
-    """Chooses senders of moves one by one. Iterate over `steps()`, then read `chosen`: the first leaders.
+    """Chooses senders of moves one by one. Iterate over `steps()`, then read `chosen`.
 
-    The largest move comes first. Its leader goes on sending if it stays below the level, else the replica sends that
-    has least to send. After that, moves leave the busiest senders for less busy ones.
+    The largest move comes first. Its leader sends if it stays below the level, otherwise the replica that has least to
+    send. Then moves leave the busiest senders for less busy ones.
     """
 
     def __init__(self, sent: Mapping[int, float], free: Mapping[int, float], level: float, seed: int) -> None:
-        """sent: by live broker, the bytes that it sends so far, with these moves.
+        """`sent` and `free` have an entry for each live broker.
 
-        free     by live broker, its speed with what clients leave of its bandwidth
+        sent     the bytes that it sends so far, with these moves
+        free     its speed with what clients leave of its bandwidth
         level    bytes that a broker of speed 1.0 sends in the time that the plan takes
         """
         self._free = free

@@ -1,12 +1,12 @@
 """How a goal that forces changes places replicas: so that the copying ends soon, then so that brokers are even.
 
-Each broker has a height (see `filling_broker.py`): what it holds, as a share of what it should hold, plus what
-this plan brings to it, as a share of what it brings to a broker of this speed at best, times `GoalWeights.time`.
+Each broker has a height (`filling_broker.py`): what it holds, as a share of what it should hold, plus what this plan
+brings to it, as a share of what it brings to a broker of this speed at best, times `GoalWeights.time`.
 
-Few partitions are placed one by one, by the coordinator (`placing.py`). Where there are many, the first round finds
-what they bring, and the second one places the large ones so. The small ones are poured over the brokers: a rack is
-drawn with the part that its brokers get (`rack_weights.py`), brokers accept up to the level that all would have, then
-up to that of their rack, then as long as they have room. The few that are left are placed one by one.
+The coordinator places few partitions one by one (`placing.py`). If there are many, the first round finds what they
+bring, and the second places the large ones so. The small ones are distributed over the brokers: a rack is drawn in
+proportion to what its brokers get (`rack_weights.py`), and brokers accept up to the level that all would have, then up
+to that of their rack, then as long as they have room. The last few are placed one by one.
 """
 
 import math
@@ -29,13 +29,13 @@ from kafka_reassign_rpc.planner.proposals.round_sums import AcceptedSums, Propos
 
 FORCED_ROUNDS = 20
 _SAMPLE = 2_000
-"""Proposals that show what partitions want that have no choice of the rack."""
+"""Proposals that show what partitions without a choice of the rack bring."""
 _COMMON_LEVEL_ROUNDS = 2
-"""Of those that pour: up to this one brokers accept nothing above the level that all would have."""
+"""Up to this pouring round brokers accept nothing above the level that all would have."""
 _STRICT_ROUNDS = 4
-"""Up to this one nothing above the level of their rack."""
+"""Up to this one they accept nothing above the level of their rack."""
 _TRIES = 2
-"""So often the last partitions are tried without success."""
+"""How often the last partitions are tried without success."""
 
 Buckets = Mapping[tuple[int, int], BucketSums]
 
@@ -45,13 +45,11 @@ class Stage(Enum):
 
     MEASURE = auto()
     LARGE = auto()
-    POUR = auto()
+    FILL = auto()
     LAST = auto()
 
 
 class ForcedRounds:
-    """What the coordinator of forced changes remembers from round to round."""
-
     def __init__(
         self,
         by_rack: Mapping[str, list[int]],
@@ -63,9 +61,11 @@ class ForcedRounds:
         most: int,
         seed: int,
     ) -> None:
-        """by_rack: the brokers that may get a replica. racks: of all brokers as far as known.
+        """What the rounds begin with.
 
-        leaving    the rack and load of each broker to be emptied
+        by_rack    the brokers that may get a replica
+        racks      of all brokers, as far as known
+        leaving    rack and load of each broker to be emptied
         most       at most so many partitions must change
         """
         self.by_rack = dict(sorted(by_rack.items()))
@@ -80,14 +80,14 @@ class ForcedRounds:
         self._fitted: dict[str, float] = {}
         self._stage = Stage.LAST if most <= FEW else Stage.MEASURE
         self._one_in = -(-most // _SAMPLE)
-        self._measured = self._poured = self._failed = 0
+        self._measured = self._fills = self._failed = 0
         self._proposals = 0
         self.is_over = False
         self.scarce: dict[str, float] = {}
         """See BrokerChoice."""
 
     def even_bytes(self) -> float:
-        """What the plan would bring to a broker of mean speed at best: in bytes, in replicas where no size is known."""
+        """Bytes that the plan would bring to a broker of mean speed at best; replicas if no size is known."""
         whole = total([*self._came.values(), *self._arrivals.values()])
         return (whole.bytes or whole.replicas) / len(self._racks)
 
@@ -100,7 +100,6 @@ class ForcedRounds:
         return Collects() if self._stage is Stage.LAST else None
 
     def choices(self, loads: Mapping[int, Load]) -> tuple[dict[str, WeightedBrokers], dict[str, float]]:
-        """The brokers of each rack by what each should get, and the weights of the racks."""
         filling = self._filling(loads)
         by_rack = {}
         for rack, brokers in self._by_rack(filling).items():
@@ -114,7 +113,7 @@ class ForcedRounds:
     def deciding(
         self, buckets: Buckets, proposed: ProposedSums, loads: Mapping[int, Load], room: Callable[[int, int], int]
     ) -> Generator[None, None, Thresholds]:
-        """What the round accepts, in slices. room: the bytes that fit on a broker after it got that many more."""
+        """`room`: the bytes that fit on a broker after it got that many more."""
         if self._stage is not Stage.LARGE:
             self._proposals = proposed.proposals
             self._arrivals = fill_levels.proposed_arrivals(buckets, self._racks)
@@ -122,8 +121,8 @@ class ForcedRounds:
         if self._stage is Stage.MEASURE:
             yield from self._measure(proposed, loads)
             return Thresholds()
-        if self._stage is Stage.POUR:
-            return self._pour(buckets, loads, room)
+        if self._stage is Stage.FILL:
+            return self._fill(buckets, loads, room)
         placing = Placing(self._by_rack_and_speed(), self._all_racks, self._filling(loads), room)
         in_order = yield from piecewise.in_order(proposed.collected, self._seed, urgent_first=bool(self.scarce))
         yield from placing.steps(in_order)
@@ -150,20 +149,20 @@ class ForcedRounds:
             for weights in rack_weights.fit(self._wanted(filling), demand, self._by_rack(filling)):
                 self._fitted = weights
                 yield
-        self._stage = Stage.LARGE if by_bytes and not self.scarce else Stage.POUR
+        self._stage = Stage.LARGE if by_bytes and not self.scarce else Stage.FILL
 
-    def _pour(self, buckets: Buckets, loads: Mapping[int, Load], room: Callable[[int, int], int]) -> Thresholds:
-        self._poured += 1
+    def _fill(self, buckets: Buckets, loads: Mapping[int, Load], room: Callable[[int, int], int]) -> Thresholds:
+        self._fills += 1
         filling = self._filling(loads)
         common = fill_levels.fill_level(total(self._arrivals.values()), list(filling.values()))
         if len(self.by_rack) > 1:
             before = self._fitted or self._wanted(filling)
             self._fitted = rack_weights.adjusted(before, self._arrivals, self._by_rack(filling), common)
         thresholds = dict.fromkeys(buckets, (ALL_BUCKETS, ALL_BUCKETS))
-        is_common = self._poured <= _COMMON_LEVEL_ROUNDS and self._time_weight and not self.scarce
+        is_common = self._fills <= _COMMON_LEVEL_ROUNDS and self._time_weight and not self.scarce
         for rack, brokers in self._by_rack(filling).items():
             level = math.inf
-            if self._poured <= _STRICT_ROUNDS:
+            if self._fills <= _STRICT_ROUNDS:
                 own = fill_levels.fill_level(self._arrivals.get(rack, Load()), brokers)
                 level = min(common, own) if is_common else own
             for broker in self.by_rack[rack]:
@@ -172,8 +171,7 @@ class ForcedRounds:
                     thresholds[broker, IN] = (reached, reached)
         return Thresholds(thresholds)
 
-    def settle(self, accepted: AcceptedSums) -> None:
-        """Take the loads that brokers got."""
+    def take(self, accepted: AcceptedSums) -> None:
         for broker, load in accepted.loads.items():
             rack = self._racks.get(broker)
             if rack is not None:
@@ -185,7 +183,7 @@ class ForcedRounds:
             self._failed += not accepted.accepted
             self.is_over = self._failed >= _TRIES or not (self._proposals or self.scarce)
         elif self._stage is not Stage.MEASURE:
-            self._stage = Stage.LAST if self._proposals <= FEW else Stage.POUR
+            self._stage = Stage.LAST if self._proposals <= FEW else Stage.FILL
 
     # -- what there is -------------------------------------------------------------------------------------------------
 
@@ -223,7 +221,6 @@ class ForcedRounds:
         return found
 
     def _wanted(self, filling: Mapping[int, FillingBroker]) -> dict[str, float]:
-        """The part of everything that each rack should get."""
         shares = fill_levels.shares_of_arrivals(total(self._arrivals.values()), filling)
         return rack_weights.floored(
             {rack: sum(shares[broker] for broker in brokers) for rack, brokers in self.by_rack.items()}

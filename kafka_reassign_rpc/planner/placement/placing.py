@@ -1,4 +1,4 @@
-"""Places replicas one by one: large ones, and the few that are left. The many small ones are distributed by weight."""
+"""Places large replicas, and the few that are left, one by one. The many small ones are distributed by weight."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from kafka_reassign_rpc.planner.proposals.piecewise import BetterPlace, even_out
 
 
 class Copy(NamedTuple):
-    """A replica to be placed: the place among the replicas of its partition, and what it brings to a broker."""
+    """A replica to be placed: `place` among the replicas of its partition, and what it brings to a broker."""
 
     name: PartitionName
     place: int
@@ -20,7 +20,6 @@ class Copy(NamedTuple):
 
 
 def copies_of(proposal: ChangeProposal) -> list[Copy]:
-    """The copies that a proposal makes."""
     name = proposal.name
     assert name is not None
     return [
@@ -33,8 +32,8 @@ def copies_of(proposal: ChangeProposal) -> list[Copy]:
 class Placing:
     """Iterate over `steps()`, then read `placed`: the replicas of each partition for which there is room.
 
-    A copy goes to the lowest broker with room, in one of the racks with the fewest replicas of the partition. After
-    that copies leave the highest brokers for lower ones, as long as no partition becomes less even over racks.
+    A copy goes to the lowest broker with room, in one of the racks with the fewest replicas of the partition. Then
+    copies leave the highest brokers for lower ones, while no partition becomes less even over racks.
     """
 
     def __init__(
@@ -44,9 +43,11 @@ class Placing:
         filling: Mapping[int, FillingBroker],
         room: Callable[[int, int], int],
     ) -> None:
-        """by_rack: the brokers that may get a replica, those of one speed together; racks: of all as far as known.
+        """The parts of a placement.
 
-        room    the bytes that fit on a broker after it got that many more
+        by_rack    the brokers that may get a replica, those of one speed together
+        racks      of all brokers, as far as known
+        room       the bytes that fit on a broker after it got that many more
         """
         self._by_rack = by_rack
         self._racks = racks
@@ -58,7 +59,6 @@ class Placing:
         self.placed: dict[PartitionName, tuple[int, ...]] = {}
 
     def steps(self, proposals: Iterable[ChangeProposal]) -> Iterator[None]:
-        """Place the copies of the proposals, in their order; yields after each."""
         for proposal in proposals:
             self._place(proposal)
             yield
@@ -92,7 +92,6 @@ class Placing:
         return None
 
     def _lowest(self, copy: Copy, racks: Iterable[str], kept: Sequence[int]) -> BetterPlace | None:
-        """The lowest broker after it got the copy, of those in the racks that have room for it."""
         found, size = [], copy.load.bytes
         for alike in (brokers for rack in racks for brokers in self._by_rack[rack]):
             broker = lowest(

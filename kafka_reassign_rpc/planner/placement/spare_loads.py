@@ -1,7 +1,7 @@
-"""What brokers can lose or get at the end of a plan that balances, so that copies can be taken back.
+"""What brokers can lose or get at the end of a balancing plan, so that copies can be taken back.
 
-A broker stays within the edge of each measure. The edge is where the plan's worst broker is already, or a limit if that
-is nearer to the targets: so no measure becomes worse than the plan has made it.
+A broker stays within the edge of each measure: where the plan's worst broker is, or a limit if that is nearer to the
+targets. So no measure becomes worse than the plan has made it.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import IN, OUT
 
 
 def spare_loads(targets: BrokerTargets, loads: Mapping[int, Load], widest: float) -> dict[tuple[int, int], Load]:
-    """By broker and side: what it can lose (OUT) or get (IN). A measure without weight sets no limit.
+    """By broker and side (OUT, IN). A measure without weight sets no limit.
 
     widest    how far from its target the edge is at most, as a share of the target
     """

@@ -4,8 +4,8 @@ change_proposal.py    a proposal, and the loads that it moves between brokers
 forced_proposals.py   hard rules: replicas must leave a broker, a replication factor or racks must change
 balance_proposals.py  soft goals: the best change of one partition for a more even cluster
 unneeded_copies.py    copies that a balancing plan can do without at its end
-imbalance_cost.py     what a broker costs that is away from its targets
+imbalance_cost.py     what a broker away from its targets costs
 round_parameters.py   what every chunk of topics gets to know before a round
 round_sums.py         what chunks send back: survey, sums of proposals, sums of accepted proposals
-piecewise.py          what the coordinator sees of single proposals; moves pieces from high brokers to low ones
+piecewise.py          proposals that the coordinator sees one by one; moves pieces from high brokers to low ones
 """

@@ -1,7 +1,6 @@
 """Proposals for a more even cluster: the one change of a partition that saves most cost for a copied byte.
 
-The cost of a broker stands in `imbalance_cost.py`. A proposal's gain is exact for its partition alone; the coordinator
-sees to it that many changes at once do not overshoot.
+A proposal's gain is exact for its partition alone; the coordinator keeps many changes at once from overshooting.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,11 +23,11 @@ from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParamet
 _DRAWS = 4
 _LEAST_GAIN = 1e-12
 _NO_COPY = 1
-"""Bytes that a change counts for which copies nothing: so that its gain for a byte is defined."""
+"""Bytes that a change without a copy counts for, so that its gain for a byte is defined."""
 
 
 class BestChange(NamedTuple):
-    """The best change of a partition; see ChangeProposal for the fields."""
+    """See ChangeProposal for the fields."""
 
     replicas: tuple[int, ...]
     load_changes: list[LoadChange]
@@ -39,7 +38,7 @@ class BestChange(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """One possible change: `source` gives the load to `destination`; `replicas`: those of the partition afterwards."""
+    """`source` gives the load to `destination`; `replicas` are those afterwards."""
 
     source: int
     destination: int
@@ -50,10 +49,7 @@ class _Candidate(NamedTuple):
 def best_change(
     partition: PlannerPartition, params: RoundParameters, key: int, topic_replicas: Mapping[int, int]
 ) -> BestChange | None:
-    """The best change for a partition; None: there is none, or this round does not consider the partition.
-
-    topic_replicas    replicas of its topic by broker
-    """
+    """None: there is none, or this round does not consider the partition. `topic_replicas`: of its topic, by broker."""
     balance = params.balance
     assert balance is not None
     chance = random_bits(key, params.round_number * 7919 + params.seed) / RANDOM_RANGE
@@ -125,8 +121,8 @@ def _candidates(
 def _destinations(
     source: int, to_gain: list[str], params: RoundParameters, balance: BalanceParameters, key: int
 ) -> Iterator[int]:
-    """Brokers that want replicas: from the racks that the partition can gain; where there are none, from the whole
-    cluster and from the rack of the source.
+    """Brokers that want replicas, from the racks that the partition can gain; without such, from the whole cluster and
+    from the rack of the source.
     """
     by_rack = params.choice.by_rack
     if to_gain:
@@ -143,14 +139,14 @@ def _destinations(
 
 
 def _with_leader(replicas: tuple[int, ...], place: int) -> tuple[int, ...]:
-    """The replica at `place` becomes the preferred leader and changes places with the former one."""
+    """The replica at `place` and the preferred leader change places."""
     swapped = list(replicas)
     swapped[0], swapped[place] = swapped[place], swapped[0]
     return tuple(swapped)
 
 
 def _bucket(gain_per_byte: float, balance: BalanceParameters, bucket_in_class: int) -> int:
-    """The class by gain for a byte, each four times as good as the next; a random bucket inside of it."""
+    """A class by gain for a byte, each four times as good as the next, and a random bucket in it."""
     step, bound = 0, balance.best_gain_per_byte
     while step < CLASSES - 1 and gain_per_byte < bound:
         step, bound = step + 1, bound / 4

@@ -12,7 +12,7 @@ PartitionName = tuple[str, int]
 """Topic and number."""
 
 CLASSES = 4
-"""Of balance proposals, by their gain for a byte."""
+"""Classes of balance proposals, by gain for a byte."""
 BUCKETS_PER_CLASS = 64
 ALL_BUCKETS = BUCKETS_PER_CLASS * CLASSES
 
@@ -42,20 +42,27 @@ def forced_bucket(size: int, priority: int, even: float, chance: int, *, urgent_
 
 
 class LoadChange(NamedTuple):
-    """One broker loses (OUT) or gets (IN) this load."""
-
     broker: int
     side: int
     load: Load
 
 
+class SearchedReplicas(NamedTuple):
+    """What the search has found for a partition, and why it moves."""
+
+    replicas: tuple[int, ...]
+    reason: str
+    rule: str
+
+
 class ChangeProposal(NamedTuple):
-    """The change that one partition proposes for this round. A round accepts proposals bucket by bucket, lowest first.
+    """A round accepts proposals bucket by bucket, the lowest first.
 
     position_in_chunk    index of the topic in its chunk, then index of the partition in its topic
     first_leader         the replica that leads before the copy; -1: the proposal changes replicas
     gain                 balance proposals: the cost that the change saves, in GAIN_UNIT
-    name                 the partition, where the coordinator gets to see the proposal (see `Collects`)
+    name                 set if the coordinator gets to see the proposal (`Collects`)
+    searched             the partition, its size known: the coordinator chooses its replicas (`ExchangeSearch`)
     """
 
     position_in_chunk: tuple[int, int]
@@ -68,14 +75,23 @@ class ChangeProposal(NamedTuple):
     gain: int = 0
     first_leader: int = -1
     name: PartitionName | None = None
+    searched: PlannerPartition | None = None
 
     @property
     def copies(self) -> bool:
         """Whether a broker gets a replica, or sends in place of another."""
         return any(change.side == IN and change.load.replicas > 0 for change in self.load_changes)
 
+    def found(self, target: SearchedReplicas | None) -> "ChangeProposal | None":
+        """The change to what the search has found for the partition; None: it stays."""
+        one = self.searched
+        if one is None or target is None:
+            return None
+        changes = load_changes(one, one.bytes, target.replicas)
+        return self._replace(replicas=target.replicas, load_changes=changes, reason=target.reason, rule=target.rule)
+
     def with_brokers(self, chosen: tuple[int, ...]) -> "ChangeProposal":
-        """The same change with other brokers: other replicas, or another first leader."""
+        """The same change with other replicas, or another first leader."""
         if self.first_leader >= 0:
             changes = [change for change in self.load_changes if change.side == OUT or change.broker == chosen[0]]
             return self._replace(first_leader=chosen[0], load_changes=changes)
@@ -88,7 +104,6 @@ class ChangeProposal(NamedTuple):
 
 
 def load_changes(partition: PlannerPartition, size: int, target: tuple[int, ...]) -> list[LoadChange]:
-    """The load changes when the partition goes from its replicas to `target`."""
     return list(_load_changes(partition, size, partition.replicas, target))
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.rack_evenness import is_as_even
-from kafka_reassign_rpc.planner.brokers.rack_rule import poured
+from kafka_reassign_rpc.planner.brokers.rack_rule import NO_RACK
 from kafka_reassign_rpc.planner.deterministic_random import random_bits
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
@@ -13,14 +12,12 @@ from kafka_reassign_rpc.planner.scheduling.start_order import start_priority
 from kafka_reassign_rpc.support.counted import counted
 
 NO_SOURCE = "no live replica is in sync: there is nothing to copy from"
-"""Why a partition is left out of which no live broker has all data."""
+"""No live broker has all data."""
 ON_ITS_WAY = "its reassignment, in flight or waiting, does that already"
-"""Why a partition is left out for which the goal will be reached without the plan."""
+"""The goal will be reached without the plan."""
 
 
 class ForcedChange(NamedTuple):
-    """The partition's target, and why it moves."""
-
     replicas: tuple[int, ...]
     priority: int
     reason: str
@@ -28,9 +25,11 @@ class ForcedChange(NamedTuple):
 
 
 def forced_change(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str | None:
-    """The change that the goal forces on the partition; a text says why it is impossible; None: the partition stays."""
+    """A text says why the change is impossible; None: the partition stays."""
     if not is_forced(partition, params):
         return None
+    if partition.fault:
+        return partition.fault
     if partition.moving:
         return ON_ITS_WAY if _reaches_goal(partition.destination, params) else "its reassignment is in flight"
     if params.sources.isdisjoint(partition.isr):
@@ -43,7 +42,7 @@ def forced_change(partition: PlannerPartition, params: RoundParameters, key: int
 
 
 def may_move(partition: PlannerPartition, goal: Goal, live: frozenset[int]) -> bool:
-    """Whether the goal may change the partition; rounds need not look at any other."""
+    """Whether the goal may change the partition; rounds skip all others."""
     if goal.kind is GoalKind.HEAL:
         return not live.issuperset(partition.replicas)
     if goal.kind is GoalKind.DRAIN:
@@ -52,7 +51,6 @@ def may_move(partition: PlannerPartition, goal: Goal, live: frozenset[int]) -> b
 
 
 def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:
-    """Whether the goal wants this partition changed."""
     if params.mends_racks:
         return params.choice.rack_rule.copies_lacking(partition.replicas) > 0
     if params.kind is GoalKind.SET_FACTOR:
@@ -61,14 +59,16 @@ def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:
 
 
 def _reaches_goal(replicas: tuple[int, ...], params: RoundParameters) -> bool:
-    """Whether a partition with these replicas would have to change no more; false for none."""
+    """False without replicas."""
+    rule = params.choice.rack_rule
+    if params.mends_racks:
+        return bool(replicas) and NO_RACK not in rule.counts(replicas) and rule.copies_lacking(replicas) == 0
     if params.kind is GoalKind.SET_FACTOR:
         return len(replicas) == params.factor
     return bool(replicas) and params.leaving.isdisjoint(replicas)
 
 
 def _replace_leaving(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
-    """Each replica that must leave is replaced at its place."""
     old = partition.replicas
     kept = [broker for broker in old if broker not in params.leaving]
     gone = [broker for broker in old if broker in params.leaving]
@@ -91,7 +91,7 @@ def _replace_leaving(partition: PlannerPartition, params: RoundParameters, key: 
 
 
 def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
-    """Replicas of the fullest racks are replaced until no more evenness can be had: each copy brings it nearer."""
+    """Replace replicas of the fullest racks until the spread cannot become more even: each copy brings it nearer."""
     old, rule, choice = partition.replicas, params.choice.rack_rule, params.choice
     absent = [broker for broker in old if broker not in params.live]
     if absent:
@@ -109,7 +109,7 @@ def _mend_racks(partition: PlannerPartition, params: RoundParameters, key: int) 
         kept = [broker for broker in new if broker != given]
         chosen = choice.choose(kept, size, random_bits(key, 1000 + lacking))
         if chosen is None or rule.copies_lacking([*kept, chosen]) >= lacking:
-            return f"no broker of another rack has room for {size} bytes"
+            return f"no broker of another rack has room for {size} bytes" + others_cordoned(old, params)
         new[new.index(given)] = chosen
     racks = ", ".join(f"{count} in rack {rack}" for rack, count in sorted(rule.counts(old).items()))
     return ForcedChange(tuple(new), 2, f"uneven over racks: {racks}", "racks")
@@ -143,10 +143,10 @@ def _changed_factor(old: tuple[int, ...], target: tuple[int, ...], params: Round
 
 
 def _replicas_to_keep(partition: PlannerPartition, params: RoundParameters, key: int) -> tuple[int, ...] | str:
-    """The replicas that stay when the factor goes down, in their order; a text says why there is no such choice.
+    """The replicas that stay when the factor falls, in order; a text says why there is no such choice.
 
-    The leader stays, and as many racks as the rack rule asks for. Within that, replicas in sync go before others, the
-    preferred leader before others, and those on the emptiest brokers.
+    The leader stays, and as many racks as the rack rule asks for. Then replicas in sync go before others, the preferred
+    leader before others, and those on the emptiest brokers.
     """
     rack_rule, free_bytes = params.choice.rack_rule, params.choice.free_bytes
     left = [broker for broker in partition.replicas if broker in params.live]
@@ -154,14 +154,7 @@ def _replicas_to_keep(partition: PlannerPartition, params: RoundParameters, key:
         absent = [broker for broker in partition.replicas if broker not in params.live]
         return _heal_first(absent)
     preferred, bound = left[0], rack_rule.bound(partition.replicas, params.factor)
-    sizes = rack_rule.counts(left)
-
-    def can_become_even(kept: Sequence[int]) -> bool:
-        """Whether others of `left` can be chosen beside these so that the rack rule holds."""
-        full = poured(rack_rule.counts(kept), sizes, params.factor - len(kept))
-        return is_as_even(full.values(), bound)
-
-    if not can_become_even(()):
+    if not rack_rule.can_become_even((), left, params.factor, bound):
         return "its live replicas are less even over racks than all of them: heal it first"
 
     def goodness(broker: int) -> tuple[bool, bool, bool, int, int]:
@@ -173,22 +166,24 @@ def _replicas_to_keep(partition: PlannerPartition, params: RoundParameters, key:
             random_bits(key, broker),
         )
 
-    left.sort(key=goodness, reverse=True)
+    best_first = sorted(left, key=goodness, reverse=True)
     kept: list[int] = []
     while len(kept) < params.factor:
-        best = next(one for one in left if can_become_even([*kept, one]))
-        left.remove(best)
+        best = next(one for one in best_first if rack_rule.can_become_even([*kept, one], left, params.factor, bound))
+        best_first.remove(best)
         kept.append(best)
     return tuple(broker for broker in partition.replicas if broker in kept)
 
 
 def _broken_rule(before: Sequence[int], after: Sequence[int], params: RoundParameters) -> str:
-    """The hard rule that `after` would break, or ""."""
+    """ "" if `after` breaks no hard rule."""
     absent = [broker for broker in after if broker not in params.live]
     if absent and not params.heals_only_some:
         return _heal_first(absent)
     if not params.choice.rack_rule.allows(before, after):
-        return "no broker has room that leaves the partition as even over racks as it was"
+        return "no broker has room that leaves the partition as even over racks as it was" + others_cordoned(
+            before, params
+        )
     return ""
 
 
@@ -197,9 +192,18 @@ def _no_broker_chosen(partition: PlannerPartition, params: RoundParameters, kept
     candidates = [broker for weighted in params.choice.by_rack.values() for broker in weighted.brokers]
     wanted = params.factor or len(partition.replicas)
     if len(candidates) < wanted and all(broker in kept for broker in candidates):
-        brokers = counted(len(candidates), "broker")
-        return f"replication factor {wanted} is larger than the {brokers} that can hold a replica"
-    return f"no broker has room for {params.size(partition)} bytes"
+        holders = params.choice.rack_rule.cordoned.intersection(kept).union(candidates)
+        brokers = counted(len(holders), "broker")
+        text = f"replication factor {wanted} is larger than the {brokers} that can hold a replica"
+    else:
+        text = f"no broker has room for {params.size(partition)} bytes"
+    return text + others_cordoned(partition.replicas, params)
+
+
+def others_cordoned(replicas: Sequence[int], params: RoundParameters) -> str:
+    """The end of a reason: cordoned brokers might have taken the replica, and somebody may open them."""
+    closed = len(params.choice.rack_rule.cordoned.difference(replicas))
+    return f"; {counted(closed, 'other', 'are')} cordoned" if closed else ""
 
 
 def _heal_first(absent: Sequence[int]) -> str:
@@ -207,6 +211,5 @@ def _heal_first(absent: Sequence[int]) -> str:
 
 
 def _brokers_are(brokers: Sequence[int]) -> str:
-    """broker 3 is, brokers 3, 4 are."""
     text = ", ".join(map(str, brokers))
     return f"broker {text} is" if len(brokers) == 1 else f"brokers {text} are"

@@ -1,8 +1,7 @@
-"""What a broker costs that is away from its targets.
+"""What a broker away from its targets costs.
 
-A load is expressed as shares of the broker's targets: 1.0 is on target. Around 1.0 lies a band (low … high) in which a
-broker costs nothing: the planner makes no move for it. Outside of the band a broker costs, for each measure, the goal's
-weight times the square of the distance from the band.
+A load is a share of the broker's targets: 1.0 is on target. Inside the band (low … high) a broker costs nothing and is
+left alone. Outside it costs, for each measure, the goal's weight times the square of the distance from the band.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,21 +11,19 @@ from kafka_reassign_rpc.planner.proposals.round_parameters import BalanceParamet
 
 
 def distance(share: float, low: float, high: float) -> float:
-    """How far a share of the target is outside the band."""
     if share > high:
         return share - high
     return low - share if share < low else 0.0
 
 
 def broker_cost(shares: Iterable[float], weights: Iterable[float], low: float, high: float) -> float:
-    """The cost of one broker; shares and weights in the order of MEASURES."""
     return sum(weight * distance(share, low, high) ** 2 for weight, share in zip(weights, shares, strict=True))
 
 
 def cost_change(broker: int, sign: int, load: Load, balance: BalanceParameters, weights: tuple[float, ...]) -> float:
     """How the cost changes when a broker loses (-1) or gets (1) a load.
 
-    Most of a rebalance's time is spent here: `distance` is written out.
+    A rebalance spends most of its time here, so `distance` is written out.
     """
     shares, inverse_targets = balance.shares[broker], balance.inverse_targets[broker]
     low, high, added = balance.low, balance.high, 0.0
@@ -44,14 +41,12 @@ def cost_change(broker: int, sign: int, load: Load, balance: BalanceParameters, 
 def topic_crowding_cost(
     topic_replicas: Mapping[int, int], source: int, destination: int, balance: BalanceParameters, weight: float
 ) -> float:
-    """What it costs that a topic crowds on the destination.
-
-    The cost is that of one more replica on the fuller broker, as if it lay one above the broker's target.
-
-    topic_replicas    replicas of the topic by broker
+    """What one more replica of a topic (`topic_replicas`: by broker) on the destination costs, as if it lay one above
+    the broker's target. A broker that should hold twice as many may have twice as many of the topic.
     """
     if not weight or source == destination:
         return 0.0
-    more = topic_replicas.get(destination, 0) + 1 - topic_replicas.get(source, 0)
-    inverse = balance.inverse_targets[destination][1]
+    inverse, at_source = balance.inverse_targets[destination][1], balance.inverse_targets[source][1]
+    alike = at_source / inverse if inverse else 1.0
+    more = topic_replicas.get(destination, 0) + 1 - topic_replicas.get(source, 0) * alike
     return weight * more * inverse * inverse

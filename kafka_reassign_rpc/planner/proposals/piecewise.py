@@ -1,4 +1,4 @@
-"""Evens out pieces of work over brokers, piece by piece: where they are few, or large."""
+"""Evens out few or large pieces of work over brokers, piece by piece."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
@@ -10,8 +10,10 @@ from kafka_reassign_rpc.planner.proposals.change_proposal import IN, ChangePropo
 FEW = 5_000
 """Proposals that the coordinator places one by one in a round."""
 LARGE = 16
-"""A piece is large that is at least a part, one divided by this, of what each broker gets at best. So there are at
-most as many large ones as brokers, times this."""
+"""A piece is large from one part in so many of what each broker gets at best.
+
+So large ones are at most brokers times this.
+"""
 _PASSES = 12
 _LEAST = 1e-9
 
@@ -19,7 +21,7 @@ T = TypeVar("T")
 
 
 class Collects(NamedTuple):
-    """Which proposals of a round the coordinator gets to see itself, not in sums alone.
+    """Which proposals of a round the coordinator sees itself, not only in sums.
 
     at_least    bytes of one copy
     one_in      a random part of them: one in this number
@@ -32,7 +34,7 @@ class Collects(NamedTuple):
 
 
 class BetterPlace(NamedTuple):
-    """Where a piece can go: the broker, and its height afterwards."""
+    """`height` is the broker's afterwards."""
 
     height: float
     broker: int
@@ -50,7 +52,6 @@ def even_out(
     heights    by broker; `move` changes them
     held       the pieces on each broker, in the order in which they are tried
     better     the best other place of a piece on a broker; None: there is none
-    move       takes a piece from a broker to another
     """
     for _ in range(_PASSES):
         mean, moved = sum(heights.values()) / len(heights), False
@@ -72,9 +73,9 @@ def even_out(
 def in_order(
     proposals: Iterable[ChangeProposal], seed: int, *, urgent_first: bool = False
 ) -> Generator[None, None, list[ChangeProposal]]:
-    """The proposals in the order in which they are placed, whatever the order in which they come; in slices.
+    """The proposals in an order that does not depend on that of their arrival; in slices.
 
-    Large ones come first, so that small ones fill the gaps. Those of about the same size come in a random order.
+    Large ones come first, so that small ones fill the gaps; those of about the same size come in a random order.
     """
     keyed: list[tuple[int, int, int, PartitionName, ChangeProposal]] = []
     for one in proposals:
@@ -91,12 +92,11 @@ def in_order(
 
 
 def _roughly(size: int) -> int:
-    """The size, rounded down to three digits of two."""
+    """Round down to three binary digits."""
     rest = max(0, size.bit_length() - 3)
     return size >> rest << rest
 
 
 def lowest(heights: Mapping[int, float], brokers: Sequence[int], fits: Callable[[int], bool]) -> int | None:
-    """The lowest of the brokers that fit."""
     found = [(heights[broker], broker) for broker in brokers if fits(broker)]
     return min(found)[1] if found else None

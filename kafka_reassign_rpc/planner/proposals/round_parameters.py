@@ -1,4 +1,4 @@
-"""What every chunk of topics gets to know before a round: small, the same for all chunks, made by the coordinator."""
+"""What every chunk of topics gets to know before a round: small, and the same for all chunks."""
 
 import msgspec
 
@@ -12,14 +12,14 @@ from kafka_reassign_rpc.planner.proposals.piecewise import Collects
 
 
 class BalanceParameters(msgspec.Struct, frozen=True):
-    """What balance proposals need.
+    """What balance proposals need. By broker (and measure):
 
-    sampling_rates      by broker: the chance with which this round considers one of its replicas
-    shares              by broker and measure: load / target
-    inverse_targets     by broker and measure: 1 / target
+    sampling_rates      the chance with which this round considers one of the broker's replicas
+    shares              load / target
+    inverse_targets     1 / target
     destinations        brokers that want replicas, by weight
     low, high           the band in which a broker costs nothing
-    best_gain_per_byte  gain for a byte of the best moves: the yardstick for the classes of proposals
+    best_gain_per_byte  of the best moves: the yardstick for the classes of proposals
     """
 
     sampling_rates: dict[int, float]
@@ -34,19 +34,15 @@ class BalanceParameters(msgspec.Struct, frozen=True):
 class RoundParameters(msgspec.Struct, frozen=True):
     """The parameters of a round; on Spark they are its broadcast.
 
-    leaving          brokers that replicas must leave
-    live             brokers that may keep a replica
     sources          brokers that replicas can be copied from: all that are live
     heals_only_some  the plan heals some of the lost brokers: replicas may stay on the others
-    choice           the brokers that may get a replica
-    typical_size     stands in for the size of a partition whose size is unknown
+    typical_size     stands in for unknown sizes
     even_bytes       what forced changes copy to each broker at best; 0.0: not known yet
-    mends_racks      partitions must move that are uneven over racks
-    collects         the proposals that the coordinator gets to see; None: none
-    leading_seconds  how long the copies take, as far as known, in the rounds that choose first leaders; None before
-    balance          None where the goal forces changes
-    spare            by broker and side: what it can lose or get in the round that takes back copies, the last one that
-                     balances; None before
+    leading_seconds  how long the copies take, in the rounds that choose first leaders; None before
+    searched         the last round: one in so many partitions shows itself to the search; 0: no search
+    balance          None if the goal forces changes
+    spare            by broker and side: what it can lose or get in the last balancing round, which takes back copies;
+                     None before
     """
 
     kind: GoalKind
@@ -67,6 +63,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     balance: BalanceParameters | None = None
     spare: dict[tuple[int, int], Load] | None = None
     leading_seconds: float | None = None
+    searched: int = 0
 
     def size(self, partition: PlannerPartition) -> int:
         return self.typical_size if partition.bytes == UNKNOWN else partition.bytes
@@ -75,7 +72,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
         return not self.topics or topic in self.topics
 
     def collected_name(self, topic: str, index: int, size: int, key: int) -> PartitionName | None:
-        """The name of a partition with copies of this size, where the coordinator gets to see what it proposes."""
+        """Set if the coordinator gets to see the partition's proposal."""
         collects = self.collects
         if collects is None or size < collects.at_least:
             return None
@@ -84,9 +81,8 @@ class RoundParameters(msgspec.Struct, frozen=True):
         return topic, index
 
     def bucket_in_class(self, key: int) -> int:
-        """A random bucket of a class for a partition, another one in every round."""
         return self.random_bits(key) % BUCKETS_PER_CLASS
 
     def random_bits(self, key: int) -> int:
-        """Random bits for a partition, others in every round."""
+        """They differ from round to round."""
         return random_bits(key, self.round_number * 104729 + self.seed + 1)

@@ -1,15 +1,21 @@
-"""What chunks send back to the coordinator: sums only, so that their size depends on the number of brokers."""
+"""What chunks send back to the coordinator: sums, so that their size depends only on the number of brokers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.planner.brokers.broker_load import LoadSums
+from kafka_reassign_rpc.planner.brokers.broker_load import Load, LoadSums
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
-from kafka_reassign_rpc.planner.proposals.change_proposal import ALL_BUCKETS, IN, ChangeProposal, PartitionName
+from kafka_reassign_rpc.planner.proposals.change_proposal import (
+    ALL_BUCKETS,
+    IN,
+    ChangeProposal,
+    PartitionName,
+    SearchedReplicas,
+)
 
 ACCEPT_NOTHING = (0, 0)
 TOTAL_COPIED = (-1, IN)
-"""Takes the place of a broker and a side in ProposedSums: the bytes that all proposals copy together."""
+"""In place of a broker and a side in ProposedSums: the bytes that all proposals copy."""
 
 
 class Thresholds(NamedTuple):
@@ -17,29 +23,35 @@ class Thresholds(NamedTuple):
 
     by_broker       by broker and side: below the first bucket the broker needs a change, below the second it allows one
     total_copied    below this bucket the plan stays within its limit of copied bytes
-    both_sides      accept a copy only where the broker that loses the replica and the one that gets it both need it
-    placed          brokers that the coordinator itself has chosen, by partition; the round accepts no other copies
+    both_sides      accept a copy only if the broker that loses the replica and the one that gets it both need it
+    placed          brokers that the coordinator has chosen, by partition; the round accepts no other copies
+    searched        what the search has found, by partition; the round accepts nothing else
     """
 
     by_broker: Mapping[tuple[int, int], tuple[int, int]] = {}
     total_copied: int = ALL_BUCKETS
     both_sides: bool = False
     placed: Mapping[PartitionName, tuple[int, ...]] | None = None
+    searched: Mapping[PartitionName, SearchedReplicas] | None = None
 
     @property
     def accept_nothing(self) -> bool:
-        return self.placed is None and not self.by_broker
+        return self.placed is None and not self.by_broker and not self.searched
 
 
 class Survey:
-    """What a pass over all partitions finds.
+    """The sums of a pass over all partitions, by broker.
 
-    loads            by broker; without the bytes of partitions of unknown size
-    unknown          replicas of unknown size, by broker
-    client_sends     bytes/s that each leader sends to consumers and to followers in sync
+    `loads` has no bytes of partitions of unknown size. `client_sends`: bytes/s that the leader sends to consumers and
+    to followers in sync. `spreads`: by the least and the most replicas that a rack has of a partition, one replica of
+    each such partition, without bytes of unknown size.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, racks: Mapping[int, str] | None = None) -> None:
+        """`racks`: of all live brokers; None: spreads do not matter."""
+        self._racks = racks
+        self._rack_count = len(set(racks.values())) if racks else 0
+        self.spreads: dict[tuple[int, int], list[int]] = {}
         self.loads = LoadSums()
         self.unknown: dict[int, int] = {}
         self.client_sends: dict[int, int] = {}
@@ -61,6 +73,29 @@ class Survey:
         else:
             self.known_bytes += size
         self.loads.add_replicas(partition, size)
+        if self._racks is not None:
+            spread = self._spread(partition.replicas, self._racks)
+            found = self.spreads.setdefault(spread, [0, 0, 0, 0])
+            for place, value in enumerate((size, 1, partition.produce, int(partition.bytes == UNKNOWN))):
+                found[place] += value
+
+    def _spread(self, replicas: Sequence[int], racks: Mapping[int, str]) -> tuple[int, int]:
+        """Anything is possible where a replica is on a lost broker."""
+        held: dict[str, int] = {}
+        for broker in replicas:
+            rack = racks.get(broker)
+            if rack is None:
+                return 0, len(replicas)
+            held[rack] = held.get(rack, 0) + 1
+        counts = held.values()
+        return min(counts) if len(held) == self._rack_count else 0, max(counts, default=0)
+
+    def one_of_each(self, typical_size: int) -> dict[tuple[int, int], Load]:
+        """`spreads` as loads; `typical_size` stands in for unknown sizes."""
+        return {
+            spread: Load(size + unknown * typical_size, count, produce=produce)
+            for spread, (size, count, produce, unknown) in self.spreads.items()
+        }
 
     def merge(self, other: "Survey") -> "Survey":
         self.loads.merge(other.loads)
@@ -68,6 +103,10 @@ class Survey:
             self.unknown[broker] = self.unknown.get(broker, 0) + count
         for broker, sends in other.client_sends.items():
             self.client_sends[broker] = self.client_sends.get(broker, 0) + sends
+        for spread, sums in other.spreads.items():
+            found = self.spreads.setdefault(spread, [0, 0, 0, 0])
+            for place, value in enumerate(sums):
+                found[place] += value
         self.partitions += other.partitions
         self.unknown_sizes += other.unknown_sizes
         self.known_bytes += other.known_bytes
@@ -75,9 +114,9 @@ class Survey:
 
 
 class ProposedSums:
-    """What all proposals together take, bring and gain: by broker, side and bucket, a Load and the gain.
+    """By broker, side and bucket: what proposals take, bring and gain.
 
-    collected    those that the coordinator gets to see, in any order
+    `collected`: those that the coordinator gets to see.
     """
 
     def __init__(self) -> None:
@@ -113,10 +152,7 @@ class ProposedSums:
 
 
 class AcceptedSums:
-    """What the accepted proposals change together.
-
-    arrived    bytes that brokers got; a plan never counts on room that another of its moves has yet to make
-    """
+    """`arrived`: bytes that brokers got; a plan never counts on room that another of its moves has yet to make."""
 
     def __init__(self) -> None:
         self.loads = LoadSums()

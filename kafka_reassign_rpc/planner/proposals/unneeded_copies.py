@@ -1,7 +1,6 @@
 """Proposals to leave a replica where it was before the plan: copies that the plan can do without at its end.
 
-A round accepts moves for the cluster as it is before them. What the moves of all rounds bring about together can be
-more than was needed.
+Each round accepts moves for the cluster before them, so all rounds together may move more than was needed.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from kafka_reassign_rpc.planner.proposals.round_parameters import RoundParameter
 def without_a_copy(
     partition: PlannerPartition, params: RoundParameters, spare: Mapping[tuple[int, int], Load]
 ) -> tuple[tuple[int, ...], list[LoadChange]] | None:
-    """The partition's replicas with one of its copies fewer, and what that changes; None: the plan needs all of them.
+    """The partition's replicas with one copy fewer, and what that changes; None: the plan needs all of them.
 
     spare    by broker and side: what it can lose or get
     """

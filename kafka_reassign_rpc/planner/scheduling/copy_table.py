@@ -1,4 +1,4 @@
-"""The copies that moves need, in the order in which the moves start: a few numbers for each of them."""
+"""The copies that moves need, in the order in which the moves start: a few numbers for each."""
 
 from array import array
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints
 class CopyArrays(NamedTuple):
     """The moves of a table as arrays.
 
-    brokers      the ids; all other arrays have the places of brokers in this one
-    senders      by move; one more than the last place: no leader is known
-    receivers    by move and copy; one more than the last place fills rows of moves with fewer copies
+    brokers      the ids; the other arrays have indexes into them
+    senders      by move; one more than the last index: no leader is known
+    receivers    by move and copy; one more than the last index fills the rows of moves with fewer copies
     sizes        by move: bytes of each copy
     """
 
@@ -26,7 +26,6 @@ class CopyArrays(NamedTuple):
     sizes: Floats
 
     def part(self, first: int, end: int) -> Self:
-        """The moves from `first` to the one before `end`."""
         return self._replace(
             senders=self.senders[first:end], receivers=self.receivers[first:end], sizes=self.sizes[first:end]
         )
@@ -42,7 +41,7 @@ class CopyArrays(NamedTuple):
 
 
 class CopyTable:
-    """Collects moves; 300,000 of them take 10 MB. What copies nothing takes no time, and is not in the table.
+    """300,000 moves take 10 MB. Moves that copy nothing take no time and are left out.
 
     batches    the number of moves in the table at the end of each batch
     """
@@ -57,7 +56,6 @@ class CopyTable:
             self.add(move)
 
     def add(self, move: PlannedMove) -> None:
-        """Add the next move."""
         sender, receivers, each = sender_and_receivers(move)
         if each > 0:
             self._senders.append(sender)
@@ -83,8 +81,7 @@ class Bound(NamedTuple):
     """The least time in which a network carries copies out, and the broker that decides it.
 
     broker      None: nothing is copied
-    sends       it is what the broker sends; False: what it receives
-    bytes       these bytes
+    sends       whether its sending decides, not its receiving
     """
 
     seconds: float
@@ -94,7 +91,7 @@ class Bound(NamedTuple):
 
 
 def time_bound(copies: CopyArrays, network: NetworkLimits) -> Bound:
-    """Bytes of a broker, out or in, over its rate: the longest time of all brokers and both directions."""
+    """The longest time of all brokers, out or in: bytes over rate."""
     sent, received = copies.sent_and_received()
     if not len(copies.sizes):
         return Bound(0.0, None, False, 0)

@@ -7,18 +7,18 @@ Ints = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
 
 _PASSES = 40
-"""After so many passes the copies that are left get what is feasible for sure."""
+"""After so many passes the remaining copies get what is certainly feasible."""
 
 
 def fair_rates(outgoing: Ints, incoming: Ints, limits: Floats) -> Floats:
-    """The rate of each copy in bytes/s, max-min fair: none can get more without taking from one that gets no more.
+    """Bytes/s of each copy: none can get more without taking from one that gets no more.
 
-    outgoing, incoming    by copy: the link that it leaves by, and the one that it arrives by
+    outgoing, incoming    by copy: the links that it leaves and arrives by
     limits                bytes/s by link; inf: no limit
 
-    So TCP divides links among connections, roughly. Kafka's quotas do it too: a broker at its throttle answers its
-    followers in turn, and what one of them cannot take goes to the others. The algorithm is progressive filling
-    (Bertsekas and Gallager, Data Networks, 6.5.2); a pass fills all links at once that hold back each of their copies.
+    TCP divides links among connections roughly so, and so do Kafka's quotas: a broker at its throttle answers its
+    followers in turn, and what one cannot take goes to the others. The algorithm is progressive filling (Bertsekas and
+    Gallager, Data Networks, 6.5.2); a pass fills all links at once that hold back each of their copies.
     """
     rates = np.zeros(len(outgoing))
     left = limits.astype(np.float64)

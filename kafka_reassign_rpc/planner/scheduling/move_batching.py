@@ -1,12 +1,10 @@
-"""Moves in batches: limits on moves and bytes, for each broker and for each batch.
+"""Moves in batches, within limits on moves and bytes for each broker and each batch.
 
-Moves come in the order in which they should start. A batch holds moves of one priority only, so that an urgent move
-never waits for one that is not.
+Moves come in the order in which they should start. A batch has one priority, so that urgent moves wait for no others.
 
-Batches that are carried out one after the other wait for the slowest broker of each. So a window of moves gets as many
-batches as it needs, all of them open, and each move goes into the one whose time grows least by it; of several into
-that in which its brokers have least to do. So all brokers are about equally busy in each batch. Memory is bounded by
-the window.
+Successive batches wait for the slowest broker of each. So a window of moves gets as many batches as it needs, all of
+them open, and each move goes into the one whose time it extends least, among equals into that in which its brokers have
+least to do. The window bounds the memory.
 """
 
 from collections import Counter
@@ -23,25 +21,21 @@ from kafka_reassign_rpc.planner.plan_result import PlannedMove, sender_and_recei
 from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints
 
 _OPEN_BATCHES = 32
-"""A window ends with the move by which it needs more batches."""
+"""A window ends with the move that needs more batches."""
 
 _ROW_MORE = (0, 1), (0, 0)
 
 
 class _Link(NamedTuple):
-    """One direction of a broker's network."""
-
     broker: int
     sends: bool
 
 
 class BatchLimits(msgspec.Struct, frozen=True):
-    """Limits of one batch; -1: none.
+    """Limits of one batch; -1: none. A move larger than a limit on bytes gets a batch of its own.
 
-    moves_per_broker, bytes_per_broker    of each broker, as a receiver and as a sender of replicas
-    bytes_per_batch                       bytes that the batch copies
-    moves_per_batch                       also counts moves that copy nothing, as a change of the preferred leader
-    A single move that is larger than a limit on bytes gets a batch of its own.
+    moves_per_broker, bytes_per_broker    of each broker, as a receiver and as a sender
+    moves_per_batch                       also counts moves that copy nothing
     """
 
     moves_per_broker: int = 10
@@ -51,7 +45,7 @@ class BatchLimits(msgspec.Struct, frozen=True):
 
 
 class MoveBatch(msgspec.Struct):
-    """A batch. received, sent: bytes by broker."""
+    """`received`, `sent`: bytes by broker."""
 
     number: int
     priority: int
@@ -61,7 +55,7 @@ class MoveBatch(msgspec.Struct):
     sent: dict[int, int] = {}
 
     def busiest(self) -> tuple[int | None, int]:
-        """The broker that sends or receives most bytes, and how many; of several the one with the lowest id."""
+        """The broker that sends or receives most bytes, and how many; among equals the lowest id."""
         most = max((*self.received.values(), *self.sent.values()), default=0)
         brokers = (broker for of in (self.received, self.sent) for broker, size in of.items() if size == most)
         return (min(brokers) if most else None), most
@@ -75,7 +69,7 @@ class MoveBatch(msgspec.Struct):
 
 
 def into_batches(moves: Iterable[PlannedMove], limits: BatchLimits, network: NetworkLimits) -> Iterator[MoveBatch]:
-    """The moves, which come in order of priority, in batches, in order."""
+    """Moves come in order of priority."""
     numbers = count(1)
     for window in _windows(moves, limits):
         for packed in window.packed(network):
@@ -126,7 +120,6 @@ class _Window:
             self._needed = max(self._needed, -(-amount // limit))
 
     def packed(self, network: NetworkLimits) -> list[list[PlannedMove]]:
-        """The moves of each batch."""
         batches = max(1, min(self._needed, len(self.moves)))
         packing = _Packing(list(self._bytes_of), batches, self._limits, network)
         for move in self.moves:
@@ -135,7 +128,7 @@ class _Window:
 
 
 class _Packing:
-    """Open batches: a row of each array for each batch, a column for each link or broker."""
+    """Open batches: each array has a row for each batch, a column for each link or broker."""
 
     def __init__(self, links: list[_Link], batches: int, limits: BatchLimits, network: NetworkLimits) -> None:
         self.moves: list[list[PlannedMove]] = [[] for _ in range(batches)]
@@ -151,7 +144,7 @@ class _Packing:
         self._seconds = np.zeros(batches)
 
     def add(self, move: PlannedMove) -> None:
-        """Into the batch with room whose time grows least, of these into that in which its links have least to do."""
+        """Choose the batch with room whose time grows least, among equals that in which its links have least to do."""
         links = _links(move)
         columns = [self._column[link] for link in links]
         brokers = [self._broker[link.broker] for link in links]
@@ -184,7 +177,6 @@ class _Packing:
         return room
 
     def _open(self) -> None:
-        """One batch more."""
         self.moves.append([])
         self._bytes_of, self._moves_of = np.pad(self._bytes_of, _ROW_MORE), np.pad(self._moves_of, _ROW_MORE)
         self._bytes, self._count = np.append(self._bytes, 0.0), np.append(self._count, 0)
@@ -192,7 +184,7 @@ class _Packing:
 
 
 def _links(move: PlannedMove) -> dict[_Link, int]:
-    """What the brokers of a move receive and send, in bytes."""
+    """Bytes that the brokers of a move receive and send."""
     sender, receivers, each = sender_and_receivers(move)
     found = {_Link(broker, False): each for broker in receivers}
     if receivers and sender >= 0:

@@ -1,10 +1,9 @@
-"""Tries other orders of a small plan, where the first one leaves brokers waiting.
+"""Tries other orders of a small plan if the first one leaves brokers waiting.
 
-A few hundred moves that keep all brokers busy alike take more than their bound: at the end some brokers have moves left
-that others should have sent or received before. No simple rule avoids that: already without shared bandwidth this is
-the open-shop problem (Gonzalez and Sahni, Open Shop Scheduling to Minimize Finish Time, 1976). So some moves change
-their places at random, the plan is simulated, and the order stays if it is done sooner: a local search, the same for
-the same moves.
+A few hundred moves that keep all brokers equally busy take more than their bound: at the end some brokers have moves
+left that others should have sent or received before. No simple rule avoids that (already without shared bandwidth it is
+the open-shop problem: Gonzalez and Sahni, Open Shop Scheduling to Minimize Finish Time, 1976). So a local search moves
+some at random, simulates the plan, and keeps an order that ends sooner. The same moves give the same result.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,28 +18,28 @@ from kafka_reassign_rpc.planner.scheduling.plan_estimate import soonest_caps
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, simulate
 
 GOOD = 1.07
-"""A plan that takes this many times its bound, or less, stays as it is."""
+"""A plan that takes at most this many times its bound stays."""
 
 _MOST_MOVES = 2_000
-"""A larger plan stays as it is: its moves are so many that brokers always find some."""
+"""A larger plan stays: among so many moves brokers always find some."""
 
 _MOVES_SIMULATED = 30_000
-"""By as many orders as have so many moves together: some seconds."""
+"""Moves of all tried orders together: some seconds."""
 
 _MOST_TRIES = 100
 _SHIFTED = 0.1
 """The share of the moves that change their places."""
 _FAR = 0.2
-"""How far they do at the most, forwards or backwards, of the whole plan; most of them half of that or less."""
+"""The largest shift, as a share of the plan, forwards or backwards; most are half of it or less."""
 
 
 def in_sooner_order(
     moves: Iterable[PlannedMove], network: NetworkLimits, limits: BatchLimits, caps: Caps, *, chooses_cap: bool = False
 ) -> Iterator[PlannedMove]:
-    """The moves, which come in the order in which they should start, in that order or in one that is done sooner.
+    """The moves, given in start order, in that order or in one that ends sooner.
 
-    limits         of the batches into which they go: these change the order once more
-    chooses_cap    the plan may have another cap per broker than the given one, as for `plan_estimate.estimate`
+    limits         of the batches into which they go, which change the order once more
+    chooses_cap    the plan may have another cap per broker, as for `plan_estimate.estimate`
     """
     rest = iter(moves)
     first = list(islice(rest, _MOST_MOVES + 1))
@@ -59,7 +58,6 @@ class _Search:
         self._caps = soonest_caps(self._copies, network, caps) if chooses_cap else caps
 
     def soonest(self) -> list[PlannedMove]:
-        """The order that is done soonest of those that are tried."""
         count = len(self._moves)
         places = [place / count for place in range(count)]
         best, least = self._moves, self._seconds(self._copies)
@@ -83,7 +81,7 @@ class _Search:
 
     @staticmethod
     def _shift(move: PlannedMove, turn: int) -> float:
-        """By how much of the whole plan the move comes later: 0 for most moves."""
+        """How much later the move comes, as a share of the plan: 0 for most moves."""
         key = partition_key(move.topic, move.partition)
         chance, one, other = (random_bits(key, 3 * turn + salt) / RANDOM_RANGE for salt in range(3))
         return (one + other - 1) * _FAR if chance < _SHIFTED else 0.0

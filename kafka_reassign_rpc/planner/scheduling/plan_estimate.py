@@ -10,22 +10,24 @@ from kafka_reassign_rpc.planner.scheduling.copy_table import Bound, CopyArrays, 
 from kafka_reassign_rpc.planner.scheduling.plan_simulation import Caps, Simulated, simulate, simulate_batches
 
 _MORE_TRIED_UP_TO = 20_000
-"""Moves of a plan for which more than one other cap is tried: caps matter on small clusters."""
+"""Larger plans try only one other cap: caps matter on small clusters."""
 _RAISED = (1.0, 2.0, 4.0, 8.0)
-"""A cap, and up to eight times itself: more moves at a time keep more brokers busy."""
+"""Multiples of a cap: more moves at a time keep more brokers busy."""
 _LOWERED = (0.6, 0.5, 0.4, 0.3, 0.2)
-"""With fewer at a time a large move has more of the network, in plans where the end waits for it alone. They come last,
-the fewest at the end: where bytes are few, moves take their start and end, which the simulation does not count."""
+"""With fewer at a time a large move has more of the network, if the end waits for it alone.
+
+They come last, the fewest at the end: if bytes are few, starts and ends of moves take the time, and the simulation does
+not count those.
+"""
 _CHOSEN_AMONG = (*_RAISED, *_LOWERED)
 WORTH = 0.98
-"""A gain is worth while that brings the time below this share."""
+"""A gain must bring the time below this share."""
 
 
 class Gain(NamedTuple):
     """The time of the plan in seconds if one thing were different.
 
     setting    moves_per_broker, moves_per_batch (in all), or throttle (bytes/s of each broker)
-    value      its other value
     """
 
     setting: str
@@ -34,9 +36,9 @@ class Gain(NamedTuple):
 
 
 class PlanEstimate(NamedTuple):
-    """What the simulation of a plan tells.
+    """The simulation of a plan.
 
-    caps           those that were given, or others that are better
+    caps           those that were given, or better ones
     carried_out    the moves start as others end, with these caps
     in_batches     each batch waits for the one before
     bound          no order takes less
@@ -52,7 +54,7 @@ class PlanEstimate(NamedTuple):
 def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_cap: bool = False) -> PlanEstimate:
     """Simulate a plan as `submit` carries it out, in batches, and with other caps and throttles.
 
-    chooses_cap    another cap per broker than the given one is taken where that is worth while
+    chooses_cap    take another cap per broker if that is worth while
     """
     tries = _Tries(table.arrays(), network, caps)
     cap = tries.best_cap(caps.per_broker, _CHOSEN_AMONG) if chooses_cap else caps.per_broker
@@ -66,14 +68,14 @@ def estimate(table: CopyTable, network: NetworkLimits, caps: Caps, *, chooses_ca
 
 
 def soonest_caps(copies: CopyArrays, network: NetworkLimits, caps: Caps) -> Caps:
-    """These caps, with that cap per broker of those that `estimate` may choose with which the plan is soonest done."""
+    """These caps with the cap per broker, of those that `estimate` may choose, that ends soonest."""
     tries = _Tries(copies, network, caps)
     caps_per_broker = tries.multiples(caps.per_broker, _CHOSEN_AMONG)
     return caps._replace(per_broker=min(caps_per_broker, key=lambda cap: tries.with_cap(cap).seconds))
 
 
 class _Tries:
-    """Simulates a plan with some caps and others, with each of them once."""
+    """Simulates a plan with different caps, once with each."""
 
     def __init__(self, copies: CopyArrays, network: NetworkLimits, caps: Caps) -> None:
         self._copies, self._network, self._caps = copies, network, caps
@@ -90,15 +92,15 @@ class _Tries:
         return self._found[caps]
 
     def best_cap(self, cap: int, times: Sequence[float]) -> int:
-        """Of these multiples of the cap the first with which the plan is about as soon done as with the best."""
+        """The first of these multiples that ends about as soon as the best."""
         return self._best([self._caps._replace(per_broker=one) for one in self.multiples(cap, times)]).per_broker
 
     def multiples(self, cap: int, times: Sequence[float]) -> list[int]:
-        """The cap, this many times each; for a large plan, or without a cap, nothing but the cap itself."""
+        """A large plan, or one without a cap, keeps the cap itself."""
         return [max(1, int(cap * one)) for one in times] if self._is_small and cap > 0 else [cap]
 
     def _best(self, caps: Sequence[Caps]) -> Caps:
-        """The first with which the plan is about as soon done as with the best of them."""
+        """The first with which the plan ends about as soon as with the best."""
         least = self.bound.seconds
         for one in caps:
             if WORTH * self._with(one).seconds <= least:
@@ -122,7 +124,7 @@ class _Tries:
         return Gain("moves_per_broker", cap, self.with_cap(cap).seconds)
 
     def _gain_in_all(self, caps: Caps) -> Iterator[Gain]:
-        """With more moves in all, where these keep brokers waiting that have room."""
+        """With more moves in all, if the limit keeps brokers waiting that have room."""
         seconds, brokers = self._with(caps).seconds, len(self._copies.brokers)
         if caps.in_all <= 0 or 0 < caps.per_broker * brokers <= caps.in_all or WORTH * seconds <= self.bound.seconds:
             return

@@ -1,13 +1,13 @@
 """Carries out moves in virtual time: how long they take, and what each broker sends and receives meanwhile.
 
-Moves start in their order, each as soon as the caps let it: the first that fits. A broker's cap counts the moves that
-copy to it, and those that it sends, each for themselves, as `core.reassignment.in_flight_caps` does with the own cap of
-a move. A move has a copy for each replica that it adds, and ends with the last of them. Copies share the network
-max-min fairly (`fair_rates.py`).
+Moves start in order, each as soon as the caps let it. One that does not fit lets others pass, but no more than the
+window: then they wait for it, as in `submit`. A broker's cap counts the moves that copy to it and those that it sends,
+each for themselves, as `core.reassignment.in_flight_caps` does with a move's own cap. A move has a copy for each adding
+replica, and ends with the last. Copies share the network max-min fairly (`fair_rates.py`).
 
-A step takes until a copy ends. With more than a few thousand moves it takes until some of the copies in flight have
-ended; what these leave unused within the step goes to the others, and to those that start then. So 300,000 moves take a
-few thousand steps, and the time is wrong by 2 % at most.
+A step lasts until a copy ends; with more than a few thousand moves, until some of the copies in flight have ended. What
+these leave unused within the step goes to the others and to those that start then. So 300,000 moves take a few thousand
+steps, and the time is wrong by 2 % at most.
 """
 
 from typing import NamedTuple
@@ -21,23 +21,22 @@ from kafka_reassign_rpc.planner.scheduling.fair_rates import Floats, Ints, fair_
 from kafka_reassign_rpc.planner.scheduling.simulated_timeline import Timeline
 
 WINDOW = 10_000
-"""Moves that may wait, ahead of those that have started."""
+"""A move starts only if fewer moves than this are between it and the first one that waits."""
 _REFILLED_AT = 0.9
-"""The window is filled again when this share of it is left."""
+"""The window goes on when at most this share of it is behind the first waiting move."""
 _LOOKED_AT = 256
-"""Waiting moves that are looked at before the brokers with room are found anew."""
+"""Waiting moves visited before the brokers with room are computed again."""
 _MOST_ENDS = 0.1
 _ENDS_PER_MOVE = 1e-6
-"""The share of the copies in flight that end in a step: this much for each move, up to the most."""
+"""The share of the copies in flight that end in a step: this for each move, up to the most."""
 _UNLIMITED = 1 << 40
 _LEAST_RATE = 1e-9
 
 
 class Caps(NamedTuple):
-    """Moves in flight at the most; -1: any number.
+    """Moves in flight at most; -1: any number.
 
     per_broker    that copy to one broker, and as many that copy from it
-    in_all        on all brokers
     """
 
     per_broker: int = 10
@@ -45,12 +44,7 @@ class Caps(NamedTuple):
 
 
 class Simulated(NamedTuple):
-    """How moves were carried out in virtual time.
-
-    seconds     until the last one ended
-    timeline    what each broker sent and received
-    batches     with barriers: seconds of each batch
-    """
+    """`seconds` until the last move ended; `batches`: with barriers, the seconds of each batch."""
 
     seconds: float
     timeline: Timeline
@@ -58,13 +52,13 @@ class Simulated(NamedTuple):
 
 
 def simulate(copies: CopyArrays, network: NetworkLimits, caps: Caps, window: int = WINDOW) -> Simulated:
-    """Carry out moves in their order. `window`: moves that may wait ahead of those that have started."""
+    """`window`: as many moves, less one, may pass one that waits."""
     timeline = Timeline(copies.brokers)
     return Simulated(_Run(copies, network, caps, window, timeline).to_the_end(0.0), timeline)
 
 
 def simulate_batches(table: CopyTable, network: NetworkLimits) -> Simulated:
-    """Carry out the batches of a table one after the other, all moves of a batch at once."""
+    """Carry out the batches one after the other, all moves of a batch at once."""
     copies = table.arrays()
     timeline = Timeline(copies.brokers)
     now, first, times = 0.0, 0, list[float]()
@@ -108,7 +102,7 @@ class _Run:
         self._left: Floats = np.zeros(0)
 
     def to_the_end(self, now: float) -> float:
-        """Carry everything out from `now` on; returns the time of the end, in seconds."""
+        """Returns the time of the end, in seconds."""
         self._start()
         while self._moves.size:
             began = now
@@ -121,17 +115,19 @@ class _Run:
     # -- starting --------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        """Start what fits, in order."""
         self._waiting = self._start_among(self._waiting)
         moves = len(self._copies.sizes)
-        while self._next < moves and self._waiting.size <= _REFILLED_AT * self._window:
-            end = min(moves, self._next + self._window - self._waiting.size)
+        while self._next < moves:
+            first = int(self._waiting[0]) if self._waiting.size else self._next
+            if self._next - first > _REFILLED_AT * self._window:
+                break
+            end = min(moves, first + self._window)
             fresh = self._start_among(np.arange(self._next, end))
             self._waiting = np.concatenate((self._waiting, fresh))
             self._next = end
 
     def _start_among(self, waiting: Ints) -> Ints:
-        """Start the waiting moves whose brokers have room; returns those that go on waiting."""
+        """Returns the moves that go on waiting."""
         senders, receivers = self._copies.senders[waiting], self._copies.receivers[waiting] + self._into
         places, room, chosen = np.arange(len(waiting)), self._room, list[int]()
         while places.size and self._room_in_all:
@@ -167,7 +163,7 @@ class _Run:
     # -- going on --------------------------------------------------------------------------------------------------
 
     def _step(self, now: float) -> tuple[float, Floats | None]:
-        """Copy until copies end; returns the time then, and the bytes by link that ended copies left unused."""
+        """Copy until copies end; return the time then, and the bytes by link that ended copies left unused."""
         rates = fair_rates(self._out, self._in, self._limits)
         times = self._left / np.maximum(rates, _LEAST_RATE)
         nth = int(self._ends_per_step * len(times))
@@ -185,7 +181,7 @@ class _Run:
         return now + seconds, spared
 
     def _use(self, spared: Floats, began: float, seconds: float) -> None:
-        """The copies in flight share what others left unused when they ended within the step."""
+        """The copies in flight share what others left unused within the step."""
         copied = np.minimum(fair_rates(self._out, self._in, spared), self._left)
         self._copy(began, seconds, copied)
 

@@ -1,12 +1,12 @@
 """The order in which the moves of a plan start, from sums by broker: no process needs all moves to find it.
 
-What each broker has to send is a queue, and what it has to receive is another. The move comes next that stands in the
-longest rest of a queue; within a queue, larger moves come first. So the brokers that need longest are never idle, all
-queues get equally long, and at the end only small moves are left. (This is list scheduling by longest remaining
-processing time; Graham, Bounds on Multiprocessing Timing Anomalies, 1969.) What is at risk comes before all that.
+What each broker has to send is a queue, and what it has to receive is another. Next comes the move in the queue with
+the longest rest; within a queue, larger moves first. So the brokers that need longest are never idle, all queues become
+equally long, and only small moves are left at the end (list scheduling by longest remaining processing time; Graham,
+Bounds on Multiprocessing Timing Anomalies, 1969). What is at risk comes before all that.
 
 A large move has only a share of its brokers' network. So the rest of a queue is what it has left when a move starts,
-while others of it are still in flight: the few small moves behind a large one do not wait until all others are done.
+while others are in flight: the few small moves behind a large one do not wait for its end.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ from kafka_reassign_rpc.planner.plan_result import PlannedMove, sender_and_recei
 _CLASSES_PER_DOUBLING = 16
 _CHANCES = 2**63
 _AT_A_TIME = 3
-"""Moves of a queue that share its network, as the rests count. Plans that are hard to carry out have about so many."""
+"""Moves of a queue that share its network, for the rests. Plans that are hard to carry out have about so many."""
 
 Queue = tuple[int, int, bool]
 """A priority, a broker, and whether it sends."""
@@ -52,7 +52,7 @@ class QueueSums:
 
 
 class StartKeys:
-    """Gives each move its key. Of one priority, the move with the higher key starts first."""
+    """Of one priority, the move with the higher key starts first."""
 
     def __init__(self, sums: QueueSums, network: NetworkLimits) -> None:
         self._rests: Mapping[Queue, Mapping[int, tuple[float, float]]] = {
@@ -61,7 +61,7 @@ class StartKeys:
 
     def start_key(self, move: PlannedMove, chance: int) -> float:
         """The seconds that the longest of its queues takes from this move on, and half of what its others take: among
-        moves in queues of the same length, one goes first that keeps more brokers busy. 0: the move copies nothing.
+        equals, the move goes first that keeps more brokers busy. 0: the move copies nothing.
 
         chance    its `start_chance`: its place among moves of about the same size
         """
@@ -77,12 +77,11 @@ class StartKeys:
 
 
 def start_chance(move: PlannedMove) -> int:
-    """The move's random number, a signed 64-bit integer of 0 or more: it decides among moves that are alike."""
+    """A random, non-negative signed 64-bit integer: it decides among equal moves."""
     return random_bits(partition_key(move.topic, move.partition), 1) >> 1
 
 
 def in_start_order(moves: Iterable[PlannedMove], network: NetworkLimits) -> list[PlannedMove]:
-    """All moves of a plan, those first that start first."""
     found, sums = list(moves), QueueSums()
     for move in found:
         sums.add(move)
@@ -110,7 +109,8 @@ def _size_class(size: int) -> int:
 
 def _rests(classes: Mapping[int, tuple[int, int]], rate: int) -> dict[int, tuple[float, float]]:
     """By class: the seconds that the queue still takes when the first move of the class starts, and how many fewer when
-    its last one does. `_AT_A_TIME` moves share the rate, and the largest start first."""
+    its last does. `_AT_A_TIME` moves share the rate, and the largest start first.
+    """
     left = float(sum(amount for amount, _ in classes.values()))
     shared, ends, found = 0.0, list[float](), dict[int, tuple[float, float]]()
     for size in sorted(classes, reverse=True):

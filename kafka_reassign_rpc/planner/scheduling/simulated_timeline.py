@@ -11,7 +11,7 @@ class Timeline:
     """Bytes by broker in spans of equal length. When the spans are used up, two become one.
 
     seconds           length of a span
-    sent, received    by span and broker (in the order of `brokers`): bytes
+    sent, received    bytes by span and broker (in the order of `brokers`)
     """
 
     def __init__(self, brokers: tuple[int, ...]) -> None:
@@ -21,7 +21,7 @@ class Timeline:
         self.received: Floats = np.zeros((POINTS, len(brokers) + 1))
 
     def add(self, now: float, seconds: float, senders: Ints, receivers: Ints, copied: Floats) -> None:
-        """Copies go on from `now` for some seconds. senders, receivers: places in `brokers`; copied: bytes."""
+        """Copies run for some seconds. `senders`, `receivers`: indexes into `brokers`; `copied`: bytes."""
         if not seconds:
             return
         end = now + seconds

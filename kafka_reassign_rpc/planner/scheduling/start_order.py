@@ -1,4 +1,4 @@
-"""The order in which moves start where only a few may be in flight at a time."""
+"""The order in which moves start if only a few may be in flight."""
 
 from collections import Counter, deque
 from collections.abc import Container, Iterable, Iterator
@@ -18,10 +18,10 @@ def start_priority(isr: Iterable[int], min_isr: int, live: Container[int]) -> in
 
 
 class StartOrder:
-    """Orders moves by priority. Within a priority every broker gets its first replica, then its second, and so on.
+    """Orders moves by priority; within it every broker gets its first replica, then its second, and so on.
 
-    Among the moves to one broker, the move goes first whose leader has sent least so far. So the moves in flight,
-    however few, keep all brokers equally busy, both those that send and those that receive.
+    Among the moves to one broker, the one goes first whose leader has sent least. So the moves in flight, however few,
+    keep all senders and receivers equally busy.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class StartOrder:
         pool.setdefault(leader, deque()).append(move)
 
     def moves(self) -> Iterator[PlannedMove]:
-        """All added moves, once. Among equals the one that was added first."""
+        """Among equals the one that was added first."""
         for priority in sorted(self._pools):
             sent: Counter[int] = Counter()
             pools = list(self._pools.pop(priority).values())

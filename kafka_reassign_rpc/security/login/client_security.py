@@ -13,7 +13,7 @@ DEFAULT_MECHANISM = "GSSAPI"
 
 
 class ClientSecurity(NamedTuple):
-    """One of SECURITY_PROTOCOLS, with what it needs: TLS (None without it) and a login (None without SASL)."""
+    """One of SECURITY_PROTOCOLS, with what it needs: TLS (or None) and a login (None without SASL)."""
 
     protocol: str = "PLAINTEXT"
     tls: TlsConfig | None = None
@@ -21,7 +21,7 @@ class ClientSecurity(NamedTuple):
 
 
 def client_security(values: Mapping[str, str]) -> ClientSecurity:
-    """By the properties of a Java client. Reads no keystore. Raises BadSetting."""
+    """Takes the properties of a Java client. Reads no keystore. Raises BadSetting."""
     properties = Properties(values, ("",))
     protocol = protocol_named(properties.text("security.protocol") or "PLAINTEXT", "security.protocol")
     tls = TlsConfig.of(values) if uses_tls(protocol) else None

@@ -1,8 +1,8 @@
 """The client's side of DIGEST-MD5 (RFC 2831), without integrity and confidentiality layers. Pure but for the nonce.
 
-Written here because ZooKeeper has no better password login, and the Python libraries that know this mechanism have no
-maintainer, take their nonce from a predictable generator and hash passwords outside ASCII as Java does not. Source:
-the JDK's DigestMD5Client and DigestMD5Server.
+It is written here because ZooKeeper has no better password login, and the Python libraries for it have no maintainer,
+take their nonce from a predictable generator and hash passwords outside ASCII as Java does not. Source: the JDK's
+DigestMD5Client and DigestMD5Server.
 """
 
 import hmac
@@ -24,7 +24,7 @@ def _hash(data: bytes) -> bytes:
 
 
 def _legacy(text: str) -> bytes:
-    """As RFC 2831 hashes names and passwords: ISO 8859-1 where that is possible, else UTF-8."""
+    """Encodes names and passwords as RFC 2831 hashes them: ISO 8859-1 if possible, else UTF-8."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
@@ -36,7 +36,7 @@ def _quoted(text: str) -> str:
 
 
 def directives(challenge: bytes) -> dict[str, str]:
-    """The directives of a challenge; of those that stand more than once, the first. Raises LoginFailed."""
+    """Returns the directives of a challenge; the first of those that stand more than once. Raises LoginFailed."""
     if len(challenge) > MAX_CHALLENGE:
         raise LoginFailed(f"DIGEST-MD5: a challenge of {len(challenge)} bytes")
     text = challenge.decode(errors="replace")
@@ -62,7 +62,7 @@ class DigestMd5Client:
         self._expected = ""
 
     def respond(self, challenge: bytes) -> bytes:
-        """The answer to the server's challenge. Raises LoginFailed where it cannot be answered."""
+        """Raises LoginFailed if the challenge cannot be answered."""
         asked = directives(challenge)
         nonce, realm = asked.get("nonce", ""), asked.get("realm", "")
         if not nonce or asked.get("algorithm") != "md5-sess":

@@ -29,8 +29,6 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 class JaasEntry(NamedTuple):
-    """One login module with its options."""
-
     module: str
     options: Mapping[str, str]
 
@@ -38,7 +36,6 @@ class JaasEntry(NamedTuple):
         return f"JaasEntry({self.module}, options {', '.join(self.options) or 'none'})"
 
     def option(self, name: str) -> str | None:
-        """An option's value; None where it is missing or empty."""
         return self.options.get(name) or None
 
 
@@ -73,7 +70,6 @@ class _Tokens:
 
 
 def _tokens(text: str, what: str) -> Iterator[tuple[bool, str]]:
-    """(whether it is a mark, the text) of each token."""
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -103,7 +99,7 @@ def _entry(tokens: _Tokens) -> JaasEntry:
 
 
 def parse_entry(text: str, what: str) -> JaasEntry:
-    """The only entry of the text; `what` names the text in errors. Raises BadSetting."""
+    """Returns the only entry of the text; `what` names the text in errors. Raises BadSetting."""
     if len(text) > MAX_BYTES:
         raise BadSetting(f"{what} is longer than {MAX_BYTES} characters")
     tokens = _Tokens(text, what)
@@ -114,7 +110,7 @@ def parse_entry(text: str, what: str) -> JaasEntry:
 
 
 def parse_sections(text: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
-    """The entries by section. Raises BadSetting."""
+    """Raises BadSetting."""
     tokens = _Tokens(text, what)
     found: dict[str, tuple[JaasEntry, ...]] = {}
     while not tokens.done:
@@ -132,7 +128,7 @@ def parse_sections(text: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
 
 
 def read_file(path: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
-    """The sections of a file; `what` names the setting with its path. Raises BadSetting."""
+    """Returns the sections of a file; `what` names the setting with its path. Raises BadSetting."""
     try:
         text = read_bounded(Path(path), MAX_BYTES).decode()
     except OSError as error:
@@ -143,7 +139,7 @@ def read_file(path: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
 
 
 def server_entries(path: str, listener: str) -> tuple[JaasEntry, ...]:
-    """What a file has for brokers: the listener's own section, else the common one. Raises BadSetting.
+    """Returns what a file has for brokers: the listener's own section, else the common one. Raises BadSetting.
 
     Source: Kafka's JaasContext.loadServerContext.
     """

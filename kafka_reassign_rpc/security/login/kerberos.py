@@ -1,4 +1,4 @@
-"""GSSAPI (Kerberos) by the entry of a Krb5LoginModule. Needs the package `gssapi`.
+"""GSSAPI (Kerberos) by the entry of a Krb5LoginModule. It needs the package `gssapi`.
 
 MIT Kerberos gets and renews the ticket by itself: with `useKeyTab` for the entry's principal, else from the ticket
 cache that kinit has filled. It takes keytab and cache from the environment of the process, so all logins of a process
@@ -18,7 +18,7 @@ _OWN_CACHE = "MEMORY:kafka-reassign-rpc "
 
 
 def prepare(entry: JaasEntry, place: str) -> None:
-    """Make the entry's keytab and principal those of this process, if it names a keytab; asks the KDC for a ticket.
+    """Makes the entry's keytab and principal those of this process, if it names a keytab; asks the KDC for a ticket.
 
     A ticket cache of whoever has started the process does not count then, unless `useTicketCache` says so, as in Java.
     Raises BadSetting.

@@ -10,14 +10,13 @@ class LoginFailed(ConnectionError):
 
 
 def failure(error: Exception) -> str:
-    """Why a mechanism's library has failed. Only Kerberos' own errors are known to show no secret."""
+    """Returns why a mechanism's library has failed. Only Kerberos' own errors are known to show no secret."""
     if type(error).__module__.startswith("gssapi"):
         return shortened(" ".join(str(error).split()), 300)
     return f"the answer cannot be used ({type(error).__name__})"
 
 
 def tls_failure(error: ssl.SSLError) -> str:
-    """Why a TLS handshake has failed."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is refused: {error.verify_message or error.reason}"
     return f"TLS failed: {(error.reason or 'the connection was closed').lower().replace('_', ' ')}"

@@ -1,8 +1,7 @@
 """The tokens of OAUTHBEARER: from a file, or from a token endpoint by client credentials (KIP-768).
 
 Source: Kafka's OAuthBearerLoginCallbackHandler, FileTokenRetriever, HttpAccessTokenRetriever and
-LoginAccessTokenValidator.
-All of it blocks: call it off the event loop.
+LoginAccessTokenValidator. All of it blocks: call it off the event loop.
 """
 
 import base64
@@ -23,7 +22,7 @@ from kafka_reassign_rpc.support.bounded_files import read_bounded
 
 MAX_BYTES = 1 << 20
 SECONDS = 10.0
-"""For the connection to a token endpoint, and for each part of its answer."""
+"""The limit for the connection to a token endpoint, and for each part of its answer."""
 REFRESH_WINDOW = 0.8
 """Kafka's sasl.login.refresh.window.factor: the part of a token's life after which a new one is fetched."""
 
@@ -39,7 +38,7 @@ Fetch = Callable[[], str]
 
 
 class TokenSource:
-    """The current token. A token is kept until most of its life is over, and one thread fetches it for all."""
+    """Keeps a token until most of its life is over; one thread fetches it for all."""
 
     def __init__(self, fetch: Fetch, now: Callable[[], float] = time.time) -> None:
         self._fetch = fetch
@@ -48,7 +47,6 @@ class TokenSource:
         self._token: Token | None = None
 
     def token(self) -> str:
-        """Raises LoginFailed."""
         with self._lock:
             now = self._now()
             if self._token is None or now >= self._token.refresh_at:
@@ -58,7 +56,7 @@ class TokenSource:
 
 
 def expiry(token: str) -> float:
-    """The claim `exp` of a JWT, whose signature only the other side can check. Raises LoginFailed."""
+    """Returns the claim `exp` of a JWT, whose signature only the other side can check. Raises LoginFailed."""
     parts = token.split(".")
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
@@ -68,7 +66,8 @@ def expiry(token: str) -> float:
 
 
 def source(url: str, options: Mapping[str, str], context: Callable[[], ssl.SSLContext], place: str) -> TokenSource:
-    """The source that a URL names. `options`: of the JAAS entry; `place`: the setting of the URL. Raises BadSetting."""
+    """Returns the source that a URL names. `options` are of the JAAS entry; `place` is the setting of the URL. Raises
+    BadSetting."""
     parts = urlsplit(url)
     if parts.scheme == "file":
         path = Path(unquote(parts.path))
@@ -105,7 +104,7 @@ class _Endpoint(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Without the query, which may have a key."""
+        """Leaves out the query, which may have a key."""
         return f"{self.scheme}://{self.host}{'' if self.port is None else f':{self.port}'}{self.path}"
 
 
@@ -145,7 +144,7 @@ def _from_endpoint(
 
 
 def _checked(data: bytes, where: str) -> str:
-    """A token is sent between bytes that have a meaning: it may not have others than a JWT has."""
+    """A token goes out between bytes that have a meaning: it may have no others than a JWT has."""
     text = data.decode("ascii", errors="replace").strip()
     if len(data) > MAX_BYTES or not text or not text.isascii() or not text.isprintable() or " " in text:
         raise LoginFailed(f"OAUTHBEARER: there is no token at {where}")

@@ -24,7 +24,7 @@ TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 (the name of a s
 
 
 class SaslLogin:
-    """Who this process is. `configs`: by the names that kafka-python gives them."""
+    """Who this process is. `configs` are by the names that kafka-python gives them."""
 
     def __init__(self, mechanism: str, configs: Mapping[str, Any]) -> None:
         self.mechanism = mechanism
@@ -34,7 +34,6 @@ class SaslLogin:
         return f"SaslLogin({self.mechanism})"
 
     def exchange(self, host: str) -> Exchange:
-        """A new exchange with a server of that name."""
         if self.mechanism == GSSAPI:
             host = self.configs.get("sasl_kerberos_domain_name") or host
             return sasl_mechanisms.gssapi(self.configs["sasl_kerberos_service_name"], host)
@@ -47,19 +46,16 @@ class SaslLogin:
 
 
 def jaas_entry(properties: Properties) -> JaasEntry | None:
-    """The entry of `sasl.jaas.config`. Raises BadSetting."""
     text = properties.text(JAAS)
     return None if text is None else parse_entry(text, properties.name(JAAS))
 
 
 def sasl_login(mechanism: str, entry: JaasEntry | None, properties: Properties, place: str) -> SaslLogin:
-    """The login by this mechanism.
+    """Returns the login by this mechanism. Raises BadSetting.
 
     entry       who logs in
     properties  have the other settings of SASL
     place       where the entry stands or should stand, for messages
-
-    Raises BadSetting.
     """
     if mechanism not in MECHANISMS:
         raise BadSetting(f"the SASL mechanism {mechanism!r} is not one of {', '.join(MECHANISMS)}")

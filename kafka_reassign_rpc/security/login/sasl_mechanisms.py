@@ -26,7 +26,8 @@ from kafka_reassign_rpc.security.login.login_errors import LoginFailed
 Exchange = Generator[bytes, bytes, None]
 
 MOST_ITERATIONS = 1_000_000
-"""Of SCRAM: some half a second of work. A server could keep a client busy for hours with the largest number."""
+"""The most iterations of SCRAM: some half a second of work. With the largest number a server could keep a client busy
+for hours."""
 NONCE_BYTES = 16
 LONGEST_MESSAGE = 8192
 """Bytes of a server's message of SCRAM, which has a nonce, a salt and a number."""
@@ -37,14 +38,14 @@ _AUTH_ALONE = b"\x01"
 
 
 class TokenProvider(Protocol):
-    """Where the tokens of OAUTHBEARER come from. kafka-python's AbstractTokenProvider is one."""
+    """Returns the tokens of OAUTHBEARER. kafka-python's AbstractTokenProvider is one."""
 
     def token(self) -> str: ...
     def extensions(self) -> Mapping[str, str]: ...
 
 
 def next_token(exchange: Exchange, challenge: bytes | None = None) -> bytes | None:
-    """The first token, or the one after this answer of the server; None: the exchange is done."""
+    """Returns the first token, or the one after this answer of the server; None if the exchange is done."""
     try:
         return next(exchange) if challenge is None else exchange.send(challenge)
     except StopIteration:
@@ -58,7 +59,7 @@ def plain(username: str, password: str) -> Exchange:
 
 
 def scram(mechanism: str, username: str, password: str) -> Exchange:
-    """`mechanism`: SCRAM-SHA-256 or SCRAM-SHA-512. Raises LoginFailed where the server does not know the password."""
+    """`mechanism` is SCRAM-SHA-256 or SCRAM-SHA-512. Raises LoginFailed if the server does not know the password."""
     digest = "sha" + mechanism.rpartition("-")[2]
     nonce = secrets.token_hex(NONCE_BYTES)
     name = username.replace("=", "=3D").replace(",", "=2C")
@@ -101,7 +102,7 @@ def oauthbearer(provider: TokenProvider) -> Exchange:
 
 
 def gssapi(service: str, host: str) -> Exchange:
-    """`service` and `host`: of the server's principal, such as kafka/broker1. Needs the package gssapi."""
+    """`service` and `host` are of the server's principal, such as kafka/broker1. It needs the package gssapi."""
     import gssapi as kerberos
 
     principal = f"{service}@{host}"

@@ -25,7 +25,7 @@ ZooKeeperLogin = Callable[[str, _Exchange], Awaitable[None]]
 
 
 def zookeeper_login(entry: JaasEntry, place: str, service: str = "zookeeper") -> ZooKeeperLogin:
-    """The login of a JAAS entry. Raises BadSetting.
+    """Returns the login of a JAAS entry. Raises BadSetting.
 
     place     where the entry stands, for messages
     service   the first part of ZooKeeper's Kerberos principal
@@ -60,7 +60,7 @@ def _gssapi(service: str) -> ZooKeeperLogin:
             token = await _step(next_token, ours, await exchange(token))
             if token is None:
                 return
-        raise LoginFailed("GSSAPI: ZooKeeper asks for ever more tokens")
+        raise LoginFailed("GSSAPI: ZooKeeper asks for too many tokens")
 
     return login
 

@@ -1,8 +1,8 @@
-"""Checks that take long, such as hashes of passwords: one thread counts them, by turns of the addresses that ask.
+"""Checks that take long, such as hashes of passwords: one thread does them, and the addresses that ask take turns.
 
 Whoever sends many gets one check for each of everybody else's. A check whose caller was cancelled, because the client
-has gone, is never begun. One that cannot begin in time is given up, and where too many wait, the busiest address gives
-up its last.
+has gone, never begins. One that cannot begin in time is given up, and when too many wait, the busiest address gives up
+its last.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class ChecksInTurns:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def run(self, address: str, check: Callable[[], T]) -> T:
-        """The result of a check for a client at `address`. Raises TooBusy, and what `check` raises."""
+        """Returns the result of a check for a client at `address`. Raises TooBusy, and what `check` raises."""
         if self._busy:
             await self._turn(address)
         self._busy = True
@@ -48,7 +48,6 @@ class ChecksInTurns:
         return await asyncio.wrap_future(counted)
 
     async def _turn(self, address: str) -> None:
-        """Waits until the thread is this caller's."""
         self._make_room(address)
         turn: _Turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(address, {})[turn] = None
@@ -66,7 +65,7 @@ class ChecksInTurns:
             self._forget(address, turn)
 
     def _make_room(self, address: str) -> None:
-        """Raises TooBusy where this address is one of the busiest."""
+        """Raises TooBusy if this address is one of the busiest."""
         if self._count < MOST_WAITING:
             return
         busiest = max(self._waiting, key=lambda one: len(self._waiting[one]), default=address)

@@ -15,7 +15,6 @@ class CredentialCache:
         """Whether all users have been read once."""
 
     def put(self, user: str, configs: Mapping[str, str]) -> None:
-        """The configs of one user; those without a credential take it away."""
         for name, users in self._texts.items():
             text = configs.get(name)
             if text is None:
@@ -24,7 +23,6 @@ class CredentialCache:
                 users[user] = text
 
     def keep_only(self, users: Iterable[str]) -> None:
-        """All users have been read, and these are all that there are."""
         known = frozenset(users)
         for by_user in self._texts.values():
             for user in by_user.keys() - known:
@@ -32,7 +30,7 @@ class CredentialCache:
         self.loaded = True
 
     def of(self, mechanism: str) -> Credentials:
-        """Looks up credentials of a mechanism. Raises SaslRetry until all users have been read once."""
+        """Returns a look-up of a mechanism's credentials. It raises SaslRetry until all users have been read once."""
         texts = self._texts[mechanism]
 
         def find(user: str) -> ScramCredential | None:

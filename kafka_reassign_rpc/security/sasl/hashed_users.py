@@ -1,9 +1,9 @@
 """Users of PLAIN by hashes of their passwords, from a TOML file: no password lies on a disk.
 
-    alice = "salt=…,stored_key=…,server_key=…,iterations=…"
+alice = "salt=…,stored_key=…,server_key=…,iterations=…"
 
-The form is that of SCRAM credentials in Kafka's configs, for SCRAM-SHA-512 or SCRAM-SHA-256: the length of the keys
-tells which. So a line is what `kafka-configs.sh --describe --entity-type users` shows of a user in ZooKeeper, or what
+The form is that of SCRAM credentials in Kafka's configs, for SCRAM-SHA-512 or SCRAM-SHA-256, as the length of the keys
+shows. So a line is what `kafka-configs.sh --describe --entity-type users` shows of a user in ZooKeeper, or what
 `hashed_line` makes.
 """
 
@@ -31,11 +31,11 @@ ITERATIONS = 210_000
 """For new lines, with SHA-512."""
 MOST_BYTES = 1 << 24
 UNAVAILABLE = "Authentication failed: credentials for user could not be verified"
-"""As Kafka where its callback handler fails."""
+"""Kafka's text if its callback handler fails."""
 
 
 def parse_users(data: bytes, source: str) -> dict[str, ScramCredential]:
-    """The users of a file. Raises BadSetting, which names `source` and shows no hash."""
+    """Returns the users of a file. Raises BadSetting, which names `source` and shows no hash."""
     try:
         table = tomllib.loads(data.decode())
     except (ValueError, RecursionError):  # beside TOML's own errors: an integer of thousands of digits
@@ -54,7 +54,6 @@ def parse_users(data: bytes, source: str) -> dict[str, ScramCredential]:
 
 
 def hashed_line(password: str, iterations: int = ITERATIONS) -> str:
-    """The hash of a password for the file, with a new salt."""
     salt = os.urandom(24)
     salted = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, iterations)
     return credential_text("sha512", iterations, salt, salted)
@@ -70,9 +69,9 @@ class _Proven(NamedTuple):
 class HashedUsers:
     """Verifies passwords against hashes (`plain.Passwords`).
 
-    A hash takes long, on purpose: it is counted off the event loop, by turns of the clients' addresses. A password that
-    was right once is known again at once, by a digest that only this process can make; so clients that come back do not
-    wait behind others.
+    A hash takes long, on purpose: it is computed off the event loop, and the clients' addresses take turns. A password
+    that was right once is known again at once, by a digest that only this process can make; so clients that come back
+    do not wait behind others.
     """
 
     def __init__(self, users: Mapping[str, ScramCredential]) -> None:
@@ -85,13 +84,13 @@ class HashedUsers:
         return f"HashedUsers of {len(self._users)} users"
 
     def replace(self, users: Mapping[str, ScramCredential]) -> None:
-        """The file has changed: whom it does not have is unknown from now on."""
+        """The file has changed: whoever is not in it is unknown from now on."""
         self._users = dict(users)
         costs = [(len(one.stored_key), one.iterations) for one in users.values()] or [(64, ITERATIONS)]
         self._nobodies = [ScramCredential(os.urandom(24), os.urandom(size), b"", count) for size, count in costs]
 
     def _nobody(self, user: str) -> ScramCredential:
-        """A credential that no password fits, of the cost of a user's: always the same one for a name."""
+        """Returns a credential that no password fits, of the cost of a user's: always the same one for a name."""
         place = int.from_bytes(hmac.digest(self._key, user.encode("utf-8", "surrogatepass"), "sha256"))
         return self._nobodies[place % len(self._nobodies)]
 
@@ -99,7 +98,7 @@ class HashedUsers:
         self._checks.close()
 
     async def verify(self, user: str, password: str, address: str) -> bool:
-        """Raises SaslAuthenticationError where too many passwords wait for their check."""
+        """Raises SaslAuthenticationError if too many passwords wait for their check."""
         known = self._users.get(user)
         digest = hmac.digest(self._key, password.encode("utf-8", "surrogatepass"), "sha256")
         proven = self._proven.get(user)

@@ -29,7 +29,7 @@ LONGEST_TOKEN = 131_072
 LONGEST_PRINCIPAL = 2 * LONGEST_NAME
 """Characters: a name, and its realm. Rules are the operator's patterns; they see nothing longer."""
 MOST_STEPS = 5
-"""Tokens of a client until its ticket is settled; Kerberos needs one or two."""
+"""Tokens of a client until its ticket is accepted; Kerberos needs one or two."""
 KRB5_ERRORS = -1765328384
 """The first of MIT's error codes: Kerberos's own (RFC 4120) are behind it."""
 MOST_ERRORS = 256
@@ -47,7 +47,7 @@ class KerberosConfig(msgspec.Struct, frozen=True):
 
 
 def default_realm() -> str:
-    """The default realm of this host; empty where it has no Kerberos, or none that tells."""
+    """Returns the default realm of this host; empty if it has no Kerberos, or Kerberos has none."""
     try:
         from gssapi.raw.misc import GSSError
     except (ImportError, OSError):
@@ -66,8 +66,6 @@ def _default_realm() -> str:
 
 
 class KerberosIdentity:
-    """The server's key, from its keytab."""
-
     def __init__(self, config: KerberosConfig) -> None:
         self._config = config
         self._checks = ChecksInTurns("kerberos")
@@ -101,7 +99,7 @@ class KerberosIdentity:
             raise BadSetting(text) from None
 
     async def step(self, exchange: "_Exchange", token: bytes, address: str) -> bytes:
-        """The answer to a token of a client at `address`. Raises SaslError."""
+        """Answers a token of a client at `address`. Raises SaslError."""
         try:
             return await self._checks.run(address, lambda: exchange.step(token))
         except TooBusy:
@@ -128,7 +126,7 @@ class _Exchange:
         self.principal = ""
 
     def step(self, token: bytes) -> bytes:
-        """The answer to a token. Raises SaslError."""
+        """Answers a token. Raises SaslError."""
         import gssapi
         from gssapi.raw.misc import GSSError
 
@@ -170,8 +168,6 @@ class _Exchange:
 
 
 class GssapiSaslServer:
-    """One exchange of GSSAPI."""
-
     expires_at = None
 
     def __init__(self, identity: KerberosIdentity, address: str) -> None:

@@ -26,8 +26,6 @@ class NoShortName(ValueError):
 
 
 class KerberosRule(msgspec.Struct, frozen=True):
-    """One rule. `parts` 0: DEFAULT."""
-
     text: str
     parts: int = 0
     form: str = ""
@@ -38,7 +36,7 @@ class KerberosRule(msgspec.Struct, frozen=True):
     case: str = ""
 
     def apply(self, realm: str, parts: Sequence[str], default_realm: str) -> str | None:
-        """The name; None where the rule is not for this principal. Raises NoShortName."""
+        """Returns the name; None if the rule is not for this principal. Raises NoShortName."""
         if not self.parts:
             found = parts[0] if realm == default_realm else None
         elif self.parts != len(parts):
@@ -84,7 +82,6 @@ def _parse(text: str) -> KerberosRule:
 
 
 def short_name(principal: str, rules: Sequence[KerberosRule], default_realm: str) -> str:
-    """The user's name. Raises NoShortName."""
     match = _NAME.fullmatch(principal)
     if match is None:
         if "@" in principal:

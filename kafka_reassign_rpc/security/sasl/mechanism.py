@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 class SaslError(Exception):
-    """The exchange has failed. The text may tell what a client must not know: it is for the log alone."""
+    """The exchange has failed. The text is only for the log: a client must not know it."""
 
 
 class SaslAuthenticationError(SaslError):
@@ -35,7 +35,7 @@ class SaslServer(Protocol):
     def expires_at(self) -> float | None: ...
 
     def evaluate(self, token: bytes) -> bytes | Awaitable[bytes]:
-        """The answer to the client's token; an awaitable where the check is done off the event loop.
+        """Answers the client's token; with an awaitable if the check is done off the event loop.
 
         Raises SaslError; after that the exchange is over.
         """

@@ -1,9 +1,9 @@
 """SASL OAUTHBEARER (RFC 7628) with signed tokens (JWT), as the validator of KIP-768 checks them.
 
 A token needs a signature by a key of the JWKS (one of RSA has at least 2,048 bits, as in jose4j), `exp`, `iat` and a
-subject. A token with `aud` is refused where no
-audience is expected. Unsigned tokens, and tokens signed with a shared secret, are refused always: Kafka's default
-handler takes unsigned ones, and its validator takes shared secrets of the JWKS.
+subject. A token with `aud` is refused if no audience is expected. Unsigned tokens, and tokens signed with a shared
+secret, are always refused: Kafka's default handler takes unsigned ones, and its validator takes shared secrets of the
+JWKS.
 
 A bad token is answered without an error, with `{"status":"invalid_token"}`; the client sends one byte 1, and gets that
 text again with SASL_AUTHENTICATION_FAILED. Source: OAuthBearerSaslServer, OAuthBearerClientInitialResponse,
@@ -32,7 +32,7 @@ LEAST_RSA_BITS = 2048
 LONGEST_KID = 1000
 KIDS_REMEMBERED = 16
 KID_S = 60.0
-"""How long an unknown key id that was asked for is not asked for again (RefreshingHttpsJwks)."""
+"""An unknown key id that was asked for is not asked for again for so long (RefreshingHttpsJwks)."""
 
 _NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)+"
 _FIRST = re.compile(rf"n,(?:a=(?P<authzid>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]++=[\x21-\x7e \t\r\n]++\x01)*)\x01")
@@ -68,7 +68,7 @@ class TokenKeys:
         return frozenset() if self.keys is None else frozenset(key.kid for key in self.keys.keys)
 
     def for_token(self, kid: object) -> KeySet:
-        """The keys, one of which has the id. Raises BadToken, and SaslRetry before the keys are there."""
+        """Returns the keys, one of which has the id. Raises BadToken, and SaslRetry before the keys are there."""
         if self.keys is None:
             raise SaslRetry("the keys of sasl.oauthbearer.jwks.endpoint.url are not there yet")
         if kid is not None and not any(key.kid == kid for key in self.keys.keys):
@@ -89,8 +89,6 @@ class TokenKeys:
 
 
 class OAuthBearerSaslServer:
-    """One exchange of OAUTHBEARER."""
-
     def __init__(self, keys: TokenKeys, rules: TokenRules, wall_clock: Callable[[], float] = time.time) -> None:
         self._keys = keys
         self._rules = rules
@@ -119,7 +117,6 @@ class OAuthBearerSaslServer:
         return b""
 
     def _validate(self, text: str) -> tuple[str, float]:
-        """The subject of a token, and when it expires."""
         try:
             header = jws.extract_compact(text.encode()).headers()
             keys = self._keys.for_token(header.get("kid"))
@@ -135,7 +132,6 @@ def is_weak(key: Key) -> bool:
 
 
 def _strong_key(keys: KeySet, token: Any) -> Key:
-    """The key that a token names. Raises BadToken."""
     key = guess_key(keys, token, use="sig")
     if is_weak(key):
         raise BadToken("its RSA key is too short")
@@ -143,7 +139,7 @@ def _strong_key(keys: KeySet, token: Any) -> Key:
 
 
 def _parts(token: bytes) -> tuple[str, str]:
-    """The authorization id ("" where there is none) and the JWT of the client's message."""
+    """Returns the authorization id ("" if there is none) and the JWT of the client's message."""
     match = None if len(token) > LONGEST_MESSAGE else _FIRST.fullmatch(token.decode("utf-8", "replace"))
     if match is None:
         raise SaslError("Invalid OAUTHBEARER client first message")
@@ -155,7 +151,7 @@ def _parts(token: bytes) -> tuple[str, str]:
 
 
 def validate_claims(claims: Mapping[str, Any], rules: TokenRules, now: float) -> tuple[str, float]:
-    """The subject, and when the token expires (seconds since 1970). Raises BadToken."""
+    """Returns the subject, and when the token expires (seconds since 1970). Raises BadToken."""
     expires, _ = _seconds(claims, "exp"), _seconds(claims, "iat")
     if now - rules.skew_s >= expires:
         raise BadToken("it has expired")

@@ -19,24 +19,20 @@ TOKENS = 3
 LONGEST_PASSWORD = 4096
 """Characters."""
 LONGEST_TOKEN = 4 * (2 * LONGEST_NAME + LONGEST_PASSWORD) + 2
-"""Bytes, where each character takes four."""
+"""Bytes, if each character takes four."""
 WRONG = "Authentication failed: Invalid username or password"
 
 
 class Passwords(Protocol):
-    """Knows users by their passwords."""
-
     def verify(self, user: str, password: str, address: str) -> bool | Awaitable[bool]:
-        """Whether it is the user's password. The time it takes does not tell how much of it is right. `address`: the
+        """Whether it is the user's password. The time it takes does not show how much of it is right. `address` is the
         client's.
 
-        Raises SaslAuthenticationError where that cannot be found out.
+        Raises SaslAuthenticationError if that cannot be found out.
         """
 
 
 class PlainSaslServer:
-    """One exchange of PLAIN."""
-
     expires_at = None
 
     def __init__(self, passwords: Passwords, address: str) -> None:

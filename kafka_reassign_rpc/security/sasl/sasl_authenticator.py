@@ -107,8 +107,6 @@ class SaslSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(Enum):
-    """See the table above."""
-
     INITIAL = auto()
     HANDSHAKE_OR_VERSIONS = auto()
     HANDSHAKE = auto()
@@ -120,8 +118,6 @@ class State(Enum):
 
 
 class _Previous(msgspec.Struct, frozen=True):
-    """Who a client was before it began to authenticate again."""
-
     mechanism: str
     principal: str
 
@@ -294,7 +290,7 @@ class SaslAuthenticator:
         return _closes_later(text, b"" if answer is None else _encoded(request.header, answer))
 
     def _evaluate(self, header: RequestHeader | None, token: bytes) -> Step | Awaitable[Step]:
-        """The step for a token. `header`: of its SaslAuthenticate; None for a bare token."""
+        """Returns the step for a token. `header` is of its SaslAuthenticate; None for a bare token."""
         assert self._server is not None
         try:
             answer = self._server.evaluate(token)
@@ -326,7 +322,7 @@ class SaslAuthenticator:
         return Step(_authenticate_answer(header, 0, "", answer, lifetime))
 
     def _session(self, server: SaslServer) -> int:
-        """Begins a session. Returns its length in milliseconds; 0: it has no end."""
+        """Begins a session. Returns its length in ms; 0 if it has no end."""
         reauth = self._settings.max_reauth_ms.get(self.mechanism, 0)
         lengths = [float(reauth)] if reauth > 0 else []
         if server.expires_at is not None:
@@ -353,7 +349,7 @@ class SaslAuthenticator:
 
 
 def _header_of(frame: bytes, served: Mapping[int, tuple[int, int]]) -> RequestHeader | None:
-    """The header of a request of Kafka, or of this server; None where it is none."""
+    """Returns the header of a request of Kafka, or of this server; None if it is none."""
     try:
         header = peek_request_header(frame)
     except Truncated:
@@ -365,7 +361,7 @@ _NAMES = {int(key): key.name for key in ApiKey}
 
 
 def _name(key: int) -> str:
-    """Kafka's name of an API, as its texts have it, such as API_VERSIONS."""
+    """Returns Kafka's name of an API, as its texts have it, such as API_VERSIONS."""
     return _NAMES.get(key, str(key))
 
 

@@ -1,10 +1,10 @@
-"""SASL of a listener by Kafka's properties. Reads no file but that of logins; `SaslSources` has what lies outside.
+"""SASL of a listener by Kafka's properties. It reads no file but that of logins; `SaslSources` has what lies outside.
 
-Each setting is looked for as `listener.name.<listener>.<setting>`, then as `<setting>`, and before both as
-`listener.name.<listener>.<mechanism>.<setting>`, in lower case, where Kafka or this server has it for one mechanism:
+Each setting is read as `listener.name.<listener>.<setting>`, then as `<setting>`, and before both as
+`listener.name.<listener>.<mechanism>.<setting>`, in lower case, if Kafka or this server has it for one mechanism:
 connections.max.reauth.ms, sasl.server.callback.handler.class, sasl.plain.users.file and sasl.oauthbearer.*. A login
-configuration (`sasl.jaas.config`) counts for one mechanism of one listener alone, as in Kafka; without one the section
-KafkaServer of the file of logins counts. `cli/security_names.py` refuses what is not looked for. Source: SaslConfigs,
+configuration (`sasl.jaas.config`) counts only for one mechanism of one listener, as in Kafka; without one the section
+KafkaServer of the file of logins counts. `cli/security_names.py` refuses what nothing reads. Source: SaslConfigs,
 BrokerSecurityConfigs, JaasContext, ListenerName, SaslChannelBuilder, ConfigurationUtils (Kafka 3.9).
 """
 
@@ -54,11 +54,8 @@ class JwksConfig(msgspec.Struct, frozen=True):
 
 
 class SaslConfig(msgspec.Struct, frozen=True):
-    """SASL of one listener.
-
-    passwords    of PLAIN, by user
-    users_file   of PLAIN: a file with hashed passwords, and the setting that names it
-    """
+    """SASL of one listener. PLAIN has `passwords` by user, and a `users_file` with hashed ones, with the setting that
+    names it."""
 
     mechanisms: tuple[str, ...]
     max_receive_size: int
@@ -71,7 +68,7 @@ class SaslConfig(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, properties: Mapping[str, str], listener: str) -> "SaslConfig":
-        """From the settings of a listener. Raises BadSetting."""
+        """Raises BadSetting."""
         prefix = prefix_of(listener)
         found = Properties(properties, (prefix, ""))
         mechanisms = _mechanisms(found)
@@ -108,7 +105,7 @@ def _mechanisms(found: Properties) -> tuple[str, ...]:
 
 
 def _check_callbacks(mechanism: str, its: Properties) -> None:
-    """A class that decides who comes in must not be left out quietly."""
+    """A class that decides who comes in must not be left out silently."""
     given = its.text(CALLBACKS)
     if given is not None and not (mechanism == OAUTHBEARER and given.endswith(f".{VALIDATOR}")):
         raise BadSetting(f"{its.name(CALLBACKS)}: this server cannot run Java's {given}")
@@ -122,7 +119,7 @@ class _Found(NamedTuple):
 
 
 def _entry(properties: Mapping[str, str], listener: str, mechanism: str) -> _Found:
-    """Of the setting, else of the file. Source: JaasContext.loadServerContext."""
+    """Returns the entry of the setting, else of the file. Source: JaasContext.loadServerContext."""
     module = {PLAIN: PLAIN_MODULE, GSSAPI: KRB5_MODULE}[mechanism]
     setting = f"{prefix_of(listener)}{mechanism.lower()}.{JAAS}"
     text, path = properties.get(setting), properties.get(jaas.JAAS_FILE, "").strip()
@@ -139,7 +136,6 @@ def _entry(properties: Mapping[str, str], listener: str, mechanism: str) -> _Fou
 
 
 def _passwords(found: _Found) -> dict[str, Password]:
-    """The users of a PlainLoginModule."""
     users = {
         name.removeprefix(USER): Password(password)
         for name, password in (found.entry.options.items() if found.entry else ())
@@ -155,7 +151,6 @@ def _passwords(found: _Found) -> dict[str, Password]:
 
 
 def _kerberos(found: _Found, its: Properties) -> KerberosConfig:
-    """The key that a Krb5LoginModule names."""
     setting, entry = found
     if entry is None:
         raise BadSetting(

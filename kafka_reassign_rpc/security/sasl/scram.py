@@ -1,7 +1,7 @@
 """SASL SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802), step by step as Kafka does it, with the credentials that its tools
 write.
 
-Delegation tokens (`tokenauth=true`) are refused: brokers take them. Source: ScramSaslServer, ScramCredentialUtils
+Delegation tokens (`tokenauth=true`) are refused: only brokers take them. Source: ScramSaslServer, ScramCredentialUtils
 (Kafka 3.9).
 """
 
@@ -32,8 +32,6 @@ NONCE_BYTES = 16
 
 
 class ScramCredential(NamedTuple):
-    """The keys of a user for one mechanism."""
-
     salt: bytes
     stored_key: bytes
     server_key: bytes
@@ -44,11 +42,11 @@ class ScramCredential(NamedTuple):
 
 
 Credentials = Callable[[str], ScramCredential | None]
-"""A user's credential for one mechanism, from memory. Raises SaslRetry where it cannot be known yet."""
+"""Returns a user's credential for one mechanism, from memory. Raises SaslRetry while it cannot be known."""
 
 
 def parse_credential(text: str) -> ScramCredential | None:
-    """A credential as a user's config holds it; None where it is none (ScramCredentialUtils.credentialFromString)."""
+    """Returns the credential in a user's config, or None (ScramCredentialUtils.credentialFromString)."""
     fields = fields_of(text)
     if fields is None:
         return None
@@ -60,8 +58,6 @@ def parse_credential(text: str) -> ScramCredential | None:
 
 
 class _Begun(NamedTuple):
-    """The first messages of an exchange, and whose they are."""
-
     client: ClientFirst
     nonce: str
     sent: str
@@ -69,8 +65,6 @@ class _Begun(NamedTuple):
 
 
 class ScramSaslServer:
-    """One exchange of SCRAM."""
-
     expires_at = None
 
     def __init__(self, mechanism: str, credentials: Credentials) -> None:

@@ -39,15 +39,11 @@ _CLIENT_FINAL = re.compile(rf"c=(?P<channel>{_BASE64}),r=(?P<nonce>{_NONCE}){_EX
 
 
 class BadScramMessage(ValueError):
-    """A client's message is none. The text has nothing of it."""
+    """A client's message is malformed. The text has nothing of it."""
 
 
 class ClientFirst(NamedTuple):
-    """The first message of a client.
-
-    authorization_id   as the client sent it, with its escapes; "": none
-    sent_name          the name with its escapes
-    """
+    """The first message of a client. `authorization_id` ("" if none) and `sent_name` have the client's escapes."""
 
     authorization_id: str
     sent_name: str
@@ -64,7 +60,6 @@ class ClientFirst(NamedTuple):
 
     @property
     def signed(self) -> str:
-        """As it is signed."""
         parts = [
             f"n={self.sent_name}",
             f"r={self.nonce}",
@@ -74,15 +69,12 @@ class ClientFirst(NamedTuple):
 
 
 class ClientFinal(NamedTuple):
-    """The last message of a client."""
-
     channel: str
     nonce: str
     proof: bytes
 
     @property
     def signed(self) -> str:
-        """As it is signed."""
         return f"c={self.channel},r={self.nonce}"
 
 

@@ -1,7 +1,7 @@
 """Alerts of TLS for peers whose handshake fails.
 
-Event loops close such a connection before they have sent the alert that OpenSSL has written. A peer then knows of a
-broken connection only, and tries again until its time is over; Java's clients give up at an alert, and say what it says
+Event loops close such a connection before they have sent OpenSSL's alert. A peer then sees only a broken connection,
+and tries again until its time is over; Java's clients give up at an alert, and say what it says
 (SslAuthenticationException).
 """
 
@@ -16,7 +16,7 @@ PEER: ContextVar[socket.socket | None] = ContextVar("peer", default=None)
 
 
 class AlertingObject(ssl.SSLObject):
-    """The `sslobject_class` of servers' contexts: where the handshake fails, it sends the alert to PEER."""
+    """The `sslobject_class` of servers' contexts: if the handshake fails, it sends the alert to PEER."""
 
     _outgoing: ssl.MemoryBIO | None
     _peer: socket.socket | None

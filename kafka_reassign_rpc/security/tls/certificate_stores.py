@@ -1,5 +1,5 @@
-"""Keystores and truststores: what their bytes hold. PEM, PKCS12 and JKS are told apart by the bytes, not by the type in
-the settings: keytool has written PKCS12 since Java 9, whatever the file is called.
+"""Keystores and truststores: what their bytes hold. The bytes distinguish PEM, PKCS12 and JKS, not the type in the
+settings: keytool has written PKCS12 since Java 9, whatever the file is called.
 
 Source: DefaultSslEngineFactory (PEM), sun.security.ssl.TrustManagerFactoryImpl (what of a store is trusted).
 """
@@ -42,12 +42,11 @@ def is_pem(data: bytes) -> bool:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether a store is of a kind that has a password."""
     return data.startswith(_BINARY)
 
 
 def read_key(data: bytes, store_password: str | None, key_password: str | None) -> KeyAndChain:
-    """The key of a keystore with its certificates. Raises BadKeystore, which says what is wrong."""
+    """Raises BadKeystore, which says what is wrong."""
     if not data.strip():
         raise BadKeystore("it is empty")
     if is_pem(data):
@@ -63,7 +62,7 @@ def read_key(data: bytes, store_password: str | None, key_password: str | None) 
 
 
 def read_trusted(data: bytes, store_password: str | None) -> tuple[bytes, ...]:
-    """The certificates (DER) of a truststore, and the own ones of its keys. Raises BadKeystore."""
+    """Returns the certificates (DER) of a truststore, and the own ones of its keys. Raises BadKeystore."""
     if not data.strip():
         raise BadKeystore("it is empty")
     if is_pem(data):
@@ -81,7 +80,7 @@ def read_trusted(data: bytes, store_password: str | None) -> tuple[bytes, ...]:
 
 
 def pem_key(key: str, chain: str, password: str | None) -> KeyAndChain:
-    """A private key and its certificates from PEM, which may be one text. Raises BadKeystore."""
+    """Returns a private key and its certificates from PEM, which may be one text. Raises BadKeystore."""
     entries = list(_PRIVATE_KEY.finditer(key))
     if not entries:
         raise BadKeystore("it has no private key in PEM")
@@ -105,7 +104,7 @@ def pem_key(key: str, chain: str, password: str | None) -> KeyAndChain:
 
 
 def pem_certificates(text: str) -> tuple[bytes, ...]:
-    """The certificates (DER) of a PEM text, at least one. Raises BadKeystore."""
+    """Returns the certificates (DER) of a PEM text, at least one. Raises BadKeystore."""
     found = tuple(_content(entry) for entry in _CERTIFICATE.finditer(text))
     if not found:
         raise BadKeystore("it has no certificate in PEM")
@@ -152,7 +151,7 @@ def _pkcs12(data: bytes, password: str | None) -> pkcs12.PKCS12KeyAndCertificate
 
 
 def _checked(key: PrivateKeyTypes, chain: tuple[bytes, ...]) -> KeyAndChain:
-    """With the certificates in their order: each is issued by the next. Those of no use to the key are left out."""
+    """Puts the certificates in their order: each is issued by the next. Those of no use to the key are left out."""
     if not chain:
         raise BadKeystore("its key has no certificate")
     own, *others = (_parsed(one) for one in chain)

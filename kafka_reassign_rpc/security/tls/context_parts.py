@@ -48,8 +48,8 @@ _CIPHER = re.compile(r"TLS_(\w+)_WITH_(\w+)")
 
 
 class Offered(msgspec.Struct, frozen=True):
-    """The protocol versions, from the lowest to the highest, and the cipher suites of TLS 1.2 by OpenSSL's names; its
-    defaults where there are none."""
+    """The protocol versions, from the lowest to the highest, and the cipher suites of TLS 1.2 by OpenSSL's names; empty
+    takes its defaults."""
 
     lowest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     highest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
@@ -66,7 +66,7 @@ class Offered(msgspec.Struct, frozen=True):
 
 
 def offered(properties: Properties) -> Offered:
-    """What `ssl.enabled.protocols`, `ssl.protocol` and `ssl.cipher.suites` allow. Raises BadSetting."""
+    """Returns what `ssl.enabled.protocols`, `ssl.protocol` and `ssl.cipher.suites` allow. Raises BadSetting."""
     versions = _versions(properties)
     suites = properties.words("ssl.cipher.suites")
     name = properties.name("ssl.cipher.suites")
@@ -97,12 +97,13 @@ def _versions(properties: Properties) -> list[ssl.TLSVersion]:
     if not found:
         raise BadSetting(f"{name}: expected TLSv1.2 or TLSv1.3, got {', '.join(words)}, which are not secure")
     if any(word in OLD_VERSIONS for word in words):
-        log.warning("%s: versions before TLS 1.2 are left out", name)
+        log.warning("%s: no connection uses a version before TLS 1.2", name)
     return found
 
 
 def _known_ciphers(suites: Sequence[str], name: str) -> list[str]:
-    """OpenSSL's names of suites of TLS 1.2. Those that this OpenSSL lacks are left out, unless it lacks them all."""
+    """Returns OpenSSL's names of suites of TLS 1.2. Those that this OpenSSL lacks are left out, unless it lacks them
+    all."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_ciphers("ALL:COMPLEMENTOFALL")
     known = {str(cipher["name"]) for cipher in context.get_ciphers()}
@@ -111,13 +112,13 @@ def _known_ciphers(suites: Sequence[str], name: str) -> list[str]:
     if missing and len(missing) == len(found):
         raise BadSetting(f"{name}: this OpenSSL has none of {', '.join(missing)}")
     if missing:
-        log.warning("%s: this OpenSSL lacks %s", name, ", ".join(missing))
+        log.warning("%s: no connection uses these suites, which this OpenSSL lacks: %s", name, ", ".join(missing))
     return [cipher for suite, cipher in found.items() if suite not in missing]
 
 
 def openssl_name(suite: str) -> str:
-    """OpenSSL's name of a cipher suite: ECDHE-RSA-AES128-GCM-SHA256 for TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256. Other
-    names stay as they are."""
+    """Returns OpenSSL's name of a cipher suite: ECDHE-RSA-AES128-GCM-SHA256 for TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256.
+    Other names stay as they are."""
     found = _CIPHER.fullmatch(suite)
     if found is None:
         return suite
@@ -127,7 +128,7 @@ def openssl_name(suite: str) -> str:
 
 
 def load_key(context: ssl.SSLContext, own: KeyAndChain, source: str) -> None:
-    """Gives a context its key. The key never lies on a disk in clear. Raises BadSetting."""
+    """Gives a context its key, which never lies on a disk in clear. Raises BadSetting."""
     chain = b"".join(ssl.DER_cert_to_PEM_cert(one).encode() for one in own.chain)
     try:
         with _key_file(own.key, chain) as (path, password):
@@ -137,20 +138,25 @@ def load_key(context: ssl.SSLContext, own: KeyAndChain, source: str) -> None:
 
 
 def warn_of_end(certificate: bytes, source: str) -> None:
-    """Warns where the own certificate (DER) is not valid, or not for long."""
+    """Warns if the own certificate (DER) is not valid, or not for long."""
     parsed = x509.load_der_x509_certificate(certificate)
     begins, ends = parsed.not_valid_before_utc, parsed.not_valid_after_utc
     now = datetime.now(UTC)
     if now < begins:
         log.warning("%s: the certificate is valid from %s on: clients refuse it until then", source, begins)
     elif now > ends - ENDS_SOON:
-        log.warning("%s: the certificate %s on %s", source, "has ended" if now > ends else "ends", ends)
+        log.warning(
+            "%s: the certificate %s on %s: clients refuse it from then on",
+            source,
+            "has ended" if now > ends else "ends",
+            ends,
+        )
 
 
 @contextmanager
 def _key_file(key: PrivateKeyTypes, chain: bytes) -> Iterator[tuple[str, str | None]]:
-    """A file with key and certificates as OpenSSL reads it, and its password. In memory, or encrypted where the system
-    has no such files."""
+    """Yields a file with key and certificates as OpenSSL reads it, and its password. It is in memory, or encrypted if
+    the system has no such files."""
     password = None if hasattr(os, "memfd_create") else secrets.token_urlsafe(32)
     hidden = NoEncryption() if password is None else BestAvailableEncryption(password.encode())
     with _file(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, hidden) + chain) as path:
@@ -159,7 +165,7 @@ def _key_file(key: PrivateKeyTypes, chain: bytes) -> Iterator[tuple[str, str | N
 
 @contextmanager
 def _file(data: bytes) -> Iterator[str]:
-    """The path of a file with these bytes: in memory, where the system has such files."""
+    """Yields the path of a file with these bytes: in memory, if the system has such files."""
     if not hasattr(os, "memfd_create"):
         with tempfile.NamedTemporaryFile() as file:
             file.write(data)

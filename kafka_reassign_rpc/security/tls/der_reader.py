@@ -10,14 +10,11 @@ class BadDer(ValueError):
 
 
 class Element(NamedTuple):
-    """A DER element: its tag byte and its content."""
-
     tag: int
     content: bytes
 
     @property
     def encoded(self) -> bytes:
-        """The whole element, its length in the shortest form."""
         size = len(self.content)
         if size < 0x80:
             return bytes((self.tag, size)) + self.content
@@ -26,7 +23,7 @@ class Element(NamedTuple):
 
 
 def elements(data: bytes) -> list[Element]:
-    """The elements that follow each other in `data`. Raises BadDer."""
+    """Returns the elements that follow each other in `data`. Raises BadDer."""
     found = []
     at = 0
     while at < len(data):
@@ -36,7 +33,7 @@ def elements(data: bytes) -> list[Element]:
 
 
 def single(data: bytes, tag: int) -> bytes:
-    """The content of the one element of this tag that `data` is. Raises BadDer."""
+    """Requires one element of this tag, and returns its content. Raises BadDer."""
     element, end = _element(data, 0)
     if element.tag != tag or end != len(data):
         raise BadDer("not the expected element")

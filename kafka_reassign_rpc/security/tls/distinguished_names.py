@@ -1,8 +1,8 @@
 """A certificate's subject as Java prints it: X500Principal.getName(), RFC 2253, the last part first.
 
 Source: sun.security.x509.X500Name, RDN and AVA (toRFC2253String) of JDK 17. Other libraries print other names: Java
-gives the value of every attribute without a keyword of RFC 2253 in hexadecimal DER, and so it does with values that
-are no text. ACLs and super.users are written with Java's names.
+gives the value of every attribute without a keyword of RFC 2253 in hexadecimal DER, and so it does with values that are
+no text. ACLs and super.users are written with Java's names.
 """
 
 from kafka_reassign_rpc.security.tls.der_reader import SEQUENCE, BadDer, Element, elements, single
@@ -27,12 +27,12 @@ _VERSION = 0xA0
 
 
 def subject_name(certificate: bytes) -> str:
-    """The subject's name of a certificate (DER). Raises BadDer."""
+    """Raises BadDer."""
     return distinguished_name(subject(certificate))
 
 
 def subject(certificate: bytes) -> bytes:
-    """The subject of a certificate (DER of a Name). Raises BadDer."""
+    """Returns the subject of a certificate (DER of a Name). Raises BadDer."""
     parts = elements(elements(single(certificate, SEQUENCE))[0].content)
     first = 1 if parts and parts[0].tag == _VERSION else 0
     if len(parts) <= first + _OF_THE_SUBJECT:
@@ -41,7 +41,7 @@ def subject(certificate: bytes) -> bytes:
 
 
 def distinguished_name(name: bytes) -> str:
-    """A Name (DER) as text. Raises BadDer."""
+    """Returns a Name (DER) as text. Raises BadDer."""
     relative = elements(single(name, SEQUENCE))
     return ",".join("+".join(_attribute(one) for one in elements(several.content)) for several in reversed(relative))
 

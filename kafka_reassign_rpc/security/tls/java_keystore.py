@@ -36,15 +36,12 @@ class KeyEntry(NamedTuple):
 
 
 class JavaKeystore(NamedTuple):
-    """The entries of a keystore, in their order."""
-
     keys: tuple[KeyEntry, ...]
     trusted: tuple[bytes, ...]
 
 
 def read_java_keystore(data: bytes, password: str | None) -> JavaKeystore:
-    """The entries of a JKS keystore. Without a password its integrity is not checked, as in Java. Raises
-    BadKeystore."""
+    """Without a password the integrity is not checked, as in Java. Raises BadKeystore."""
     body, digest = data[:-_DIGEST], data[-_DIGEST:]
     if password is not None:
         wanted = hashlib.sha1(_utf16(password) + b"Mighty Aphrodite" + body, usedforsecurity=False).digest()
@@ -73,7 +70,7 @@ def read_java_keystore(data: bytes, password: str | None) -> JavaKeystore:
 
 
 def private_key(entry: KeyEntry, password: str) -> bytes:
-    """The key of an entry (PKCS #8, DER). Raises BadKeystore where the password is wrong."""
+    """Returns the key of an entry (PKCS #8, DER). Raises BadKeystore if the password is wrong."""
     try:
         algorithm, content = elements(single(entry.protected_key, SEQUENCE))
         if elements(algorithm.content)[0].content != _SUN_KEY_PROTECTOR:
@@ -117,7 +114,6 @@ class _Source:
         return int.from_bytes(self.take(2), "big")
 
     def length(self, least: int) -> int:
-        """A number of things that have at least so many bytes each."""
         count = self.number()
         if count * least > len(self._data) - self._at:
             raise BadKeystore("the file is cut short or broken")

@@ -11,7 +11,7 @@ import re
 _ANY = "[^\\n\\r\\u0085\\u2028\\u2029]"
 """Java's `.`: no line terminator."""
 _AT_END = "(?=(?:\\r\\n|[\\n\\r\\u0085\\u2028\\u2029])?\\Z)"
-"""Java's `$` and `\\Z`: the end, or a line terminator before it."""
+r"""Java's `$` and `\Z`: the end, or a line terminator before it."""
 _SAME_LETTERS = frozenset("dDwWsSbBAtnrfa")
 """Letters that mean the same behind a backslash (with re.ASCII)."""
 _GROUPS = ("?:", "?=", "?!", "?<=", "?<!", "?>", "?i:")
@@ -25,11 +25,12 @@ _POSIX = {
     "XDigit": "0-9a-fA-F",
 }
 _IGNORING_CASE = re.compile(r"(\^?)\(\?i\)")
-"""At the beginning of a pattern. Python wants it there, before all else."""
+"""It stands at the beginning of a pattern. Python wants it before all else."""
 
 
 def java_pattern(text: str) -> re.Pattern[str]:
-    """The Python pattern that matches as Java's Pattern.compile(text) does. Raises ValueError where there is none."""
+    """Returns the Python pattern that matches as Java's Pattern.compile(text) does. Raises ValueError if there is
+    none."""
     found = _IGNORING_CASE.match(text)
     out = ["" if found is None else "(?i)" + found[1]]
     at = 0 if found is None else found.end()
@@ -43,7 +44,6 @@ def java_pattern(text: str) -> re.Pattern[str]:
 
 
 def _piece(text: str, at: int) -> tuple[str, int]:
-    """The next part of the pattern in Python, and where the one after begins."""
     one = text[at]
     if one == "\\":
         return _escape(text, at)
@@ -81,7 +81,7 @@ def _escape(text: str, at: int) -> tuple[str, int]:
 
 
 def _posix_class(text: str, at: int) -> tuple[str, int] | None:
-    """The characters of `\\p{Alpha}` and its like, and where it ends; None for anything else."""
+    r"""Returns the characters of `\p{Alpha}` and its like, and where it ends; None for anything else."""
     named = re.match(r"\\p\{(\w+)\}", text[at:])
     if named is None or named[1] not in _POSIX:
         return None
@@ -123,12 +123,12 @@ def _character_class(text: str, at: int) -> tuple[str, int]:
 
 
 def java_replacement(pattern: re.Pattern[str], replacement: str, text: str) -> str:
-    """`text.replaceAll(pattern, replacement)` of Java. Raises ValueError where Java throws."""
+    """Does `text.replaceAll(pattern, replacement)` of Java. Raises ValueError where Java throws."""
     return pattern.sub(lambda match: _expanded(match, replacement), text)
 
 
 def _expanded(match: re.Match[str], replacement: str) -> str:
-    """Matcher.appendExpandedReplacement."""
+    """Does Matcher.appendExpandedReplacement."""
     out: list[str] = []
     at = 0
     while at < len(replacement):
@@ -148,7 +148,6 @@ def _expanded(match: re.Match[str], replacement: str) -> str:
 
 
 def _reference(match: re.Match[str], replacement: str, at: int) -> tuple[int | str, int]:
-    """The group behind a `$`, and where the reference ends."""
     named = re.match(r"\{([a-zA-Z][a-zA-Z0-9]*)\}", replacement[at:])
     if named:
         if named[1] not in match.re.groupindex:

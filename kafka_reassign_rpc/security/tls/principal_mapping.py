@@ -16,7 +16,7 @@ _PARSER = re.compile(_RULE, re.ASCII)
 _BACK_REFERENCE = re.compile(r"\$(\d+)", re.ASCII)
 _CASES: dict[str, Callable[[str], str]] = {"": str, "L": str.lower, "U": str.upper}
 _BLANK = "".join(map(chr, range(33)))
-"""What Java's String.trim() takes away."""
+"""What Java's String.trim() removes."""
 
 
 class NoMatchingRule(ValueError):
@@ -24,14 +24,14 @@ class NoMatchingRule(ValueError):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One rule. `pattern` None is DEFAULT: the name as it is. `case`: L, U or nothing."""
+    """One rule. `pattern` None is DEFAULT: the name as it is. `case` is L, U or nothing."""
 
     pattern: re.Pattern[str] | None = None
     replacement: str = ""
     case: str = ""
 
     def apply(self, name: str) -> str | None:
-        """The principal's name, or None where the rule does not match the whole name. Raises ValueError where the
+        """Returns the principal's name, or None if the rule does not match the whole name. Raises ValueError if the
         replacement makes no sense."""
         if self.pattern is None:
             return name
@@ -42,7 +42,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 def parse_rules(text: str) -> tuple[Rule, ...]:
-    """The rules in their order. Raises ValueError, which names the rule."""
+    """Raises ValueError, which names the rule."""
     found = []
     for split in _SPLITTER.finditer(text.strip(_BLANK)):
         rule = split[1]
@@ -58,7 +58,6 @@ def parse_rules(text: str) -> tuple[Rule, ...]:
 
 
 def principal_name(rules: tuple[Rule, ...], name: str) -> str:
-    """The name that the first matching rule gives. Raises NoMatchingRule."""
     for rule in rules:
         try:
             found = rule.apply(name)
@@ -70,7 +69,7 @@ def principal_name(rules: tuple[Rule, ...], name: str) -> str:
 
 
 def _literal_references(replacement: str, groups: int) -> str:
-    """`$n` beyond the number of groups is plain text. (Kafka's escapeLiteralBackReferences; where it escapes twice it
+    """Makes `$n` beyond the number of groups plain text. (Kafka's escapeLiteralBackReferences; if it escapes twice it
     counts from the places before the first escape, and so does this.)"""
     if not groups:
         return replacement

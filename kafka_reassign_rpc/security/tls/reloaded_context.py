@@ -16,7 +16,7 @@ from kafka_reassign_rpc.support.file_stamps import Stamp, stamp
 log = logging.getLogger(__name__)
 
 CHECK_S = 10.0
-"""Seconds between two looks at the files."""
+"""Seconds between two checks of the files."""
 
 
 class ReloadedContext:
@@ -34,16 +34,16 @@ class ReloadedContext:
         self.context = make()
 
     async def keep(self, every: float = CHECK_S) -> None:
-        """Looks at the files from time to time, off the event loop, until it is cancelled."""
+        """Checks the files from time to time, off the event loop. Runs until cancelled."""
         while self._files:
             await asyncio.sleep(every)
-            await self.look()
+            await self.check()
 
-    async def look(self) -> bool:
-        """Looks at the files now, off the event loop. Returns whether there is a new context."""
-        return await asyncio.to_thread(self._look)
+    async def check(self) -> bool:
+        """Checks the files now, off the event loop. Returns whether there is a new context."""
+        return await asyncio.to_thread(self._check)
 
-    def _look(self) -> bool:
+    def _check(self) -> bool:
         state = self._state()
         if state == self._seen:
             return False
@@ -51,10 +51,10 @@ class ReloadedContext:
         try:
             self.context = self._make()
         except BadSetting as error:
-            log.error("%s keeps its certificates: %s", self._what, error)
+            log.error("%s keeps its certificates, since the new files cannot be used: %s", self._what, error)
             return False
         except Exception:
-            log.exception("%s keeps its certificates", self._what)
+            log.exception("a defect: %s keeps its certificates until the files change again", self._what)
             return False
         log.info("%s has new certificates for new connections", self._what)
         return True

@@ -29,8 +29,6 @@ T = TypeVar("T")
 
 
 class KeystoreSettings(msgspec.Struct, frozen=True):
-    """Where the own key comes from. `source` is the setting that names it."""
-
     source: str
     path: Path | None = None
     password: Password | None = None
@@ -40,7 +38,7 @@ class KeystoreSettings(msgspec.Struct, frozen=True):
     password_name: str = "ssl.keystore.password"  # noqa: S105
 
     def load(self) -> KeyAndChain:
-        """The key. Reads the file. Raises BadSetting."""
+        """Reads the file. Raises BadSetting."""
         key_password = self.key_password.value if self.key_password else None
         if self.path is None:
             assert self.key is not None
@@ -57,8 +55,6 @@ class KeystoreSettings(msgspec.Struct, frozen=True):
 
 
 class TruststoreSettings(msgspec.Struct, frozen=True):
-    """Where the trusted certificates come from. `source` is the setting that names them."""
-
     source: str
     path: Path | None = None
     password: Password | None = None
@@ -66,7 +62,7 @@ class TruststoreSettings(msgspec.Struct, frozen=True):
     password_name: str = "ssl.truststore.password"  # noqa: S105
 
     def load(self) -> tuple[bytes, ...]:
-        """The certificates (DER). Reads the file. Raises BadSetting."""
+        """Returns the certificates (DER). Reads the file. Raises BadSetting."""
         if self.path is None:
             assert self.certificates is not None
             certificates = self.certificates.value
@@ -79,7 +75,7 @@ class TruststoreSettings(msgspec.Struct, frozen=True):
 
 
 def keystore_settings(properties: Properties) -> KeystoreSettings | None:
-    """The keystore that the properties name, or None. Raises BadSetting where they do not fit together."""
+    """Raises BadSetting if the properties do not fit together."""
     kind = _type(properties, "ssl.keystore.type")
     path = properties.text("ssl.keystore.location")
     password, key_password = properties.password("ssl.keystore.password"), properties.password("ssl.key.password")
@@ -107,7 +103,7 @@ def keystore_settings(properties: Properties) -> KeystoreSettings | None:
 
 
 def truststore_settings(properties: Properties) -> TruststoreSettings | None:
-    """The truststore that the properties name, or None. Raises BadSetting where they do not fit together."""
+    """Raises BadSetting if the properties do not fit together."""
     kind = _type(properties, "ssl.truststore.type")
     path, password = properties.text("ssl.truststore.location"), properties.password("ssl.truststore.password")
     certificates = properties.password("ssl.truststore.certificates")
@@ -131,7 +127,7 @@ def truststore_settings(properties: Properties) -> TruststoreSettings | None:
 
 
 def read_store(source: str, path: Path) -> bytes:
-    """The bytes of a file that a setting names. Raises BadSetting."""
+    """Reads a file that a setting names. Raises BadSetting."""
     try:
         return read_bounded(path, LARGEST_STORE)
     except OSError as error:

@@ -44,7 +44,7 @@ class TlsConfig(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, properties: Mapping[str, str], prefixes: tuple[str, ...] = ("",)) -> "TlsConfig":
-        """From `ssl.*` properties, each looked for under the prefixes in their order: `("listener.name.a.", "")` for a
+        """Takes `ssl.*` properties, each read under the prefixes in their order: `("listener.name.a.", "")` for a
         listener, `("zookeeper.",)` for ZooKeeper. Reads no file. Raises BadSetting."""
         found = Properties(properties, prefixes)
         client_auth = (found.text("ssl.client.auth") or "none").lower()
@@ -73,11 +73,10 @@ class TlsConfig(msgspec.Struct, frozen=True):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files of its stores."""
         return tuple(store.path for store in (self.keystore, self.truststore) if store is not None and store.path)
 
     def server_context(self) -> ssl.SSLContext:
-        """A new context for the connections of a listener. Reads the files. Raises BadSetting."""
+        """Returns a new context for the connections of a listener. Reads the files. Raises BadSetting."""
         if self.keystore is None:
             raise BadSetting(f"{self.place}ssl.keystore.location: TLS needs a keystore with the server's key")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -96,7 +95,8 @@ class TlsConfig(msgspec.Struct, frozen=True):
         return context
 
     def client_context(self) -> ssl.SSLContext:
-        """A new context for connections to others; pass `server_hostname`. Reads the files. Raises BadSetting."""
+        """Returns a new context for connections to others; pass `server_hostname`. Reads the files. Raises
+        BadSetting."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self.offered.apply(context)
         context.check_hostname = self.checks_host
@@ -106,8 +106,8 @@ class TlsConfig(msgspec.Struct, frozen=True):
         return context
 
     def principal_of(self, certificate: bytes | None) -> str:
-        """The principal of a client with this certificate (DER), such as `User:CN=alice`; ANONYMOUS without one. Raises
-        NoMatchingRule."""
+        """Returns the principal of a client with this certificate (DER), such as `User:CN=alice`; ANONYMOUS without
+        one. Raises NoMatchingRule."""
         if certificate is None:
             return ANONYMOUS
         try:

@@ -39,13 +39,23 @@ export const plural = (number, word) => `${count(number)} ${word}${number === 1 
 // What others have written, with escapes for characters that show nothing, or turn the text around.
 export const visible = (text) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (one) => `\\u{${one.codePointAt(0).toString(16)}}`);
 
-const LONG = 150;
-const START = 90;
-const END = 40;
+export const isPhone = matchMedia("(max-width: 720px)").matches;
+
+const [LONG, START, END] = isPhone ? [60, 30, 24] : [150, 90, 40];
 
 // The start and the end of a long text: names often differ in their ends alone. null: the text is not long.
 export function shortened(text) {
   if (text.length <= LONG) return null;
   const letters = [...text];
-  return `${letters.slice(0, START).join("")} … ${letters.slice(-END).join("")}`;
+  return `${wholeWords(letters.slice(0, START), 1)} … ${wholeWords(letters.slice(-END), -1)}`;
+}
+
+const SPACE = /\s/u;
+
+// Without the word that the cut has halved, unless it is so long that little would be left: a name without spaces.
+// `towards`: 1 where the text was cut at its end, -1 where it was cut at its start.
+function wholeWords(letters, towards) {
+  const whole = towards === 1 ? letters.findLastIndex((one) => SPACE.test(one)) : letters.findIndex((one) => SPACE.test(one));
+  const kept = towards === 1 ? letters.slice(0, Math.max(0, whole)) : letters.slice(whole + 1);
+  return (whole === -1 || kept.length < letters.length / 2 ? letters : kept).join("");
 }

@@ -1,12 +1,13 @@
 // The status page: server-sent events bring the summary; tables are fetched while the page is seen.
 
 import { readAddress, writeAddress } from "./address.js";
-import { UNKNOWN, count, duration, plural, rate, size, time, visible } from "./format.js";
+import { UNKNOWN, count, duration, isPhone, plural, rate, size, time, visible } from "./format.js";
 import { plot } from "./plots.js";
 import { fill } from "./tables.js";
 
-const PAGE = 50;
-const EVENTS = 30;
+// A phone shows what is urgent on three screens: fewer rows at a time, and the other parts folded until they are asked for.
+const PAGE = isPhone ? 12 : 50;
+const EVENTS = isPhone ? 12 : 30;
 const TABLES_MS = 4000;
 const PLOTS_MS = 15000;
 const AGAIN_MS = 5000;
@@ -16,6 +17,7 @@ const byId = (id) => document.getElementById(id);
 const isFull = document.documentElement.dataset.access === "full";
 const fields = document.querySelectorAll(".filter [name], #span");
 const status = {};
+let shown = status; // the present; where the server does not know it, what was known last
 let page = 1;
 let stream = null;
 
@@ -42,20 +44,24 @@ function live(text, isWrong) {
 
 function take(event) {
   Object.assign(status, JSON.parse(event.data));
+  shown = status.totals === null && status.last ? status.last : status;
+  document.body.classList.toggle("stale", shown !== status);
   live(`live, ${time(status.at)} UTC`, false);
   showHead();
   showTiles();
+  showGroups();
   showHealing();
   showCaps();
 }
 
 function showHead() {
-  byId("role").textContent = `server ${status.server}: ${status.role === "none" ? "not ready" : status.role}`;
+  const role = status.role === "none" ? "not ready" : status.role;
+  byId("role").textContent = status.server === null ? `watch: ${status.role === "watch" ? "looks on" : role}` : `server ${status.server}: ${role}`;
   byId("role").dataset.role = status.role;
   const { id, epoch, since } = status.controller;
   const isSelf = id === status.server;
   const parts = [];
-  if (id === null) parts.push("no controller is known");
+  if (id === null) parts.push(status.role === "watch" ? "the controller is not known" : "no controller is known");
   else if (!isSelf) parts.push(`controller: ${id}`);
   if (epoch !== null) parts.push(`epoch ${epoch}`);
   if (since !== null) parts.push(`for ${duration(status.at - since)}`);
@@ -64,16 +70,20 @@ function showHead() {
 }
 
 function notices() {
-  const found = [];
-  if (status.role === "none") found.push(notice(status.reason ?? "this server is not ready", "wrong"));
-  if (status.role === "standby") found.push(standbyNotice());
-  if (status.enabled === false) {
-    found.push(notice(`Reassignments are disabled: ${status.disabled_by}. Moves in flight go on.`, "wrong"));
-  }
+  const found = status.problems.map((one) => notice(one.text, one.level));
+  if (shown !== status) found.push(...lastKnown());
+  else if (status.totals === null) found.push(notice("This server has known no state of the moves before.", ""));
+  if (status.role === "standby" && status.controller.id !== null) found.push(standbyNotice());
   if (status.access === "counts") {
     found.push(notice("Only counts are shown: nobody has to log in here (setting status.page).", ""));
   }
   return found;
+}
+
+// Only its age tells what a state that was known once is still worth.
+function lastKnown() {
+  const told = notice(`Last known state, of ${time(shown.at)} UTC, ${duration(status.at - shown.at)} ago: it is shown in grey, and may be otherwise now.`, "warn");
+  return [told, ...shown.problems.map((one) => notice(`then: ${one.text}`, "old"))];
 }
 
 function notice(text, tone) {
@@ -96,34 +106,36 @@ function standbyNotice() {
 }
 
 function showTiles() {
-  const totals = status.totals;
-  const tiles = [["Brokers live", count(status.brokers_live)]];
+  const { totals, work } = shown;
+  const lost = shown.brokers_lost ?? 0;
+  const tiles = [["Brokers live", lost ? `${count(shown.brokers_live)} of ${count(shown.brokers_live + lost)}` : count(shown.brokers_live), "", lost ? "wrong" : ""]];
   if (totals !== null) {
     const waiting = Object.values(totals.waiting).reduce((sum, number) => sum + number, 0);
-    const unknown = totals.moves_without_size;
+    const unknown = work.moves_without_size;
     tiles.unshift(
-      ["In flight", count(totals.in_flight)],
-      ["Waiting", count(waiting), Object.entries(totals.waiting).map(([route, number]) => `${count(number)} by ${route}`).join(", ")],
-      ["Left to copy", size(totals.bytes_left), unknown ? `without ${plural(unknown, "move")} of unknown size` : ""],
-      ["Rate", rate(totals.rate)],
-      ["Remaining", duration(totals.remaining_ms)],
-      ["Stalled", count(totals.stalled), "", totals.stalled ? "wrong" : ""],
-      ["Under-replicated", count(totals.under_replicated), "partitions", totals.under_replicated ? "warn" : ""],
-      ["Offline", count(totals.offline), "partitions", totals.offline ? "wrong" : ""],
+      ["In flight", count(totals.in_flight), "", "", { state: "moving" }],
+      ["Waiting", count(waiting), Object.entries(totals.waiting).map(([route, number]) => `${count(number)} by ${route}`).join(", "), "", { state: "waiting" }],
+      ["Left to copy", size(work.bytes_left), unknown ? `${plural(unknown, "move")} of unknown size` : "", "", { sort: "left" }],
+      ["Rate", rate(totals.rate), "", "", { sort: "rate" }],
+      ["All done in", duration(work.done_ms), work.no_estimate ? `no estimate: ${work.no_estimate}` : "", "", { sort: "remaining" }],
+      ["Stalled", count(totals.stalled), "", totals.stalled ? "wrong" : "", { state: "stalled" }],
+      ["Under-replicated", count(totals.under_replicated), "partitions", totals.under_replicated ? "warn" : "", { state: "under_replicated" }, "partitions"],
+      ["Offline", count(totals.offline), "partitions", totals.offline ? "wrong" : "", { state: "offline" }, "partitions"],
     );
   }
   byId("tiles").replaceChildren(...tiles.map(tile));
   const bar = byId("overall");
-  const isKnown = totals !== null && totals.in_flight > 0 && totals.bytes_left !== null && totals.bytes_total > 0;
-  bar.hidden = !isKnown;
-  if (isKnown) bar.value = Math.min(1, Math.max(0, 1 - totals.bytes_left / totals.bytes_total));
+  bar.hidden = work === null || work.share === null || work.moves === 0;
+  if (!bar.hidden) bar.value = work.share;
 }
 
-function tile([name, value, more = "", tone = ""]) {
+// `filter`: the moves that the figure is about; the reader gets them by a click.
+function tile([name, value, more = "", tone = "", filter = null, of = "moves"]) {
   const box = document.createElement("div");
   const term = document.createElement("dt");
   const figure = document.createElement("dd");
-  term.textContent = name;
+  if (filter !== null && isFull) term.append(filterButton(name, filter, of));
+  else term.textContent = name;
   figure.textContent = value;
   if (value === UNKNOWN) figure.className = "quiet";
   else if (tone) figure.className = tone;
@@ -137,8 +149,53 @@ function tile([name, value, more = "", tone = ""]) {
   return box;
 }
 
+function filterButton(name, filter, of) {
+  const made = Object.assign(document.createElement("button"), { type: "button", className: "tile", textContent: name });
+  made.title = `Show these ${of}: ${Object.entries(filter).map(([key, value]) => `${key} ${value}`).join(", ")}`;
+  made.addEventListener("click", () => choose(filter, of));
+  return made;
+}
+
+// Puts a filter into its fields, as if the reader had chosen it there; a second click takes it away.
+function choose(filter, of) {
+  const form = byId(`${of}-filter`);
+  const isChosen = Object.entries(filter).every(([name, value]) => form.elements[name].value === value);
+  form.reset();
+  if (!isChosen) for (const [name, value] of Object.entries(filter)) form.elements[name].value = value;
+  form.elements.state.dispatchEvent(new Event("input", { bubbles: true }));
+  unfold(`h-${of}`);
+  byId(`h-${of}`).scrollIntoView({ block: "start" });
+}
+
+const isFolded = (id) => byId(id).closest(".part")?.open === false;
+
+function unfold(id) {
+  const part = byId(id)?.closest(".part");
+  if (part) part.open = true;
+}
+
+// The moves that came together, with one bar for each group: they fold.
+function showGroups() {
+  const groups = shown.groups ?? [];
+  const box = byId("groups");
+  if (box === null) return;
+  box.hidden = groups.length === 0;
+  box.querySelector("summary").textContent = `By request or plan: ${count(groups.length)}`;
+  fill(byId("groups-table"), groups.map(groupRow), "");
+}
+
+function groupRow(group) {
+  const parts = [`${count(group.in_flight)} in flight`, `${count(group.waiting)} waiting`, `${count(group.ended)} done`];
+  const amount = group.bytes_total === null ? "size unknown" : `${size(group.bytes_copied)} of ${size(group.bytes_total)}`;
+  return [
+    { text: group.reason ?? "without a reason", quiet: `by ${group.route}`, tone: group.reason === null ? "quiet" : "" },
+    { text: amount, bar: group.share, label: `${group.reason ?? group.route}: copied` },
+    { text: parts.join(", "), quiet: group.stalled ? `${count(group.stalled)} stalled` : "", quietTone: "wrong" },
+  ];
+}
+
 function showHealing() {
-  const healing = status.healing;
+  const healing = shown.healing;
   const table = byId("failed");
   table.hidden = !healing || healing.failed.length === 0;
   byId("problems").replaceChildren(...(healing?.problems ?? []).map((text) => Object.assign(document.createElement("li"), { textContent: visible(text) })));
@@ -161,7 +218,7 @@ function countdown(at) {
 }
 
 function showCaps() {
-  const caps = status.caps;
+  const caps = shown.caps;
   if (caps === null) {
     byId("caps").textContent = "The controller knows.";
     return;
@@ -182,6 +239,13 @@ async function ask(path, parameters = {}) {
 
 const entries = (form) => Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value.trim()]));
 const replicas = (ids) => `[${ids.join(", ")}]`;
+
+function comesAndGoes({ adding, removing }) {
+  const parts = [];
+  if (adding.length) parts.push(`${adding.join(", ")} ${adding.length === 1 ? "comes" : "come"}`);
+  if (removing.length) parts.push(`${removing.join(", ")} ${removing.length === 1 ? "goes" : "go"}`);
+  return parts.length ? parts.join("; ") : "only the order";
+}
 
 async function showMoves() {
   const offset = (page - 1) * PAGE;
@@ -204,38 +268,65 @@ async function showMoves() {
 
 function moveRow(move, now) {
   const name = `${move.topic}-${move.partition}`;
-  const isKnown = move.bytes_total !== null && move.bytes_copied !== null;
-  const done = !isKnown ? null : move.bytes_total === 0 ? 1 : Math.min(1, move.bytes_copied / move.bytes_total);
-  const amount = isKnown ? `${size(move.bytes_copied)} of ${size(move.bytes_total)}` : move.bytes_total === null ? "size unknown" : `unknown of ${size(move.bytes_total)}`;
+  const amount = move.share !== null ? `${size(move.bytes_copied)} of ${size(move.bytes_total)}` : move.bytes_total === null ? "size unknown" : `unknown of ${size(move.bytes_total)}`;
   const isWaiting = move.state === "waiting";
   return [
     { text: name, quiet: isWaiting ? "waits" : move.leader === null ? "no leader" : `leader ${move.leader}` },
-    { text: `${replicas(move.original)} → ${replicas(move.target)}` },
+    { text: `${replicas(move.original)} → ${replicas(move.target)}`, quiet: comesAndGoes(move) },
     {
-      text: isWaiting && move.bytes_total !== null ? size(move.bytes_total) : move.adding.length === 0 ? "nothing to copy" : amount,
-      bar: isWaiting || move.adding.length === 0 ? null : done,
+      text: move.adding.length === 0 ? "nothing to copy" : isWaiting && move.bytes_total !== null ? size(move.bytes_total) : amount,
+      bar: move.share,
       label: `${name}: copied`,
-      quiet: move.stalled === null ? "" : `stalled: ${move.stalled}`,
-      quietTone: "wrong",
+      quiet: move.stalled !== null ? `stalled: ${move.stalled}` : move.waits_for !== null ? `waits for ${move.waits_for}` : "",
+      quietTone: move.stalled !== null ? "wrong" : "",
     },
-    isWaiting ? "" : rate(move.rate),
+    isWaiting ? (move.place === null ? "" : `place ${count(move.place)}`) : rate(move.rate),
     isWaiting ? "" : duration(move.remaining_ms),
     { text: move.who ?? UNKNOWN, quiet: [move.reason, `by ${move.route}`].filter(Boolean).join(" · "), tone: move.who === null ? "quiet" : "" },
     isWaiting ? "" : move.since === null ? UNKNOWN : { text: duration(now - move.since), quiet: time(move.since) },
   ];
 }
 
+// Nothing is asked for until the reader looks for something.
+async function showPartitions() {
+  const wanted = entries(byId("partitions-filter"));
+  if (Object.values(wanted).every((value) => value === "")) {
+    byId("partitions-count").textContent = "Any partition, whether it moves or not.";
+    byId("partitions").hidden = true;
+    return;
+  }
+  const { isThere, body } = await ask("partitions", { ...wanted, limit: PAGE });
+  byId("partitions").hidden = false;
+  byId("partitions-count").textContent = isThere ? `${plural(body.count, "partition")}${body.count > PAGE ? `, the first ${PAGE}` : ""}` : "";
+  fill(byId("partitions"), isThere ? body.partitions.map(partitionRow) : [], isThere ? "There is no such partition." : body.error);
+}
+
+function partitionRow(found) {
+  const wrong = found.offline ? "offline" : found.under_replicated ? "under-replicated" : "";
+  return [
+    { text: `${found.topic}-${found.partition}`, quiet: found.leader === null ? "no leader" : `leader ${found.leader}` },
+    { text: replicas(found.replicas), quiet: found.adding.length || found.removing.length ? comesAndGoes(found) : "" },
+    replicas(found.isr),
+    { text: found.state.replace("_", " "), quiet: wrong, quietTone: found.offline ? "wrong" : "warn" },
+    size(found.size),
+  ];
+}
+
 async function showBrokers() {
+  if (isFolded("brokers")) return;
   const { isThere, body } = await ask("brokers");
   const rows = isThere ? body.brokers.map(brokerRow) : [];
   fill(byId("brokers"), rows, isThere ? "No broker is registered." : body.error);
+  const racks = isThere ? body.racks : [];
+  byId("racks").hidden = racks.length === 0;
+  fill(byId("racks"), racks.map((one) => [one.rack, count(one.brokers.length), mayGoCell(one.departure)]), "");
 }
 
 function brokerRow(broker) {
   const state = !broker.alive ? "dead" : broker.shutting_down ? "shutting down" : "alive";
-  const throttle = (one) => (one === null ? "none" : { text: rate(one.rate), quiet: one.by === "lease" ? "by a lease of moves" : "by a config" });
+  const throttle = (one) => (!broker.throttles_known ? { text: UNKNOWN, tone: "quiet" } : one === null ? "none" : { text: rate(one.rate), quiet: { lease: "by a lease of moves", default: "set for all brokers" }[one.by] ?? "by a config" });
   return [
-    { text: `${broker.id}`, quiet: state, tone: broker.alive ? "" : "wrong" },
+    { text: `${broker.id}`, quiet: broker.cordoned ? `${state}, cordoned` : state, tone: broker.alive ? "" : "wrong" },
     broker.rack ?? (broker.alive ? "none" : UNKNOWN),
     rate(broker.rate_in),
     rate(broker.rate_out),
@@ -243,10 +334,26 @@ function brokerRow(broker) {
     throttle(broker.throttle_out),
     count(broker.replicas),
     count(broker.leaders),
+    { text: count(broker.out_of_sync), quiet: broker.under_replicated ? `leads ${count(broker.under_replicated)} under-replicated` : "", tone: broker.out_of_sync ? "warn" : "" },
+    diskCell(broker.disk),
+    broker.departure === null ? "" : mayGoCell(broker.departure),
   ];
 }
 
+function mayGoCell(found) {
+  const text = found.may_go === true ? "yes" : `${found.may_go === null ? "not known" : "no"}: ${found.why_not.join("; ")}`;
+  return { text, quiet: found.meanwhile.join("; "), tone: found.may_go === true ? "" : "warn" };
+}
+
+function diskCell(disk) {
+  if (disk === null) return { text: UNKNOWN, tone: "quiet" };
+  const failed = disk.failed.map((one) => `${one.path}: ${one.error}`).join("; ");
+  const room = `${size(disk.replicas)}; free ${size(disk.free)} of ${size(disk.capacity)}`;
+  return { text: room, quiet: failed && `failed: ${failed}`, quietTone: "wrong" };
+}
+
 async function showEvents() {
+  if (isFolded("events")) return;
   const { isThere, body } = await ask("events", { ...entries(byId("events-filter")), limit: EVENTS });
   const missing = isThere ? body.missing : [];
   byId("events-missing").textContent = missing.map((one) => `Events of server ${one.server} are missing: ${one.why}.`).join(" ");
@@ -263,10 +370,11 @@ function eventRow(event) {
   if (event.bytes !== undefined) what.push(rate(event.bytes));
   if (event.count !== undefined) what.push(count(event.count));
   if (event.reason) what.push(event.reason);
-  return [time(event.at), event.event, of.join(", "), event.who ?? "", what.join("; "), `${event.server ?? ""}`];
+  return [time(event.at), event.event, of.join(", "), event.who ?? "", what.join("; "), event.server >= 0 ? `${event.server}` : ""];
 }
 
 async function showPlots() {
+  if (isFolded("plots")) return;
   const chosen = byId("span").value;
   const { isThere, body } = await ask("history", { span: chosen });
   if (!isThere) return;
@@ -310,6 +418,8 @@ function repeat(show, pause) {
 }
 
 page = readAddress(fields);
+if (isPhone) for (const part of document.querySelectorAll(".part")) part.open = part.querySelector(`[id="${location.hash.slice(1)}"]`) !== null;
+for (const link of document.querySelectorAll(".jumps a")) link.addEventListener("click", () => unfold(link.hash.slice(1)));
 const hurries = [repeat(showPlots, PLOTS_MS)];
 byId("span").addEventListener("change", () => {
   writeAddress(fields, page, true);
@@ -318,7 +428,8 @@ byId("span").addEventListener("change", () => {
 if (isFull) {
   const moves = repeat(showMoves, TABLES_MS);
   const events = repeat(showEvents, TABLES_MS);
-  hurries.push(moves, events, repeat(showBrokers, TABLES_MS));
+  const partitions = repeat(showPartitions, TABLES_MS);
+  hurries.push(moves, events, partitions, repeat(showBrokers, TABLES_MS));
   const turn = (by) => () => {
     page = Math.max(1, page + by);
     writeAddress(fields, page, true);
@@ -326,7 +437,7 @@ if (isFull) {
   };
   byId("moves-back").addEventListener("click", turn(-1));
   byId("moves-on").addEventListener("click", turn(1));
-  for (const [form, show] of [[byId("moves-filter"), moves], [byId("events-filter"), events]]) {
+  for (const [form, show] of [[byId("moves-filter"), moves], [byId("partitions-filter"), partitions], [byId("events-filter"), events]]) {
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("input", (event) => {
       page = form.id === "moves-filter" ? 1 : page;
@@ -335,6 +446,7 @@ if (isFull) {
     });
   }
 }
+for (const part of document.querySelectorAll(".part")) part.addEventListener("toggle", () => part.open && hurries.forEach((hurry) => hurry()));
 window.addEventListener("popstate", () => {
   page = readAddress(fields);
   hurries.forEach((hurry) => hurry());

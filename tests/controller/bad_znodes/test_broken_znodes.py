@@ -40,7 +40,7 @@ PLACES: Mapping[str, Sequence[str]] = {
     "decode_move_record": (znode_paths.reassignment("t", 0), znode_paths.reassignment(MISSING, 1)),
     "decode_reassignments": (znode_paths.REASSIGN_PARTITIONS,),
     "decode_queue": (znode_paths.REASSIGN_QUEUE, znode_paths.REASSIGN_EXTRA),
-    "decode_request": (znode_paths.REASSIGNMENT_REQUEST_PREFIX,),
+    "decode_request": (znode_paths.reassignment_request("request_"),),
     "decode_token_end": (znode_paths.delegation_token("a"), znode_paths.delegation_token("b")),
     "decode_memory": (znode_paths.throttle_memory("brokers", "1"), znode_paths.throttle_memory("topics", "t")),
     "decode_log_dir_event": (f"{znode_paths.LOG_DIR_EVENTS}/log_dir_event_",),

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import put_topic, records, state_json, topic_json
 from tests.faults.cluster import Address, address_of, alter, ask, listed, metadata
 from tests.waiting import eventually
+from tests.zookeeper.trees import delete_tree
 
 GARBAGE = {
     "nothing": b"",
@@ -298,7 +299,7 @@ async def test_hm_2_a_topic_deleted_by_hand_is_forgotten_and_brokers_go_on_with_
         await eventually(lambda: knows(at_broker, "gone"))
         await alter(address, {("gone", 0): [2, 3]})
 
-        await zk.delete_tree(znode_paths.topic("gone"))
+        await delete_tree(zk, znode_paths.topic("gone"))
 
         await eventually(lambda: does_not_know(address, "gone"))
         await a_move_works(zk, address)
@@ -321,7 +322,7 @@ async def test_455_9_a_topic_deleted_and_made_again_by_hand_is_another_topic(zk:
 
     async with serving(zk_connect) as address, brokers(zk_connect, 1, 2, 3) as fleet:
         await a_move_works(zk, address, "t")
-        await zk.delete_tree(znode_paths.topic("t"))
+        await delete_tree(zk, znode_paths.topic("t"))
         await put_topic(zk, "t", {0: (3, 1)}, topic_id=UUID(int=9))
 
         async def stands() -> bool:

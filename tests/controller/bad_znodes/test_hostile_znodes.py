@@ -25,6 +25,7 @@ from tests.controller.bad_znodes.test_garbage import serving, unreachable
 from tests.controller.bare_controller import batch, put_request, put_topic, records, topic_json
 from tests.faults.cluster import Address, alter
 from tests.waiting import eventually
+from tests.zookeeper.trees import delete_tree
 
 NOTHING_IN_PROGRESS = 85
 ANY = ("/admin/reassign_partitions", "/admin/reassign_partitions_queue", "/admin/reassign_partitions_extra")
@@ -87,7 +88,7 @@ class WrittenZnode(NamedTuple):
     data: bytes
 
 
-REQUEST = znode_paths.REASSIGNMENT_REQUEST_PREFIX
+REQUEST = znode_paths.reassignment_request("request_")
 PART = f"{znode_paths.REASSIGN_QUEUE}/part_0000000007"
 """A part as the controller makes it of a long queue."""
 places = st.sampled_from(
@@ -137,7 +138,7 @@ async def put(zk: ZooKeeper, path: str, data: bytes) -> None:
 
 async def remove(zk: ZooKeeper, path: str) -> None:
     with suppress(NoNode):
-        await zk.delete_tree(path)
+        await delete_tree(zk, path)
 
 
 def is_nonsense(written: WrittenZnode) -> bool:

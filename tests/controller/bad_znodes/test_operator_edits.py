@@ -100,7 +100,9 @@ def no_defect(caplog: pytest.LogCaptureFixture) -> None:
     assert not [record.getMessage() for record in caplog.records if record.exc_info]
     errors = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
     assert errors == [
-        text for text in errors if text.startswith("a move record is written anew: /admin/reassignments/")
+        text
+        for text in errors
+        if text.startswith("the move goes on, and its record is written again: /admin/reassignments/")
     ]
 
 
@@ -245,7 +247,7 @@ async def test_236_5_each_controller_reports_a_problem_once_however_often_it_rea
         data, _ = await world.zk.get(znode_paths.partition_state("held", 0))
         await world.zk.set(znode_paths.partition_state("held", 0), data)
         assert await world.alter({NAMES[0]: target}) == {NAMES[0]: (0, None)}
-    assert sum("reading the cluster again" in record.message for record in caplog.records) >= 2
+    assert sum("the cluster is read again" in record.message for record in caplog.records) >= 2
     assert await reported(1)
     await world.stop_server()
     await world.start_server()
@@ -289,4 +291,4 @@ async def test_236_13_waiting_entries_are_reported_once_however_often_the_contro
         await world.zk.set(state, (await world.zk.get(state))[0])
         assert await world.alter({name: None}) == {name: (0, None)}
         assert await all_are_reported()
-    assert sum("reading the cluster again" in record.message for record in caplog.records) >= 2
+    assert sum("the cluster is read again" in record.message for record in caplog.records) >= 2

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller.loading import load_topics
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, put_topic, register
@@ -22,8 +22,8 @@ async def test_236_5_a_topic_whose_name_kafka_does_not_allow_is_left_out_and_rep
     with caplog.at_level(logging.ERROR):
         async with elected_controller(zk_connect) as controller:
             assert set(controller.cluster.topics) == {"t"}
-            assert set((await load_cluster.read_topics(controller.zk, None)).found) == {"t"}, "as a standby reads them"
-            assert set((await load_cluster.read_topics(controller.zk, ["t", "", "a/b", *NAMES])).found) == {"t"}
+            assert set((await load_topics.read_topics(controller.zk, None)).found) == {"t"}, "as a standby reads them"
+            assert set((await load_topics.read_topics(controller.zk, ["t", "", "a/b", *NAMES])).found) == {"t"}
     told = [record.getMessage() for record in caplog.records if znode_paths.TOPICS in record.getMessage()]
     assert len(told) == len(NAMES), "each once"
     assert max(map(len, told)) < 300

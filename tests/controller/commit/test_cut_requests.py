@@ -27,6 +27,7 @@ from kafka_reassign_rpc.protocol.messages import (
     AlterClientQuotasRequest,
     AlterConfigsRequest,
     AlterPartitionRequest,
+    AlterReassignmentThrottlesRequest,
     AlterUserScramCredentialsRequest,
     ControlledShutdownRequest,
     CreateAclsRequest,
@@ -36,6 +37,7 @@ from kafka_reassign_rpc.protocol.messages import (
     DeleteTopicsRequest,
     ElectLeadersRequest,
     HealBrokerRequest,
+    HoldMovesRequest,
     IncrementalAlterConfigsRequest,
     InitProducerIdRequest,
     MoveServerSettingsRequest,
@@ -43,7 +45,7 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.zookeeper import znode_paths, zookeeper_session
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
-from tests.controller.bare_controller import put_topic, state_json, topic_json
+from tests.controller.bare_controller import put_topic, queue_json, state_json, topic_json
 from tests.controller.cluster import Cluster, cluster
 from tests.waiting import eventually
 from tests.zookeeper.cutting_proxy import Cut, CuttingProxy, When
@@ -244,6 +246,51 @@ async def moved(tried: Tried) -> None:
             assert (await tried.world.assignment(*name))[:2] == list(target)
     with tried.cut():
         assert (await tried.world.alter({name: None}))[name][0] == NOTHING_TO_CANCEL
+
+
+@case("AlterReassignmentThrottles")
+async def rated(tried: Tried) -> None:
+    """A move in flight gets another rate, and goes on."""
+    name, rate = ("moved", 0), 1000 + tried.number
+    await tried.world.alter({name: (2, 3)}, throttle=1)
+    record = znode_paths.reassignment(*name)
+    _, before = await tried.zk.get(record)
+    answer = await tried.ask(AlterReassignmentThrottlesRequest(throttle=rate, topics=None), 0)
+    assert (answer.error_code, answer.moving_moves, answer.waiting_moves, answer.repair_moves) == (0, 1, 0, 0)
+    data, now = await tried.zk.get(record)
+    assert (json.loads(data)["throttle"], now.czxid) == (rate, before.czxid)
+    await tried.world.alter({name: None})
+    await eventually(lambda: tried.world.has((*name, [1, 2])))
+
+
+@case("HoldMoves")
+async def held(tried: Tried) -> None:
+    """A move that waits is held and released, each once and durably. Reassignments are disabled, so that it waits."""
+    name = ("standing", 1)
+
+    async def switched(event: str, change: Awaitable[Any]) -> None:
+        async def times() -> int:
+            return sum(one["event"] == event for one in await tried.world.events())
+
+        async def is_seen() -> bool:
+            return await times() > before
+
+        before = await times()
+        await change
+        await eventually(is_seen)
+
+    async def set_to(*, hold: bool) -> None:
+        answer = await tried.ask(HoldMovesRequest(hold=hold, topics=[name[0]], reason="disks are replaced"), 0)
+        assert (answer.error_code, answer.changed, answer.unchanged, answer.in_flight) == (0, 1, 0, 0)
+        assert ("held" in (await queue_json(tried.zk) or {})[name]) is hold
+
+    await switched("reassignments.disabled", tried.zk.create(znode_paths.REASSIGN_CANCEL, b""))
+    assert (await tried.world.alter({name: (2, 3)}, queue=True))[name][0] == 0
+    await set_to(hold=True)
+    await set_to(hold=False)
+    assert (await tried.world.alter({name: None}))[name][0] == 0
+    await switched("reassignments.enabled", tried.zk.delete(znode_paths.REASSIGN_CANCEL))
+    assert await tried.world.has((*name, [1, 2]))
 
 
 @case("ElectLeaders")
@@ -525,9 +572,9 @@ CHANGES = {
 }
 WRITE_NOTHING_HERE = {
     *("Fetch", "FindCoordinator", "DeleteRecords", "OffsetForLeaderEpoch", "AddPartitionsToTxn", "WriteTxnMarkers"),
-    *("AlterReplicaLogDirs", "DeleteGroups", "OffsetDelete", "UpdateFeatures"),
+    *("AlterReplicaLogDirs", "DeleteGroups", "OffsetDelete", "UpdateFeatures", "Envelope"),
 }
-"""APIs that change something at leaders, coordinators or in KRaft."""
+"""APIs that change something at leaders, coordinators or in KRaft; what an envelope holds has a case of its own."""
 
 
 def test_hm_3_and_sv_3_every_api_that_writes_has_a_case() -> None:

@@ -23,6 +23,7 @@ from tests.controller.bare_controller import batch, put_request, put_topic, stat
 from tests.controller.cluster import THROTTLED, Cluster, cluster
 from tests.waiting import eventually
 from tests.zookeeper.cutting_proxy import Cut, CuttingProxy, When
+from tests.zookeeper.trees import delete_tree
 
 
 @asynccontextmanager
@@ -118,7 +119,7 @@ async def test_hm_3_what_has_changed_while_the_connection_was_lost_is_found(
         await put_request(world.zk, {("request", 0): (2, 3)})
         grown, _ = await world.zk.get(znode_paths.topic("grown"))
         await world.zk.set(znode_paths.topic("grown"), grown.replace(b'"0":[1,2]', b'"0":[1,2],"1":[2,3]'))
-        await world.zk.delete_tree(znode_paths.topic("vanished"))
+        await delete_tree(world.zk, znode_paths.topic("vanished"))
         await world.zk.create(znode_paths.delete_topic("deleted"))
         await put_topic(world.zk, "new", {0: (2, 3)}, topic_id=uuid4())
         await world.configure("topics", "config", {"min.insync.replicas": "2"})

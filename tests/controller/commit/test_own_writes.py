@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller.loading import load_cluster, load_topics
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import TOPICS_AT_ONCE
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat, WatchKind
@@ -24,7 +24,7 @@ async def test_455_2_the_controller_reads_a_topic_again_after_a_foreign_write_an
     await zk.ensure_path(znode_paths.CONFIG_CHANGES)
     read: list[Collection[str] | None] = []
     fired = asyncio.Event()
-    really_read = load_cluster.read_topics
+    really_read = load_topics.read_topics
 
     async def noted(client: ZooKeeper, names: Collection[str] | None, *rest: Any) -> Any:
         read.append(names)
@@ -45,7 +45,7 @@ async def test_455_2_the_controller_reads_a_topic_again_after_a_foreign_write_an
                 fired.set()
 
         monkeypatch.setattr(watches, "changed_topics", changed_and_handled)
-        monkeypatch.setattr(load_cluster, "read_topics", noted)
+        monkeypatch.setattr(load_topics, "read_topics", noted)
         controller.zk.on_watch(seen)
         await watches.place()
         handled.clear()

@@ -24,6 +24,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, state_json
 from tests.controller.cluster import cluster
 from tests.waiting import eventually
+from tests.zookeeper.trees import delete_tree
 
 
 class Brokers:
@@ -115,7 +116,7 @@ async def test_sv_3_after_a_reload_brokers_learn_nothing_but_vanished_topics_bef
             rounds = len(controller.applied)
             await brokers.bounce(1)
             await write(zk, "t")
-            await zk.delete_tree(znode_paths.topic("gone"))
+            await delete_tree(zk, znode_paths.topic("gone"))
             await controller.alter({("t", 1): (3, 2)})
 
             assert told == [([], rounds), (["gone"], rounds)]

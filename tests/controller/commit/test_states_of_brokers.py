@@ -11,13 +11,13 @@ from kafka_reassign_rpc.controller.commands.alter_reassignments_command import A
 from kafka_reassign_rpc.controller.commands.cluster_commands import StatesRead, StopsConfirmed
 from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.commands.topic_commands import TopicsRead
-from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller.loading import load_topics
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
 from kafka_reassign_rpc.core.writers.topic_facts import TopicsFound
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register, state_json
@@ -38,12 +38,12 @@ async def write_isr(zk: ZooKeeper, isr: tuple[int, ...]) -> None:
 
 
 async def states_read(zk: ZooKeeper) -> StatesRead:
-    return StatesRead(await load_cluster.read_states(zk, [NAME]), lambda _: None)
+    return StatesRead(await load_topics.read_states(zk, [NAME]), lambda _: None)
 
 
 async def topics_read(zk: ZooKeeper) -> TopicsRead:
     await write_foreign_field(zk, TOPIC, 1)
-    found, unreadable = await load_cluster.read_topics(zk, [TOPIC])
+    found, unreadable = await load_topics.read_topics(zk, [TOPIC])
     return TopicsRead(TopicsFound(found, unreadable, {}), SERVER, appeared=lambda _: None)
 
 
@@ -120,7 +120,7 @@ async def test_sv_10_a_move_that_a_leader_has_brought_in_sync_ends_although_its_
     here = cluster(moving((1, 2), (1, 3)))
     told: list[TopicPartition] = []
     command = StatesRead({NAME: LoadedState(1, 6, (1, 2, 3), 1, 13)}, told.extend)
-    await SliceTimer().through(command.learn(here))
+    await Pace().through(command.learn(here))
     for refused in ((), ("other",)):  # the first decision does not fit into the znode of another topic
         view = RoundView(here, refused)
         for _ in command.decide(Round(view, {})):
@@ -136,7 +136,7 @@ async def test_sv_10_a_state_of_another_topic_of_the_same_name_is_not_taken_for_
     newer = known.partition_epoch + 1
     for created, isr in ((41, (1, 2)), (40, (1,))):
         command = StatesRead({NAME: LoadedState(1, 5, (1,), 1, newer, created=created)}, lambda _: None)
-        await SliceTimer().through(command.learn(here))
+        await Pace().through(command.learn(here))
         found = here.get(*NAME)
         assert found is not None
         assert found.isr == isr

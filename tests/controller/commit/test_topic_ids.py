@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from kafka_reassign_rpc.controller.commands.topic_commands import TopicsRead
-from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller.loading import load_topics
 from kafka_reassign_rpc.core.writers.topic_facts import TopicsFound
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -19,7 +19,7 @@ async def stored_id(zk: ZooKeeper, topic: str) -> UUID | None:
 async def read_again(controller: BareController, *names: str) -> list[str]:
     """What the watches do when others have changed topics. Returns the names that appeared."""
     appeared: list[str] = []
-    found, unreadable = await load_cluster.read_topics(controller.zk, names)
+    found, unreadable = await load_topics.read_topics(controller.zk, names)
     await controller.loop.submit(TopicsRead(TopicsFound(found, unreadable, {}), SERVER, appeared=appeared.extend))
     return appeared
 

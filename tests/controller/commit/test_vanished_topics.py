@@ -28,6 +28,7 @@ from tests.controller.bare_controller import (
 )
 from tests.controller.bare_watches import watches_of
 from tests.faults.cluster import alter
+from tests.zookeeper.trees import delete_tree
 
 Saved = list[tuple[str, bytes]]
 NAME = ("t", 0)
@@ -78,7 +79,7 @@ async def test_hm_2_a_topic_put_back_with_its_id_goes_on_with_leaders_and_epochs
         for isr in ((1, 2), (1, 2, 3), (1, 2)):
             assert isinstance(await controller.isr(NAME, isr), Partition)
         before = controller.partition(*NAME)
-        await zk.delete_tree(znode_paths.topic("t"))
+        await delete_tree(zk, znode_paths.topic("t"))
         await (reload(zk, controller) if by_reload else look(controller))
         assert "t" not in controller.cluster.topics
         assert events(controller, catalogue.TOPIC_VANISHED) == [("t", 2)]
@@ -101,7 +102,7 @@ async def test_hm_2_a_topic_put_back_between_two_reads_is_the_same_topic(zk: Zoo
     async with elected_controller(zk_connect) as controller:
         backup = await saved(zk)
         assert isinstance(await controller.isr(NAME, (1, 2)), Partition)
-        await zk.delete_tree(znode_paths.topic("t"))
+        await delete_tree(zk, znode_paths.topic("t"))
         await put_back(zk, backup)
         await reload(zk, controller)
         assert controller.partition(*NAME).isr == (1, 2)
@@ -121,7 +122,7 @@ async def test_hm_2_what_is_put_back_without_states_or_id_gets_those_that_it_had
         backup = await saved(zk)
         await controller.alter({NAME: (1, 3, 2)})
         before = controller.partition(*NAME)
-        await zk.delete_tree(znode_paths.topic("t"))
+        await delete_tree(zk, znode_paths.topic("t"))
         await look(controller)
         if "states" in lost:
             backup = backup[:1]
@@ -146,7 +147,7 @@ async def test_hm_2_a_topic_made_again_with_another_id_is_another_one(zk: ZooKee
     await begin(zk)
     async with elected_controller(zk_connect) as controller:
         assert isinstance(await controller.isr(NAME, (1, 2)), Partition)
-        await zk.delete_tree(znode_paths.topic("t"))
+        await delete_tree(zk, znode_paths.topic("t"))
         await put_topic(zk, "t", {0: (3, 4)}, topic_id=UUID(int=5))
         await see(zk, controller, "by a watch")
         now = controller.partition(*NAME)
@@ -234,10 +235,10 @@ async def test_hm_2_what_another_term_saw_vanish_is_put_back_with_epochs_that_br
         whole = await topic_json(zk, "t")
     less = json.dumps(whole | {"partitions": {"1": whole["partitions"]["1"]}}).encode()
     if what == "partition":
-        await zk.delete_tree(znode_paths.partition("t", 0))
+        await delete_tree(zk, znode_paths.partition("t", 0))
         await zk.set(path, less)
     else:
-        await zk.delete_tree(path)
+        await delete_tree(zk, path)
     await zk.delete(znode_paths.broker(1))
     async with elected_controller(zk_connect) as controller:
         if what == "topic":

@@ -18,7 +18,15 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.core.state.cluster import Cluster as Known
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
-from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest, DescribeClusterRequest, MetadataRequest
+from kafka_reassign_rpc.protocol.messages import (
+    RESPONSES,
+    ApiVersionsRequest,
+    DescribeClusterRequest,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    MetadataRequest,
+)
 from kafka_reassign_rpc.protocol.versions import OF_NEWEST_BROKER, OF_OLDEST_BROKER, ApiKey
 from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
@@ -26,6 +34,7 @@ from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.cluster import LISTENERS, Cluster, cluster
 from tests.controller_channel.scripted_broker import ScriptedBroker
+from tests.stop_listening import stop_listening
 from tests.waiting import eventually
 
 SILENT = 9
@@ -107,6 +116,63 @@ async def silent_broker(connect: str) -> AsyncIterator[int]:
         server.close()
 
 
+@asynccontextmanager
+async def slow_broker(connect: str, configs: Mapping[str, str]) -> AsyncIterator[asyncio.Event]:
+    """A registered broker that was started with these configs. It answers once the event is set."""
+    may_answer = asyncio.Event()
+    broker = ScriptedBroker({ApiKey.DESCRIBE_CONFIGS: 4, ApiKey.API_VERSIONS: 3})
+    of_result = DescribeConfigsResponse.DescribeConfigsResult
+    entries = [
+        of_result.DescribeConfigsResourceResult(name=name, value=value, config_source=4)
+        for name, value in configs.items()
+    ]
+    result = of_result(resource_type=4, resource_name=str(SILENT), configs=entries)
+    broker.answer = lambda body: (
+        DescribeConfigsResponse(results=[result])
+        if isinstance(body, DescribeConfigsRequest)
+        else RESPONSES[body.API_KEY]
+    )
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await may_answer.wait()
+        await broker._serve(reader, writer)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", *server.sockets[0].getsockname())
+    try:
+        async with registered(connect, endpoint, SILENT):
+            yield may_answer
+    finally:
+        may_answer.set()
+        await stop_listening([server])
+
+
+async def test_hm_1_what_depends_on_a_broker_that_has_just_come_waits_for_its_answer(here: Cluster) -> None:
+    """Else a topic with a newer message format is refused whenever a broker restarts, and created a moment later."""
+    of_request = IncrementalAlterConfigsRequest.AlterConfigsResource
+    wanted = of_request.AlterableConfig(name="message.format.version", config_operation=0, value="3.0")
+    asked = of_request(resource_type=2, resource_name="t", configs=[wanted])
+    request = IncrementalAlterConfigsRequest(resources=[asked], validate_only=True)
+    started_with = {"inter.broker.protocol.version": "3.5", "log.message.format.version": "3.0-IV1"}
+    await here.create_topic("t", {0: [1]})
+    async with AsyncExitStack() as stack:
+        client, other = [await stack.enter_async_context(asking(here.bootstrap)) for _ in range(2)]
+        may_answer = await stack.enter_async_context(slow_broker(here.connect, started_with))
+
+        async def is_known() -> bool:
+            answer: Any = await other.call(MetadataRequest, MetadataRequest(version=9, topics=[]), 9)
+            return SILENT in {one.node_id for one in answer.brokers}
+
+        await eventually(is_known)
+        answer = asyncio.create_task(client.call(IncrementalAlterConfigsRequest, request, 1))
+        for _ in range(5):
+            await is_known()  # a request that waits keeps others from nothing
+        assert not answer.done()
+        may_answer.set()
+        [result] = (await answer).responses
+        assert (result.error_code, result.error_message) == (0, None)
+
+
 async def test_sv_9_what_the_brokers_know_is_announced_and_changes_when_brokers_come(here: Cluster) -> None:
     async with asking(here.bootstrap) as client:
         await eventually(lambda: announces(client, OWN))  # the simulated brokers have said that they know as much
@@ -178,7 +244,7 @@ async def test_sv_10_a_broker_that_a_reload_finds_is_asked_too(here: Cluster, mo
 async def test_sv_9_before_a_broker_has_answered_clients_are_promised_no_more_than_the_oldest_one_knows() -> None:
     survey = BrokerSurvey("test", BrokerLinks())
     assert list(survey.versions()) == [OF_OLDEST_BROKER]
-    survey.look({})
+    survey.set_brokers({})
     assert list(survey.versions()) == [OF_NEWEST_BROKER], "there is no broker"
 
 

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.commands.command import SLICE, Round
+from kafka_reassign_rpc.controller.commands.command import Round
 from kafka_reassign_rpc.controller.commands.leadership_commands import ControlledShutdownCommand
 from kafka_reassign_rpc.controller.duties.propagation import Propagation
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
@@ -187,7 +187,7 @@ async def test_sv_4_what_a_round_changes_while_brokers_learn_everything_takes_pr
     told: Told, change: str
 ) -> None:
     """Otherwise the stop of a replica that has left would take the place of its return, or of the topic's deletion."""
-    topic, last = told.cluster.topics["t"], SLICE
+    topic, last = told.cluster.topics["t"], 3
     for index in range(last + 1):
         topic_writes.put_partition(told.cluster, topic, index, not_moving(1, 2))
     topic_writes.put_partition(told.cluster, topic, last, replace(not_moving(1, 2, epoch=8), pending_deletion=(3,)))

@@ -177,7 +177,7 @@ async def test_sv_3_nothing_begins_after_the_end_of_a_term() -> None:
     term.start()
     await term.tasks.stop()
     term.tasks.begin(work)
-    term.tasks.in_slices(iter(()))
+    term.tasks.begin_steps(iter(()))
     await turns()
     assert begun == []
     assert others() == 0

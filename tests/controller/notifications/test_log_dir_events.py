@@ -16,6 +16,7 @@ from tests.controller.bad_znodes.test_garbage import GARBAGE
 from tests.controller.bare_controller import topic_json
 from tests.faults.cluster import alter, ask
 from tests.waiting import eventually
+from tests.zookeeper.trees import delete_tree
 
 from .scripted_cluster import ScriptedCluster, scripted_cluster
 
@@ -160,14 +161,14 @@ async def test_sv_3_garbage_among_the_notifications_is_reported_and_removed(
 async def test_sv_3_a_notification_that_cannot_be_deleted_is_left_alone_and_reported_once(
     cluster: ScriptedCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = f"{EVENTS}/occupied"
+    path = f"{EVENTS}/has_children"
     await cluster.zk.ensure_path(f"{path}/child")
     for index in (0, 1):
         await cluster.lose_log_dir(1, index)
         await eventually(partial(cluster.has, index, 2, [2]))
-    await eventually(lambda: only(cluster.zk, "occupied"))
+    await eventually(lambda: only(cluster.zk, "has_children"))
     assert sum("left alone" in record.getMessage() for record in caplog.records) == 1
-    await cluster.zk.delete_tree(path)
+    await delete_tree(cluster.zk, path)
 
 
 async def only(zk: ZooKeeper, name: str) -> bool:

@@ -237,5 +237,11 @@ async def test_236_8_the_reason_and_the_route_of_a_move_are_recorded(world: Clus
         "original_replicas": [1, 2],
         "route": "queue",
         "reason": "make room",
+        "by": {
+            "principal": "User:ANONYMOUS",
+            "client_id": "test",
+            "address": "127.0.0.1",
+            "listener": "PLAINTEXT",
+        },
     }
     assert (await world.record(("held", 1)))["reason"] == "heal broker 1"

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_reassign_rpc.controller.commands.queue_commands import WithdrawQueuedMoves
 from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
@@ -25,6 +24,7 @@ from tests.controller.bare_controller import (
     queue_json,
     records,
     register,
+    waiting_moves,
 )
 from tests.controller.crash_points import FIRST, NAMES, ORIGIN, Step, is_over_before_death
 
@@ -83,7 +83,9 @@ async def submit_for_a_dead_broker(controller: BareController) -> None:
 
 
 async def withdraw(controller: BareController) -> None:
-    await controller.loop.submit(WithdrawQueuedMoves(lambda _, move: move.target == (9,)))
+    """Cancel the moves that wait for the dead broker."""
+    waiting = waiting_moves(controller.cluster.queue)
+    await controller.alter({name: None for name, move in waiting.items() if move.target == (9,)})
 
 
 class Story(NamedTuple):

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists
 from tests.controller.bare_controller import batch, elected_controller, put_topic, records, register, state_json
 from tests.controller.cluster import Cluster, cluster, dumped
 from tests.waiting import eventually
+from tests.zookeeper.trees import delete_tree
 
 NAMES = [("held", index) for index in range(3)]
 
@@ -265,7 +266,7 @@ async def test_236_2_a_cancel_znode_that_cannot_be_deleted_is_carried_out_once(w
     await world.zk.create(f"{znode_paths.CANCEL_IN_PROGRESS}/somebodys", b"")
     await world.start_server()
     await submit(world)
-    await world.zk.delete_tree(znode_paths.CANCEL_IN_PROGRESS)
+    await delete_tree(world.zk, znode_paths.CANCEL_IN_PROGRESS)
     await world.cancel_all()
     assert await world.batch_gone()
 
@@ -308,7 +309,7 @@ async def test_236_2_a_cancel_znode_that_cannot_be_deleted_does_not_cancel_later
         assert await controller.alter({("t", 1): (2, 3)}) == {("t", 1): None}
         assert await records(zk) == {("t", 0), ("t", 1)}
         await controller.check()
-        await zk.delete_tree(znode_paths.CANCEL_IN_PROGRESS)
+        await delete_tree(zk, znode_paths.CANCEL_IN_PROGRESS)
         await zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
         await controller.read_admin_znodes()
         assert await records(zk) == {("t", 1)}, "another cancel is carried out"

@@ -57,7 +57,8 @@ async def test_236_8_a_request_becomes_moves_with_a_record_each_and_its_znode_is
     assert await world.moving() == {("held", 0)} == await records(world.zk)
     assert await world.assignment("held", 1) == [2, 1], "a new order is done at once"
     record, move = await record_of(world, ("held", 0))
-    assert record == {"version": 1, "target": [3, 4], "original_replicas": [1, 2], "route": "request"}
+    by = {"who": "znode /admin/reassignment_requests/request_0000000000"}
+    assert record == {"version": 1, "target": [3, 4], "original_replicas": [1, 2], "route": "request", "by": by}
 
     await put_request(world.zk, {("held", 0): (4, 5)})
     await eventually(lambda: assignment_is(world, ("held", 0), [4, 5, 1, 2]))

@@ -9,9 +9,10 @@ from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
+from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
-from kafka_reassign_rpc.core.writers.facts import BrokersRegistered
+from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, SettingsFound
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, BareController, Name, Replicas, put_topic, register
@@ -55,6 +56,11 @@ class HealingController:
         """The cluster's dynamic configs, with underscores for their dots."""
         named = {name.replace("_", "."): value for name, value in configs.items()}
         await self.controller.loop.submit(cluster_commands.ConfigsRead("brokers", {"<default>": named}))
+
+    async def cordon(self, brokers: str) -> None:
+        """As the watch of the settings does it."""
+        found = SettingsFound({CORDONED_BROKERS: brokers}, "", {})
+        await self.controller.loop.submit(cluster_commands.Reported(found))
 
     async def read_brokers(self) -> None:
         registered = (await read_cluster(self.controller.zk)).cluster.brokers

@@ -65,6 +65,9 @@ async def test_46_1_the_controller_forgets_a_failure_when_the_broker_returns_or_
     async with elected_controller(zk_connect) as successor:
         assert (await successor.alter({("u", 0): (2, 1)}))["u", 0] is None
         await look(successor, 2000)
+        assert await noted(zk) == {"4": {"version": 1, "timestamp": 1000}}, "until the move in flight has ended"
+        await successor.finish_moves()
+        await look(successor, 3000)
         assert await noted(zk) == {}
 
 

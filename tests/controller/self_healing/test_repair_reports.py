@@ -40,6 +40,18 @@ async def test_46_6_each_move_of_a_repair_counts_for_its_broker_also_when_retarg
         assert (status.moving, status.repairs) == (2, [BrokerRepair(new, waiting=0, moving=2, is_back=True)])
 
 
+async def test_46_6_no_time_is_promised_while_reassignments_are_disabled(zk: ZooKeeper, zk_connect: str) -> None:
+    await put(zk, {("a", 0): (1, 3)}, brokers=(1, 2))
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
+        assert [one.heal_at for one in (await healing.healer.status()).failed] == [MINUTE]
+        controller.loop.cluster.disabled_by_znode = True
+        assert [one.heal_at for one in (await healing.healer.status()).failed] == [None]
+        await healing.diagnose(after_ms=MINUTE // 2)
+        assert ("heal.alert", "it is still gone, with 1 replica") in healing.new_events()
+
+
 async def test_46_6_impossible_repairs_are_in_the_status_and_the_metrics_until_they_are_possible(
     zk: ZooKeeper, zk_connect: str
 ) -> None:

@@ -179,7 +179,43 @@ async def test_46_3_a_repair_is_planned_early_and_compared_with_the_cluster_when
         await healing.diagnose(after_ms=PREPARE_MS // 2)
         assert (healing.samples, set(queued(controller))) == (1, {("b", 0), ("b", 1)}), "the plan is what is queued"
         assert targets(controller)["a", 0] == (4, 1), "what an operator has done meanwhile stands"
+        assert await failed(zk) == ["3"], "it holds a replica until that move has ended"
+        await controller.caught_up(("a", 0))
+        await healing.diagnose()
         assert await failed(zk) == []
+
+
+async def test_dh_2_a_repair_puts_nothing_on_a_broker_that_is_cordoned_also_after_it_was_planned(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Replicas of broker 3 have room on 2, 4 and 5 at first, and on 5 alone when the repair is due."""
+    await put(zk, {("a", 0): (3, 1), ("a", 1): (1, 3), ("a", 2): (3, 1)})
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.cordon("2")
+        await healing.diagnose()
+        await healing.diagnose(after_ms=MINUTE - PREPARE_MS)
+        assert (healing.samples, queued(controller)) == (1, {}), "planned"
+        await healing.cordon("2,4")
+        await healing.diagnose(after_ms=PREPARE_MS)
+        assert {frozenset(target) for target in queued(controller).values()} == {frozenset({1, 5})}
+        assert len(queued(controller)) == 3
+
+
+async def test_dh_2_where_all_brokers_are_cordoned_no_repair_starts_and_the_reason_says_so(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk)
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.cordon("1,2,4,5")
+        with pytest.raises(PolicyViolation, match="are cordoned: `kafka-reassign cordon --uncordon`"):
+            await healing.healer.heal(3, ME, dry_run=False)
+        assert queued(controller) == {}
+        await healing.cordon("1,2,4")
+        await healing.healer.heal(3, ME, dry_run=False)
+        assert {broker for target in queued(controller).values() for broker in target} <= {1, 2, 4, 5}
+        assert all(5 in target for target in queued(controller).values())
 
 
 @pytest.mark.parametrize(
@@ -361,7 +397,7 @@ async def test_46_3_the_broker_with_most_free_bytes_gets_most_whatever_the_size_
     """All disks have one size. Other data on them cannot be moved."""
     free = {1: 50_000, 2: 90_000, 4: 20_000, 5: 3_000}
     sizes = {TopicPartition("a", index): 100 for index in range(120)}
-    sample = Sample(sizes, {broker: Disk(100_000, room) for broker, room in free.items()})
+    sample = Sample(sizes, {broker: Disk(100_000, room) for broker, room in free.items()}, {})
     replicas, _ = await where_repairs_go(zk, zk_connect, sample)
     assert replicas.total() == 120
     assert replicas[2] > 1.5 * replicas[4] > replicas[5] == 0, "nothing where hardly anything is free"
@@ -384,8 +420,11 @@ async def test_46_3_a_repair_leaves_room_for_what_moves_have_yet_to_copy(zk: Zoo
 DISKS = [
     ([], Disk()),
     ([SampledLogDir("/a", 0, 1000, 0, {})], Disk(1000, 0, (Volume(1000, 0),))),
-    ([SampledLogDir("/a", 0, 1000, 9, {}), SampledLogDir("/b", 56, -1, -1, {})], Disk(1000, 9, (Volume(1000, 9),))),
-    ([SampledLogDir("/a", 56, -1, -1, {})], Disk(0, 0)),
+    (
+        [SampledLogDir("/a", 0, 1000, 9, {}), SampledLogDir("/b", 56, -1, -1, {})],
+        Disk(1000, 9, (Volume(1000, 9),), (("/b", 56),)),
+    ),
+    ([SampledLogDir("/a", 56, -1, -1, {})], Disk(0, 0, failed=(("/a", 56),))),
     ([SampledLogDir("/a", 0, 1000, 9, {}), SampledLogDir("/b", 0, -1, -1, {})], Disk()),
     ([SampledLogDir(path, 0, 1000, 9, {}) for path in ("/a", "/b")], Disk(1000, 9, (Volume(1000, 9),))),
 ]

@@ -81,7 +81,7 @@ async def test_sv_11_answers_with_names_withheld_are_as_documented(zk_connect: s
         api = Documented(world.metrics_address)
         assert (await api.ask("status"))["access"] == "counts"
         await api.ask("history")
-        for path in ("moves", "brokers", "events"):
+        for path in ("moves", "brokers", "partitions", "events"):
             await api.ask(path, 403)
         await streams_are_documented(api)
 
@@ -141,8 +141,12 @@ async def test_sv_11_answers_of_a_busy_cluster_are_as_documented_and_have_each_f
         await streams_are_documented(api)
         for query in ("state=stalled", "state=waiting", "state=moving&sort=left", "topic=other&broker=4&limit=1"):
             assert len((await api.ask(f"moves?{query}"))["moves"]) > 0
-        await configure(world, INTERVAL="0", PAUSED="true")
+        await configure(world, INTERVAL="0")
+        assert await world.incremental(healing_settings.PAUSED, "true") == 0
         await eventually(lambda: holds_back(api))
+        healing = (await api.ask("status"))["healing"]
+        assert healing["paused_who"].startswith("User:ANONYMOUS as test from 127.0.0.1")
+        assert await world.incremental(healing_settings.PAUSED, None) == 0
 
         await world.alter({("held", 0): None, ("held", 1): None, ("leased", 0): None, ("other", 0): None})
         await configure(world, INTERVAL="0", CHUNK="1")
@@ -150,6 +154,7 @@ async def test_sv_11_answers_of_a_busy_cluster_are_as_documented_and_have_each_f
         await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
         await eventually(lambda: is_disabled(api))
         await eventually(lambda: has_points(api))
+        await eventually(lambda: has_page(api))
         await api.ask_all()
         assert len((await api.ask("events?topic=held&principal=ANONYMOUS&broker=4&since=1"))["events"]) > 0
         documents = ("Caps", "Totals", "FailedBroker", "Repair", "Healing", "Move", "MoveSums", "Moves", "Throttle")
@@ -163,6 +168,10 @@ async def waiting(api: Documented, number: int) -> bool:
 async def fails(api: Documented, broker: int) -> bool:
     healing = (await api.ask("status"))["healing"]
     return any(one["broker"] == broker and one["heal_at"] is not None for one in healing["failed"])
+
+
+async def has_page(api: Documented) -> bool:
+    return (await api.ask("status"))["controller"]["page"] is not None
 
 
 async def holds_back(api: Documented) -> bool:

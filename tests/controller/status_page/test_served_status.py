@@ -89,7 +89,7 @@ async def test_sv_11_the_api_tells_what_the_controller_does_and_a_standby_where_
     brokers = {one["id"]: one for one in (await asked(at, "brokers"))["brokers"]}
     assert brokers.keys() == set(BROKERS)
     assert all(one["alive"] for one in brokers.values())
-    assert brokers[3]["throttle_in"] == {"rate": 1, "by": "config"}
+    assert brokers[3]["throttle_in"] == {"rate": 1, "by": "default"}
     assert brokers[3]["throttle_out"] is None
     assert brokers[1]["replicas"] == 3
     assert sum(one["leaders"] for one in brokers.values()) == 3
@@ -211,7 +211,7 @@ async def test_sv_11_answers_carry_a_strict_policy_and_wrong_parameters_are_name
     assert (page.headers["x-content-type-options"], page.headers["cache-control"]) == ("nosniff", "no-store")
     html = page.body.decode()
     assert not re.search(r"<script(?![^>]* src=)|<style| on\w+=| style=", html), "nothing inline"
-    loaded = re.findall(r'(?:src|href)="([^"]+)"', html)
+    loaded = re.findall(r'(?:src|href)="([^"#]+)"', html)
     for path in loaded:
         assert path.startswith("/"), "nothing from elsewhere"
         assert (await get(at, path)).status == 200, path
@@ -220,6 +220,7 @@ async def test_sv_11_answers_carry_a_strict_policy_and_wrong_parameters_are_name
         ("status?x=1", "unknown parameter 'x': expected none"),
         ("moves?limit=9999", "limit: expected a whole number from 1 to 500, got '9999'"),
         ("brokers?a=1", "unknown parameter 'a'"),
+        ("partitions?state=moving", "state: expected one of under_replicated, offline, got 'moving'"),
         ("events?since=x", "since: expected a whole number"),
         ("history?span=year", "span: expected one of hour, day, got 'year'"),
         ("moves?topic=%ff%00%22", ""),
@@ -230,6 +231,34 @@ async def test_sv_11_answers_carry_a_strict_policy_and_wrong_parameters_are_name
             assert (await asked(at, path))["moves"] == []
     assert (await get(at, "/api/v1/moves", "POST")).status == 405
     assert (await get(at, "/api/v1/stream", "HEAD")).headers["content-type"] == "text/event-stream"
+
+
+async def test_sv_11_any_partition_is_found_and_brokers_tell_how_full_their_disks_are(world: Cluster) -> None:
+    at = world.metrics_address
+    await world.create_topic("held", {0: (2, 1), 1: (3, 2)}, held=True)
+    await world.create_topic("held-0", {0: (1, 2)})
+    await world.alter({("held", 0): (2, 4)})
+
+    async def found(query: str) -> list[tuple[str, int]]:
+        return [(one["topic"], one["partition"]) for one in (await asked(at, f"partitions?{query}"))["partitions"]]
+
+    assert await found("name=held-0") == [("held", 0), ("held-0", 0)], "both are of that name"
+    assert await found("name=held&broker=3") == [("held", 1)]
+    assert await found("offset=1&limit=1") == [("held", 1)]
+    assert await found("state=offline") == []
+    [row] = (await asked(at, "partitions?name=held&broker=4"))["partitions"]
+    assert (row["state"], row["replicas"], row["isr"], row["leader"]) == ("moving", [2, 4, 1], [2, 1], 2)
+    assert (row["adding"], row["removing"], row["offline"]) == ([4], [1], False)
+
+    async def told() -> bool:
+        rows = {one["id"]: one for one in (await asked(at, "brokers"))["brokers"]}
+        disks = {id_: one["disk"] for id_, one in rows.items()}
+        return all(disk is not None for disk in disks.values()) and disks[3]["replicas"] == SIZE
+
+    await eventually(told)
+    disks = {one["id"]: one["disk"] for one in (await asked(at, "brokers"))["brokers"]}
+    assert disks[2]["replicas"] == 2 * SIZE
+    assert all(disk["failed"] == [] and disk["at"] > 0 for disk in disks.values())
 
 
 async def test_sv_11_without_authentication_the_page_tells_counts_alone(zk_connect: str, tmp_path: Path) -> None:

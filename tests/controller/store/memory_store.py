@@ -226,10 +226,11 @@ def _written(log: Log, view: RoundView) -> replay.Durable:
 def _queue_after(log: Log, changes: QueueChanges) -> None:
     """The parts of the queue after a round: what joins in one round is a part."""
     queue, changes.made = log.cluster.queue, {}
-    for path in changes.withdrawn.keys() | changes.ended.keys():
+    for path in changes.withdrawn.keys() | changes.ended.keys() | changes.changed.keys():
         gone = changes.withdrawn.get(path, {}) | changes.ended.get(path, {})
         part = queue.parts[path]
-        left = {name: move for name, move in part.entries.items() if name not in gone}
+        now = changes.changed.get(path, {})
+        left = {name: now.get(name, move) for name, move in part.entries.items() if name not in gone}
         changes.made[path] = replace(part, entries=left, version=part.version + 1) if left else None
     if changes.appended:
         path = f"{QUEUE}/{log.next_number()}"
@@ -254,7 +255,7 @@ def _check_versions(stored: Cluster, known: Cluster, view: RoundView) -> None:
             raise ReloadNeeded(f"somebody else has changed {name.topic}-{name.partition}")
     if any(isinstance(change, TopicCreated) and name in stored.topics for name, change in view.topics.items()):
         raise ReloadNeeded("somebody else has created a topic")
-    for path in view.queue.withdrawn.keys() | view.queue.ended.keys():
+    for path in view.queue.withdrawn.keys() | view.queue.ended.keys() | view.queue.changed.keys():
         if path not in stored.queue.parts or stored.queue.parts[path].version != known.queue.parts[path].version:
             raise ReloadNeeded("somebody else has changed the queue")
 

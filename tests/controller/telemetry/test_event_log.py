@@ -15,9 +15,12 @@ import pytest
 
 from kafka_reassign_rpc.controller.telemetry import event_recorder
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog, EventsLost
-from kafka_reassign_rpc.controller.telemetry.event_recorder import LINES, LONGEST, LONGEST_NAME, EventRecorder, line
+from kafka_reassign_rpc.controller.telemetry.event_recorder import LINES, LONGEST_NAME, EventRecorder, line
 from kafka_reassign_rpc.core.events.decided_events import Event
 from tests.waiting import eventually
+
+LONGEST = 20_000
+"""Bytes of one event at the most, by the limits of its fields."""
 
 
 def lines(first: int, after: int, size: int = 100) -> bytes:

@@ -14,17 +14,18 @@ from kafka_reassign_rpc.controller.telemetry.metrics import COUNTED_MOVES, Metri
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
-from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_CLUSTER, ReassignmentSettings
+from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.state.cluster import Cluster as State
+from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import LISTENERS, RATE, SIZE, Cluster, cluster
 from tests.controller.telemetry.test_metrics import Samples, counted, scraped, shown, shows
-from tests.status_page.views import at_rest, cluster_of, move, run, sample
+from tests.status_page.views import at_rest, cluster_of, move, run, sample, server_of, term_of
 from tests.waiting import eventually
 
 SAMPLING = Sampling(interval_s=0.2)
-NOT_MOVING = {"moves_in_flight": 0, "moves_bytes": 0, "moves_bytes_left": 0, "moves_remaining_seconds": -1}
+NOT_MOVING = {"moves_in_flight": 0, "moves_bytes": 0, "moves_bytes_left": 0, "moves_remaining_seconds": 0}
 COPIED = ("broker_copied_in_bytes_total", "broker_copied_out_bytes_total")
 LEADER_RATE = "leader.replication.throttled.rate"
 
@@ -33,10 +34,9 @@ def page_of(state: State, tracker: ProgressTracker) -> Samples:
     """What a controller of this cluster shows."""
     health = PartitionHealth()
     run(health.update(state))
-    figures = figures_of(state, ReassignmentSettings(), tracker, health.now)
-    status = ServerStatus(
-        "controller", "", 1000, 7, 2, {}, 4, True, 0.002, 0, progress=tracker.totals, figures=figures
-    )  # fmt: skip
+    term = term_of(state, tracker)._replace(unhealthy=health.now)
+    document = status_of(server_of(term), at=1, version="1", full=True)
+    status = ServerStatus(document, True, 0.002, 0, figures=figures_of(state, tracker))
     metrics = Metrics()
     metrics.show(lambda: status, ServerStats, {})
     return shown(metrics)
@@ -71,8 +71,10 @@ def test_sv_7_metrics_of_samples_have_the_values_that_were_reckoned_by_hand() ->
     assert values(found, COPIED[1]) == {("1",): 20, ("2",): 500, ("3",): 0, ("4",): 0}
     assert (found["partitions_under_replicated", ()], found["partitions_offline", ()]) == (2, 1)
     assert values(found, "broker_throttle_bytes_per_second") == {
-        **{("1", "leader"): 30, ("2", "leader"): -1, ("3", "leader"): -1, ("4", "leader"): -1},
-        **{("1", "follower"): 7, ("2", "follower"): 7, ("3", "follower"): 40, ("4", "follower"): 7},
+        ("1", "config", "leader"): 30,
+        **{(broker, "none", "leader"): -1 for broker in "234"},
+        **{(broker, "default", "follower"): 7 for broker in "124"},
+        ("3", "config", "follower"): 40,
     }
     caps = {"moves_per_broker": -1, "moves_per_cluster": 2, "bytes_in_flight": 900}
     assert values(found, "cap") == {(name,): value for name, value in caps.items()}
@@ -168,7 +170,11 @@ async def test_sv_7_after_a_failover_the_next_controller_shows_the_same_figures_
         assert {f"move.{labels[0]}" for labels in values(found, "moves_total")} == {*COUNTED_MOVES}
         assert {*values(found, "events_total").values(), *values(found, "moves_total").values()} == {0}
         assert await shows(
-            second, **NOT_MOVING, partitions_under_replicated=0, partitions_offline=0, reassignments_enabled=1
+            second,
+            **{**NOT_MOVING, "moves_remaining_seconds": -1},
+            partitions_under_replicated=0,
+            partitions_offline=0,
+            reassignments_enabled=1,
         ), "a standby knows nothing of moves"
         assert {*values(found, "cap").values()} == {-1}
         for name in (*COPIED, "broker_throttle_bytes_per_second"):
@@ -194,8 +200,8 @@ async def figures_are_right(address: str) -> bool:
     """One move of SIZE bytes that stands still; broker 4 is away; caps, throttles and the switch as configured."""
     found = await scraped(address)
     assert values(found, "broker_throttle_bytes_per_second") == {
-        **{("1", "leader"): -1, ("2", "leader"): 12345, ("3", "leader"): -1},
-        **{(broker, "follower"): 0 for broker in "123"},
+        **{("1", "none", "leader"): -1, ("2", "config", "leader"): 12345, ("3", "none", "leader"): -1},
+        **{(broker, "default", "follower"): 0 for broker in "123"},
     }
     assert found["cap", ("moves_per_cluster",)] == 5
     return await shows(

@@ -6,28 +6,40 @@ from collections.abc import AsyncIterator
 from importlib.metadata import version
 
 import pytest_asyncio
+from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, ServerStatus, readiness
+from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
 from kafka_reassign_rpc.core.events.catalogue import EVENTS
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.failed_brokers import RepairCounts
-from kafka_reassign_rpc.core.reassignment.progress import Totals
 from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.status.documents import Controller as DocumentController
+from kafka_reassign_rpc.core.status.documents import Totals
+from kafka_reassign_rpc.core.status.summary import status_of
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.cluster import BROKERS, LISTENERS, SIZE, Cluster, cluster
 from tests.http_client import get
+from tests.status_page.views import server_of
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 
+DOCUMENT = replace(
+    status_of(server_of(None), at=1, version="1", full=True),
+    role="controller",
+    controller=DocumentController(1000, 7, 1, None),
+    brokers_live=5,
+    totals=Totals(3, {"queue": 2}, 1, 1000, 900, 0, 5, 8, 0, 0),
+)
 STANDING = ServerStatus(
-    "controller", "", 1000, 7, 3, {"queue": 2}, 5, True, 0.002, 4, Totals(3, 900, 1),
+    DOCUMENT, True, 0.002, 4,
     RepairCounts(failed=3, alerted=2, waiting=7, moving=6, impossible=8, held_back=True, paused=True),
 )  # fmt: skip
 
@@ -109,6 +121,17 @@ def test_sv_7_a_scrape_reads_the_servers_status_at_that_moment() -> None:
     assert len(asked) == 1
 
 
+def test_sv_11_what_is_not_known_is_absent_from_the_metrics_and_never_0() -> None:
+    unknown = replace(DOCUMENT, totals=Totals(3, {}, None, None, None, 3, None, None, None, None))
+    metrics = Metrics()
+    metrics.show(lambda: STANDING._replace(document=unknown), ServerStats, {})
+    found = shown(metrics)
+    absent = ["bytes", "moves_bytes_left", "moves_stalled", "partitions_under_replicated", "partitions_offline"]
+    assert [name for name in absent if (name, ()) in found] == []
+    assert (found["moves_in_flight", ()], found["moves_remaining_seconds", ()]) == (3, -1)
+    assert found["all_done_seconds", ()] == -1
+
+
 def test_sv_7_two_servers_in_one_process_count_for_themselves() -> None:
     one, other = Metrics(), Metrics()
     one.event(Event("reassignments.disabled"), 0)
@@ -118,7 +141,8 @@ def test_sv_7_two_servers_in_one_process_count_for_themselves() -> None:
 def test_sv_7_a_controller_or_standby_is_ready_and_any_other_state_has_a_reason() -> None:
     assert readiness(STANDING).status == 200
     assert json.loads(readiness(STANDING).body) == {"ready": True, "role": "controller", "controller": 1000}
-    away = readiness(STANDING._replace(role="", reason="ZooKeeper is not connected"))
+    gone = replace(DOCUMENT, role="none", reason="ZooKeeper is not connected")
+    away = readiness(STANDING._replace(document=gone))
     assert (away.status, json.loads(away.body)) == (503, {"ready": False, "reason": "ZooKeeper is not connected"})
 
 
@@ -158,9 +182,12 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
     await eventually(lambda: shows(address, moves_bytes=4 * SIZE))
     await eventually(lambda: shows(address, partitions_under_replicated=0, partitions_offline=0))
     assert await counted(address, "reassignments_enabled") == 1
-    assert await counted(address, "broker_throttle_bytes_per_second", "3", "follower") == 1
-    assert await counted(address, "broker_throttle_bytes_per_second", "3", "leader") == -1
+    assert await counted(address, "broker_throttle_bytes_per_second", "3", "default", "follower") == 1
+    assert await counted(address, "broker_throttle_bytes_per_second", "3", "none", "leader") == -1
     assert await counted(address, "cap", "moves_per_cluster") == -1
+    assert await counted(address, "brokers_cordoned") == 0
+    await world.settings({CORDONED_BROKERS: "4,77"})
+    await eventually(lambda: shows(address, brokers_cordoned=1))
     [build] = [{*labels} for name, labels in await scraped(address) if name == "build_info"]
     assert build == {version("kafka-reassign-rpc"), platform.python_version()}
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest_asyncio
 
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
-from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.healing.healing_settings import PAUSED
+from kafka_reassign_rpc.core.reassignment_settings import ENABLED, MAX_PER_CLUSTER
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -73,10 +74,10 @@ async def test_sv_7_every_decision_is_recorded_once_in_order_and_with_who_asked_
     await world.alter({("held", 0): None})
     await then(("move.refused", "held-0", CLIENT))
     await world.alter({("free", 0): (3, 4)})
-    await then(("move.started", "free-0", CLIENT), ("move.completed", "free-0", "controller"))
+    await then(("move.started", "free-0", CLIENT), ("move.completed", "free-0", CLIENT))
 
     await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
-    await then(("reassignments.disabled", "", None))
+    await then(("reassignments.disabled", "", "znode /admin/reassign_cancel"))
     await world.alter({("held", 0): (3, 4)})
     await then(("move.refused", "held-0", CLIENT))
     await world.zk.delete(znode_paths.REASSIGN_CANCEL)
@@ -120,10 +121,20 @@ async def test_sv_7_every_decision_is_recorded_once_in_order_and_with_who_asked_
 
 
 async def test_sv_7_a_failover_is_recorded_by_both_and_a_move_keeps_its_id(world: Cluster) -> None:
-    await world.create_topic("held", {0: (2, 1)}, held=True)
+    await world.create_topic("held", {0: (2, 1), 1: (2, 1)}, held=True)
+    await world.alter({("held", 1): (3, 4)})
+    assert await world.incremental(ENABLED, "true") == 0
+    assert await world.incremental(ENABLED, "false") == 0
+    await eventually(lambda: has(world, "reassignments.disabled"))
+    assert await world.incremental(ENABLED, None) == 0
+    await eventually(lambda: has(world, "reassignments.enabled"))
     await world.alter({("held", 0): (3, 4)})
-    await eventually(lambda: has(world, "move.started"))
+    assert await world.incremental(PAUSED, "true") == 0
+    await eventually(lambda: has(world, "heal.paused"))
     before = await world.events()
+    switches = ("reassignments.disabled", "reassignments.enabled", "heal.paused", "config.changed")
+    assert [event["who"] for event in before if event["event"] in switches] == [CLIENT] * 7
+    before = [event for event in before if event["event"].startswith("move.")]
 
     await world.stop_server()
     await world.start_server(1001)
@@ -136,15 +147,18 @@ async def test_sv_7_a_failover_is_recorded_by_both_and_a_move_keeps_its_id(world
     assert after[0]["epoch"] == before[0]["epoch"] + 1
     assert after[-1]["id"] == before[-1]["id"]
     assert after[-1]["started"] == before[-1]["started"]
+    assert [event["who"] for event in after if event["event"] == "heal.paused"] == [CLIENT], "a new controller knows"
+    await world.release("held")
+    await eventually(lambda: has(world, "move.completed"))
+    [completed] = [event for event in await world.events() if event["event"] == "move.completed"]
+    assert (completed["who"], completed["principal"]) == (CLIENT, "User:ANONYMOUS"), "so does the record of a move"
 
     await world.stop_server()
     await world.start_server(1000)
     kept = await world.events()
-    assert kept[: len(before)] == before
-    assert [(event["seq"], event["event"]) for event in kept[len(before) : len(before) + 2]] == [
-        (len(before), "controller.resigned"),
-        (len(before) + 1, "controller.elected"),
-    ]
+    assert [event for event in kept if event["event"].startswith("move.")] == before
+    last = [(event["seq"], event["event"]) for event in kept if event["event"].startswith("controller.")][-2:]
+    assert last == [(last[0][0], "controller.resigned"), (last[0][0] + 1, "controller.elected")]
 
 
 async def test_sv_7_the_first_controller_records_errors_of_a_batch_that_existed_before_it(world: Cluster) -> None:

@@ -67,7 +67,7 @@ async def remembered(zk: ZooKeeper) -> set[str]:
     return found
 
 
-async def throttled(controller: BareController, zk: ZooKeeper) -> bool:
+async def throttled(controller: BareController, zk: ZooKeeper, *, lifted: bool = False) -> bool:
     """Exactly the moving replicas are throttled."""
     configs = await current_configs(zk)
     moving = {name: value for name in NAMES if (value := controller.partition(*name)).adding}
@@ -81,7 +81,7 @@ async def throttled(controller: BareController, zk: ZooKeeper) -> bool:
     needing = {broker for value in moving.values() for broker in (*value.origin, *value.adding)}
     for (kind, entity), before in BEFORE.items():
         for name in (LEADER_RATE, FOLLOWER_RATE) if kind == "brokers" else ():
-            during = str(min(RATE, int(before.get(name, RATE))))
+            during = str(RATE if lifted else min(RATE, int(before.get(name, RATE))))
             expected = during if int(entity) in needing else before.get(name)
             assert configs[kind, entity].get(name) == expected, (entity, name)
     return True
@@ -93,6 +93,11 @@ def entries(text: str) -> set[str]:
 
 async def start(controller: BareController) -> None:
     await controller.alter(FIRST, throttle=RATE)
+
+
+async def lift(controller: BareController) -> None:
+    """Broker 1 has a stricter rate."""
+    await controller.alter(FIRST, throttle=RATE, lifts=True)
 
 
 async def retarget(controller: BareController) -> None:
@@ -152,12 +157,16 @@ class Story(NamedTuple):
     before: tuple[Callable[[BareController], Awaitable[None]], ...]
     dies_in: Callable[[BareController], Awaitable[None]]
     after: Configs = BEFORE
+    lifts: bool = False
+    """The leases take the place of a stricter rate."""
     too_long: bool = False
     """Lists of a topic that are too long for one transaction together with the memory of the former ones."""
 
 
 STORIES = {
     "start": Story((), start),
+    "start that lifts": Story((), lift, lifts=True),
+    "completion that lifts": Story((lift,), complete, lifts=True),
     "retarget": Story((start, half_way), retarget),
     "cancel": Story((start, half_way), cancel),
     "completion": Story((start,), complete),
@@ -172,7 +181,7 @@ async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) ->
     async with elected_controller(connect) as successor:
         await successor.check()
         if story.after is BEFORE:
-            await eventually(lambda: throttled(successor, zk))
+            await eventually(lambda: throttled(successor, zk, lifted=story.lifts))
         await successor.finish_moves()
         await eventually(lambda: stands(zk, story.after))
     assert await records(zk) == set()

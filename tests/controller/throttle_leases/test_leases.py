@@ -26,6 +26,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch
 from tests.controller.cluster import BANDWIDTH, Cluster, cluster
 from tests.waiting import eventually
+from tests.zookeeper.trees import delete_tree
 
 BYTES = BANDWIDTH
 """Of each partition: a second's worth, so that brokers have read their configs long before."""
@@ -145,7 +146,7 @@ async def test_236_11_a_lease_ends_with_its_move_when_that_is_cancelled_or_its_t
     if end == "delete":
         await world.delete_topic("b")
     elif end == "its znodes vanish":
-        await world.zk.delete_tree(znode_paths.topic("b"))
+        await delete_tree(world.zk, znode_paths.topic("b"))
     elif end == "cancel":
         await start(world, {("b", 0): None, ("b", 1): None}, throttle=-1)
     else:
@@ -335,6 +336,8 @@ async def test_236_11_an_invalid_throttle_is_refused(world: Cluster, configs: Th
     answer = await world.ask(cls(timeout_ms=10_000, topics=topics, throttle=-2), 0)
     assert {one.error_code for topic in answer.responses for one in topic.partitions} == {InvalidRequest.code}
     assert "give a rate, or 0 for none" in answer.error_message
+    answer = await world.ask(cls(timeout_ms=10_000, topics=topics, lift_stricter=True), 0)
+    assert answer.error_message == "LiftStricter is for a throttle above 0"
     assert await world.moving() == set()
 
 

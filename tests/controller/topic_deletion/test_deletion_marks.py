@@ -20,6 +20,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register
 from tests.controller.cluster import cluster
 from tests.waiting import eventually
+from tests.zookeeper.trees import delete_tree
 
 TOPIC_ALREADY_EXISTS = 36
 
@@ -159,12 +160,12 @@ async def test_sv_10_the_mark_of_a_topic_that_somebody_removes_by_hand_in_its_de
                 await really(watches)
 
             monkeypatch.setattr(ZooKeeperWatches, "topics", topics)
-            await zk.delete_tree(znode_paths.topic("t"))
+            await delete_tree(zk, znode_paths.topic("t"))
             await zk.set(znode_paths.topic("u"), (await zk.get(znode_paths.topic("u")))[0])
             await world.alter({("u", 0): (1, 3)})
             later.set()
         else:
-            await zk.delete_tree(znode_paths.topic("t"))
+            await delete_tree(zk, znode_paths.topic("t"))
         await eventually(lambda: no_marks(zk))
         await world.create_topic("t", {0: [1]})
 
@@ -183,7 +184,7 @@ async def test_sv_10_a_deletion_does_not_begin_for_a_topic_that_is_gone(zk: ZooK
     await register(zk, 1, 2)
     await put_topic(zk, "t", {0: (1, 2)})
     async with elected_controller(zk_connect) as controller:
-        await zk.delete_tree(znode_paths.topic("t"))
+        await delete_tree(zk, znode_paths.topic("t"))
         answer = await controller.loop.submit(DeleteTopicsCommand(["t"]))
         assert isinstance(answer["t"], KafkaError)
         assert await no_marks(zk)
@@ -226,7 +227,7 @@ async def test_sv_10_a_removal_spares_another_topic_of_the_same_name(zk: ZooKeep
     await mark(zk, "t")
     async with elected_controller(zk_connect) as controller:
         known = controller.cluster.topics["t"]
-        await zk.delete_tree(znode_paths.topic("t"))
+        await delete_tree(zk, znode_paths.topic("t"))
         await put_topic(zk, "t", {0: (2, 1)})
         await topic_removal.remove_topic(controller.zk, controller.store, known)
         assert await topics(zk) == {"t"}

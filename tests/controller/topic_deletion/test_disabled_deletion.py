@@ -21,7 +21,7 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Endpoint, Partition, TopicPartition
 from kafka_reassign_rpc.core.writers.topic_facts import MarksFound
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest, DescribeConfigsRequest, MetadataRequest
-from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.transport.rpc_client import RpcClient
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
@@ -31,6 +31,7 @@ from tests.controller.bare_watches import watches_of
 from tests.controller.cluster import Cluster
 from tests.core.build import TOPIC, moving, view
 from tests.waiting import eventually
+from tests.zookeeper.trees import delete_tree
 
 SERVER = 1000
 
@@ -245,7 +246,7 @@ async def test_sv_4_the_replicas_of_a_topic_whose_znodes_somebody_removes_stay_w
         here.broker_configs = DISABLED
         await here.start_broker(1)
         await eventually(lambda: here.has_all(("t", 0), 1))
-        await zk.delete_tree(znode_paths.topic("t"))
+        await delete_tree(zk, znode_paths.topic("t"))
         await eventually(lambda: is_unknown(here, "t"))
         await here.create_topic("u", {0: [1]})
         await eventually(lambda: here.has_all(("u", 0), 1))  # what the broker was sent before has arrived
@@ -342,9 +343,9 @@ async def test_sv_4_a_mark_that_goes_changes_only_partitions_without_a_state_eac
     here = view(Partition((1, 2)), moving((1,), (2,)))
     here.cluster.waiting_marks = frozenset({TOPIC})
     command = TopicDeletionsRead(MarksFound({}), SERVER, marked=lambda _: None, stale=lambda: None)
-    await SliceTimer().through(command.learn(here.cluster))
+    await Pace().through(command.learn(here.cluster))
     for work in (Round(here, {}), Round(RoundView(here.cluster), {})):
-        await SliceTimer().through(command.decide(work))
+        await Pace().through(command.decide(work))
         assert work.view.partitions.keys() == {TopicPartition(TOPIC, 0)}
     assert here.cluster.waiting_marks == set()
 

@@ -4,6 +4,7 @@ import pytest
 
 from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.acls.acl_binding import (
+    CLUSTER_NAME,
     SUPPORTED_OPERATIONS,
     AccessControlEntry,
     AclBinding,
@@ -14,6 +15,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
     ResourceType,
     parse_super_users,
 )
+from kafka_reassign_rpc.core.acls.acl_cache import MOST_FOUND
 from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
 from kafka_reassign_rpc.core.acls.java_host import java_host
 from tests.core.acls.random_acls import authorizer_of, put, random_case
@@ -45,6 +47,32 @@ def authorizer(*acls: AclBinding, supers: tuple[str, ...] = (), everyone: bool =
 
 def reads(made: AclAuthorizer, name: str = "t", who: str = ALICE, host: str = HERE) -> bool:
     return made.authorize(who, host, AclOperation.READ, TOPIC, name)
+
+
+def test_sv_5_what_anybody_may_do_to_the_cluster_changes_with_its_acls() -> None:
+    """What was found before is remembered until then."""
+    cluster = ResourcePattern(ResourceType.CLUSTER, CLUSTER_NAME, LITERAL)
+    made = authorizer()
+    asked = AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME
+
+    def may() -> list[bool]:
+        return [made.authorize(who, host, *asked) for who in (ALICE, "User:bob") for host in (HERE, "10.0.0.2")]
+
+    def change(*entries: tuple[str, str, AclPermissionType]) -> None:
+        wanted = frozenset(AccessControlEntry(who, host, AclOperation.ALTER, kind) for who, host, kind in entries)
+        for _ in made.cache.put(cluster, wanted):
+            may()
+
+    assert may() == [False] * 4
+    change((ALICE, "*", ALLOW))
+    assert may() == [True, True, False, False]
+    change((ALICE, "*", ALLOW), (ALICE, HERE, DENY), ("User:*", "10.0.0.2", ALLOW))
+    assert may() == [False, True, False, True]
+    change()
+    assert may() == [False] * 4
+    for number in range(MOST_FOUND + 10):
+        made.authorize(f"User:{number}", HERE, *asked)
+    assert len(made.cache._on_cluster) <= MOST_FOUND
 
 
 def test_sv_5_random_acls_are_decided_as_the_reference_decides() -> None:
@@ -161,7 +189,8 @@ def test_sv_5_filters_match_as_in_kafka(wanted: AclBindingFilter, matching: set[
         "*": acl("*", host=HERE),
         "a-prefixed": acl("a", pattern=PREFIXED, principal="User:bob"),
     }
-    assert {name for name, one in acls.items() if wanted.matches(one)} == matching
+    found = {name for name, one in acls.items() if wanted.matches_pattern(one.pattern)}
+    assert {name for name in found if wanted.matches_entry(acls[name].entry)} == matching
 
 
 def test_sv_5_a_filter_names_the_patterns_that_need_not_be_known() -> None:

@@ -27,6 +27,7 @@ from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.writers.replay import Durable, ReplayedChanges, replay
 from kafka_reassign_rpc.core.writers.topic_writes import put_partition
 from kafka_reassign_rpc.core.znode_routes import queue_admission
+from kafka_reassign_rpc.zookeeper.requester_json import decode_requester, encode_requester
 from tests.core.build import TOPIC, broker, cluster, moving, not_moving, view
 
 ALICE = requesters.client("User:alice", "admin-1", "10.0.0.7")
@@ -44,15 +45,15 @@ def seen(made: list[Event]) -> list[tuple[str, str | None, int | None]]:
         (
             not_moving(1, 2),
             not_moving(2, 1),
-            [("move.started", ALICE.who, None), ("move.completed", "controller", None)],
+            [("move.started", ALICE.who, None), ("move.completed", ALICE.who, None)],
         ),
         (moving((1, 2), (3, 2)), moving((1, 2), (4, 2)), [("move.retargeted", ALICE.who, 400)]),
-        (moving((1, 2), (3, 2)), not_moving(3, 2), [("move.completed", "controller", 400)]),
+        (moving((1, 2), (3, 2)), not_moving(3, 2), [("move.completed", None, 400)]),
         (moving((1, 2), (3, 2)), not_moving(1, 2), [("move.cancelled", ALICE.who, 400)]),
         (
             moving((1, 2), (3, 2)),
             not_moving(2),
-            [("move.retargeted", ALICE.who, 400), ("move.completed", "controller", 400)],
+            [("move.retargeted", ALICE.who, 400), ("move.completed", ALICE.who, 400)],
         ),
         (moving((1, 2), (3, 2), recorded=False), not_moving(2, 1), [("move.cancelled", ALICE.who, None)]),
     ],
@@ -61,6 +62,82 @@ def test_sv_7_the_partition_before_and_after_a_decision_gives_the_event_its_name
     before: Partition, after: Partition, expected: list[tuple[str, str | None, int | None]]
 ) -> None:
     assert seen(list(events_of(deque([AssignmentDecision(TOPIC, 0, before, after, ALICE)]), {}))) == expected
+
+
+def test_fg_5_the_end_of_a_move_tells_who_had_asked_for_it_and_who_has_ended_it() -> None:
+    """However many controllers there were in between: the record of the move has it."""
+    asked = moving((1, 2), (3, 4))
+    assert asked.move is not None
+    asked = replace(asked, move=replace(asked.move, by=ALICE))
+
+    def told(after: Partition, by: Requester) -> list[tuple[str, str | None, str | None]]:
+        found = events_of(deque([AssignmentDecision(TOPIC, 0, asked, after, by)]), {})
+        return [(event.event, event.principal or event.who, event.requested_by) for event in found]
+
+    assert told(not_moving(3, 4), requesters.CONTROLLER) == [("move.completed", "User:alice", None)]
+    assert told(not_moving(1, 2), BOB) == [("move.cancelled", "bob", ALICE.who)]
+    assert told(not_moving(1, 2), ALICE) == [("move.cancelled", "User:alice", None)]
+    assert told(moving((1, 2), (5, 6)), BOB) == [("move.retargeted", "bob", ALICE.who)]
+    assert told(not_moving(2), BOB) == [("move.retargeted", "bob", ALICE.who), ("move.completed", "bob", ALICE.who)]
+
+    assert asked.move is not None
+    healed = replace(asked, move=replace(asked.move, by=None, route=HEAL))
+    [event] = events_of(deque([AssignmentDecision(TOPIC, 0, healed, not_moving(3, 4), requesters.CONTROLLER)]), {})
+    assert event.who == "controller"
+
+    long = requesters.client("User:CN=" + "x" * 1000, "admin", "10.0.0.7")
+    stored = decode_requester(bytes(encode_requester(long)))
+    asked = replace(asked, move=replace(asked.move, by=stored))
+    assert told(not_moving(1, 2), long) == [("move.cancelled", long.principal, None)], "he is the same after a failover"
+    twin = long._replace(address="10.0.0.8")
+    assert told(not_moving(1, 2), twin)[0][2] is not None
+
+
+def test_fg_5_a_move_remembers_who_has_given_its_target_also_where_it_had_waited() -> None:
+    here = view(not_moving(1, 2))
+    for target, by in (((3, 2), ALICE), ((4, 2), BOB)):
+        decide(here, target, by)
+        found = here.get(TOPIC, 0)
+        assert found is not None
+        assert found.move is not None
+        assert found.move.by == by
+    decide(here, None)
+    decide(here, (5, 2), requesters.CONTROLLER)
+    found = here.get(TOPIC, 0)
+    assert found is not None
+    assert found.move is not None
+    assert found.move.by is None, "the controller's own moves need no name"
+
+
+def test_fg_5_who_withdraws_a_waiting_move_does_not_hide_who_has_queued_it() -> None:
+    here = view(not_moving(1, 2))
+    here.by = ALICE
+    name = TopicPartition(TOPIC, 0)
+    queue_admission.append(here, name, WaitingMove((3, 2), RPC))
+    here.by = BOB
+    queue_admission.withdraw(here, name)
+    last = here.notes[-1]
+    assert isinstance(last, Event)
+    assert (last.event, last.who, last.requested_by) == ("move.withdrawn", "bob", ALICE.who)
+
+
+def test_fg_5_switches_tell_who_has_set_them_wherever_the_controller_has_read_that() -> None:
+    news, here = ClusterNews(), cluster(not_moving(1, 2))
+    enabled, paused = "partition.reassignments.enabled", "self.healing.paused"
+
+    def told() -> list[tuple[str, str | None]]:
+        return [(event.event, event.principal or event.who) for event in news.of(here)]
+
+    here.settings, here.settings_by = {enabled: "false", paused: "true"}, {enabled: ALICE, paused: BOB}
+    assert told() == [("reassignments.disabled", "User:alice"), ("heal.paused", "bob")]
+    here.settings, here.settings_by = {}, {enabled: CAROL, paused: DAVE}
+    assert told() == [("reassignments.enabled", "carol"), ("heal.resumed", "dave")]
+    here.disabled_by_znode = True
+    assert told() == [("reassignments.disabled", "znode /admin/reassign_cancel")]
+    here.disabled_by_znode = False
+    assert told() == [("reassignments.enabled", None)], "who has deleted a znode is not known"
+    here.broker_configs = {"<default>": {paused: "true"}}
+    assert told() == [("heal.paused", None)], "in the old place it has no name, whoever deleted it in the new one"
 
 
 def test_sv_7_a_completed_move_tells_what_it_has_copied_and_no_other_event_does() -> None:

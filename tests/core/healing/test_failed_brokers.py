@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.healing import healing_settings, repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, Diagnosis, FailureWatch, LostReplicas, diagnose
 from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, HealingSettings, settings_of
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
-from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, Cluster, Endpoint, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, Broker, Cluster, Endpoint, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 
 HALF_AN_HOUR = 30 * 60_000
@@ -147,14 +147,26 @@ def test_an_operators_order_skips_the_interval_even_with_self_healing_off() -> N
     assert diagnose(watch, HealingSettings()).heal == (3,)
 
 
-def test_a_broker_loses_its_replicas_unless_a_move_in_flight_or_waiting_takes_them_away() -> None:
+def test_dh_1_a_broker_loses_its_replicas_unless_a_move_in_flight_or_a_waiting_repair_takes_them_away() -> None:
     here = (Endpoint("PLAINTEXT", "PLAINTEXT", "h", 1),)
     losses = LostReplicas(Cluster(brokers={1: Broker(1, 1, here), 2: Broker(2, 2, here)}))
     losses.count(Partition(replicas=(1, 3)))
     losses.count(Partition(replicas=(1, 2, 3), adding=(2,), removing=(3,)))
     losses.count(Partition(replicas=(1, 3)), WaitingMove((1, 2), HEAL))
     losses.count(Partition(replicas=(3, 4)))
-    assert losses.replicas == {3: 2, 4: 1}
+    losses.count(Partition(replicas=(1, 6)), WaitingMove((1, 2), QUEUE))
+    losses.count(Partition(replicas=(1, 2, 5), adding=(2,), removing=(5,)))
+    assert losses.replicas == {3: 2, 4: 1, 5: 0, 6: 1}
+    assert losses.leaving == {3, 5}
+
+
+def test_dh_1_a_lost_broker_whose_replicas_all_leave_by_moves_in_flight_is_shown_and_has_nothing_to_heal() -> None:
+    leaving = replace(gone(3, 4, since=7, now=HALF_AN_HOUR), lost={3: 0, 4: 1}, ordered=frozenset({3}))
+    found = diagnose(leaving, ON)
+    assert (found.forget, found.heal, found.heal_at[3], found.alerts) == (frozenset(), (), None, (3, 4))
+    assert diagnose(replace(leaving, failed={}, missed={3: 5}), ON).record[3] == 5
+    cancelled = replace(leaving, lost={3: 9}, ordered=frozenset(), now_ms=7 + HALF_AN_HOUR)
+    assert diagnose(cancelled, ON).heal == (3,), "its clock runs from the loss"
 
 
 def test_46_1_a_broker_that_only_a_move_names_has_lost_nothing_unless_the_move_is_a_repair() -> None:

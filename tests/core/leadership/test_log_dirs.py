@@ -5,7 +5,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import IneligibleReplica, PreferredLeaderNotAvailable
-from kafka_reassign_rpc.core.leadership.broker_changes import controlled_shutdown, log_dir_answered, settle
+from kafka_reassign_rpc.core.leadership.broker_changes import adapt, controlled_shutdown, log_dir_answered
 from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
@@ -63,9 +63,9 @@ def test_sv_10_a_replica_that_works_again_leads_where_nobody_else_can() -> None:
 
 def test_sv_10_a_replica_stays_offline_until_its_broker_is_gone_or_has_bounced() -> None:
     before = replace(not_moving(1, 2, 3, isr=(2, 3)), offline=(1,))
-    assert settle(view(before), TOPIC, 0) == []
-    assert made(settle(view(before, live=(2, 3)), TOPIC, 0)) == replace(before, offline=())
-    assert made(settle(view(before), TOPIC, 0, down=(1,))) == replace(before, offline=())
+    assert adapt(view(before), TOPIC, 0) == []
+    assert made(adapt(view(before, live=(2, 3)), TOPIC, 0)) == replace(before, offline=())
+    assert made(adapt(view(before), TOPIC, 0, down=(1,))) == replace(before, offline=())
 
 
 def test_sv_10_a_replica_on_a_failed_log_dir_is_never_elected() -> None:
@@ -92,10 +92,10 @@ def test_sv_10_a_replica_on_a_failed_log_dir_does_not_join_the_isr() -> None:
 
 def test_455_4_a_move_is_complete_and_led_without_a_replica_on_a_failed_log_dir() -> None:
     before = replace(moving((1, 2), (3, 4), isr=(1, 2, 3, 4)), offline=(3,))
-    value = made(settle(view(before), TOPIC, 0))
+    value = made(adapt(view(before), TOPIC, 0))
     assert (value.leader, value.isr, value.is_moving) == (1, (1, 2, 4), True), "3 has to catch up again"
     before = replace(moving((1, 2), (3, 4), isr=(1, 3, 4)), offline=(1,))
-    value = made(settle(view(before), TOPIC, 0))
+    value = made(adapt(view(before), TOPIC, 0))
     assert (value.leader, value.isr, value.replicas) == (3, (3, 4), (3, 4))
 
 

@@ -3,6 +3,8 @@
 The figures are those of ClientRequestQuotaManagerTest and ClientQuotaManagerTest of Kafka 3.9.
 """
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,12 +33,17 @@ class Quotas:
         self.table.put(entity, {} if percent is None else {PERCENTAGE: str(percent)})
 
     def takes_ms(self, ms: float, user: str = "ANONYMOUS", client: str = "test-client") -> int:
-        return self.quotas.throttle_ms(user, client, round(ms * 1_000_000), self.now_ms)
+        return self.counts(user, client, round(ms * 1_000_000))
+
+    def counts(self, user: str, client: str, busy_ns: int) -> int:
+        """Counts a request; how long its client has to wait."""
+        use = self.quotas.use(user, client)
+        return 0 if use is None else use.throttle_ms(busy_ns, self.now_ms)
 
     def waits(self, user: str, client: str, percent: float) -> bool:
         """Whether a client has to wait that takes so much of every second, as ClientQuotaManagerTest.checkQuota."""
         taken = round(percent * NS_OF_A_PERCENT * WINDOWS.number)
-        return self.quotas.throttle_ms(user, client, taken, self.now_ms) > 0
+        return self.counts(user, client, taken) > 0
 
 
 def test_sv_5_a_client_beyond_its_share_of_time_waits_until_the_rate_is_down() -> None:
@@ -148,13 +155,15 @@ def test_sv_5_a_changed_quota_holds_at_once_for_what_was_taken_before() -> None:
     assert quotas.waits("u", "p1", 0)
     quotas.set(None, "", "p1")
     assert not quotas.waits("u", "p1", 10_000)
-    assert not quotas.quotas.enabled
+    assert quotas.quotas.use("u", "p1") is None
 
 
 def test_sv_5_time_after_the_answer_counts_at_the_next_request() -> None:
     quotas = Quotas()
     quotas.set(1, "u")
-    quotas.quotas.record("u", "c", 200_000_000, 0)
+    use = quotas.quotas.use("u", "c")
+    assert use is not None
+    use.record(200_000_000, 0)
     assert quotas.takes_ms(0, "u", "c") == 1000
     assert quotas.takes_ms(0, "other", "c") == 0
 
@@ -205,6 +214,59 @@ def test_sv_6_who_has_one_entry_loses_it_to_no_user_with_more(keys: list[tuple[s
         assert len(gone) <= 1
         assert all(one[0] == key[0] for one in gone) or key[0] not in {one[0] for one in before}
         assert {one for of_user in kept._of_users.values() for one in of_user} == kept._values.keys()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 700), st.integers(-50, 400), st.integers(0, 2)), min_size=1, max_size=80),
+    st.integers(1, 3),
+    st.sampled_from([-1, 0, 7, 100]),
+)
+def test_sv_5_a_rate_is_that_of_all_windows_added_up_each_time(
+    steps: list[tuple[int, int, int]], number: int, bound: float
+) -> None:
+    """Of random histories, with some requests between which nobody asks: the sums that are kept are those of Kafka's
+    SampledStat, which adds up all samples at each request."""
+    windows = QuotaWindows(number, 200)
+    rate, slow, now_ms = WindowedRate(windows), AddedUp(windows), 0
+    for passed_ms, value, kind in steps:
+        now_ms += passed_ms
+        if kind != 0:
+            rate.record(value, now_ms)
+            slow.record(value, now_ms)
+        if kind != 1:
+            assert rate.throttle_ms(bound, now_ms) == slow.throttle_ms(bound, now_ms)
+
+
+class AddedUp:
+    """Rate and SampledStat of Kafka 3.9, with whole numbers: [start, last event, sum] of each sample."""
+
+    def __init__(self, windows: QuotaWindows) -> None:
+        self.number, self.size_ms = windows
+        self.samples: list[list[int]] = []
+        self.current = 0
+
+    def record(self, value: int, now_ms: int) -> None:
+        if not self.samples:
+            self.samples.append([now_ms, now_ms, 0])
+        if now_ms - self.samples[self.current][0] >= self.size_ms:
+            self.current = (self.current + 1) % (self.number + 1)
+            self.samples[self.current : self.current + 1] = [[now_ms, now_ms, 0]]
+        self.samples[self.current][1] = now_ms
+        self.samples[self.current][2] += value
+
+    def throttle_ms(self, bound: float, now_ms: int) -> int:
+        for sample in self.samples:
+            if now_ms - sample[1] >= self.number * self.size_ms:
+                sample[:] = [now_ms, now_ms, 0]
+        elapsed_ms = now_ms - min((sample[0] for sample in self.samples), default=now_ms)
+        elapsed_ms += max(0, self.number - 1 - elapsed_ms // self.size_ms) * self.size_ms
+        elapsed_ms = max(elapsed_ms, 1)
+        rate = sum(sample[2] for sample in self.samples) * 1000 / elapsed_ms
+        if bound < 0 or rate <= bound:
+            return 0
+        if bound == 0:
+            return self.size_ms
+        return math.floor(min((rate - bound) / bound * elapsed_ms, self.size_ms) + 0.5)
 
 
 @pytest.mark.parametrize("value", ["", "none", "nan", "inf", "-inf"])

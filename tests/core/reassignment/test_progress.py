@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.reassignment.progress import SLICE, MoveProgress, ProgressTracker, SampledLogDir, Totals
+from kafka_reassign_rpc.core.reassignment.progress import MoveProgress, ProgressTracker, SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, TopicPartition
 from tests.core.build import TOPIC, cluster, moving, not_moving
 
@@ -62,7 +62,7 @@ def test_sv_7_the_bytes_that_moves_copy_are_counted_for_both_brokers_and_the_slo
     followed.look(10, says(b1=100, b3=60, b4=20))
     assert followed.tracker.copied_in == {3: 20, 4: 20}
     assert followed.tracker.copied_out == {1: 40}
-    assert followed.tracker.totals.remaining_ms == 40_000, "broker 4 lacks 80 bytes at 2 a second"
+    assert followed.tracker.remaining_ms == 40_000, "broker 4 lacks 80 bytes at 2 a second"
     followed.look(20, says(b1=100, b3=10))
     assert followed.tracker.copied_in == {3: 20, 4: 20}, "a replica that begins anew counts nothing"
 
@@ -97,8 +97,9 @@ def tell(followed: Followed, *events: Event) -> None:
 
 def test_240_6_progress_shows_the_bytes_of_the_leader_and_of_each_adding_replica() -> None:
     followed = Followed()
-    assert followed.look(0, says(b1=100, b3=40, b4=None)) == MoveProgress(100, {3: 40, 4: 0})
-    assert followed.tracker.totals == Totals(1, 160, 0, 200)
+    assert followed.look(0, says(b1=100, b3=40, b4=None)) == MoveProgress(100, {3: 40, 4: 0}, adding=(3, 4))
+    sums = followed.tracker.sums.all
+    assert (sums.moves, sums.total, sums.copied, sums.stalled) == (1, 200, 40, 0)
     assert followed.sizes == {NAME: 100}
 
 
@@ -132,7 +133,7 @@ class Shared:
         one, other = (self.tracker.figures(TOPIC, index) for index in (0, 1))
         assert one is not None
         assert other is not None
-        return one.remaining_ms, other.remaining_ms, self.tracker.totals.remaining_ms
+        return one.remaining_ms, other.remaining_ms, self.tracker.remaining_ms
 
 
 MEGABYTE = {"leader.replication.throttled.rate": "1000000", "follower.replication.throttled.rate": "1000000"}
@@ -150,7 +151,7 @@ MEGABYTE = {"leader.replication.throttled.rate": "1000000", "follower.replicatio
 def test_240_6_a_move_that_a_shared_throttle_leaves_out_is_done_when_all_moves_of_its_link_are(
     other: int, quotas: Mapping[str, Mapping[str, str]], starved_copies: int
 ) -> None:
-    """15 s at 1 MB/s for one of them: at its own rate, the other one would take 18 hours, or for ever."""
+    """15 s at 1 MB/s for one of them: at its own rate, the other one would take 18 hours, or forever."""
     shared = Shared(other=other, quotas=quotas)
     for now in (0, 5, 10):
         shared.look(now, 1_000_000 * now, starved_copies * now // 15)
@@ -243,7 +244,7 @@ def test_240_6_a_broker_without_an_answer_keeps_its_last_sizes() -> None:
     followed.look(0, says(b1=100, b3=40, b4=10))
     found = followed.look(5, {**says(b3=50), 4: None})
     assert (found.total, found.copied, found.remaining_ms) == (100, {3: 50, 4: 10}, -1)
-    assert Followed().look(0, {}) == MoveProgress()
+    assert Followed().look(0, {}) == MoveProgress(adding=(3, 4))
 
 
 def test_240_6_a_change_of_target_starts_progress_anew_and_a_partition_at_rest_has_none() -> None:
@@ -258,7 +259,7 @@ def test_240_6_a_change_of_target_starts_progress_anew_and_a_partition_at_rest_h
     followed.sizes.clear()
     list(followed.tracker.update(200, followed.cluster, {}, followed.events, followed.sizes))
     assert followed.tracker.figures(*NAME) is None
-    assert followed.tracker.totals == Totals()
+    assert followed.tracker.is_idle
     assert followed.sizes == {NAME: None}
     assert followed.events == []
 
@@ -323,7 +324,7 @@ def test_240_6_a_stalled_move_has_the_most_specific_reason(
 ) -> None:
     followed = Followed(value, **options)
     assert followed.stalled(answers) == reason
-    assert followed.tracker.totals.stalled == 1
+    assert followed.tracker.sums.all.stalled == 1
 
 
 @pytest.mark.parametrize(
@@ -353,7 +354,7 @@ def test_240_6_a_copy_that_never_closes_the_gap_stalls_although_bytes_arrive() -
         assert (
             followed.look(second, {**grown(FULL, 10 * second), **says(b4=5 * second)}).stalled is None or second == 60
         )
-    assert followed.tracker.totals.stalled == 1
+    assert followed.tracker.sums.all.stalled == 1
     assert [event.event for event in followed.events] == ["move.stalled"]
 
 
@@ -395,10 +396,10 @@ def test_240_6_many_moves_are_sampled_in_slices_and_may_end_meanwhile() -> None:
     here.topics.clear()
     here.moving.clear()
     assert len(list(steps)) == 1, "the remaining times of those that were seen"
-    assert tracker.totals.moves == SLICE
+    assert tracker.sums.all.moves == 1
     here, answers = of_many(1000)
-    assert len(list(tracker.update(5, here, answers, [], {}))) == 2 * 1000 // SLICE, "sizes, then remaining times"
-    assert tracker.totals[:3] == (1000, 150_000, 0)
+    assert len(list(tracker.update(5, here, answers, [], {}))) == 2 * 1000, "sizes, then remaining times"
+    assert (tracker.sums.all.moves, tracker.sums.all.total - tracker.sums.all.copied) == (1000, 150_000)
 
 
 def test_240_6_the_garbage_collector_does_not_track_samples() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.leadership.broker_changes import settle
+from kafka_reassign_rpc.core.leadership.broker_changes import adapt
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.reassignment_algebra.completion import completed, is_complete
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
@@ -40,7 +40,7 @@ def test_455_8_a_move_is_not_complete_while_only_removing_replicas_are_alive() -
 
 
 def test_455_4_g01_a_leader_in_the_target_stays() -> None:
-    (change,) = settle(view(moving((1, 2, 3), (4, 1, 2), isr=(1, 2, 3, 4))), TOPIC, 0)
+    (change,) = adapt(view(moving((1, 2, 3), (4, 1, 2), isr=(1, 2, 3, 4))), TOPIC, 0)
     value = made([change])
     assert sets(value) == ((4, 1, 2), (), ())
     assert (value.leader, value.isr, value.pending_deletion, value.leader_epoch) == (1, (1, 2, 4), (3,), 7)
@@ -58,7 +58,7 @@ def test_455_4_g01_a_leader_in_the_target_stays() -> None:
 def test_455_4_g02_else_the_first_live_target_replica_in_sync_leads(
     target: tuple[int, ...], isr: tuple[int, ...], live: tuple[int, ...], leader: int
 ) -> None:
-    value = made(settle(view(moving((1, 2, 3), target, isr=isr), live=live), TOPIC, 0))
+    value = made(adapt(view(moving((1, 2, 3), target, isr=isr), live=live), TOPIC, 0))
     assert value.leader == leader
 
 
@@ -82,13 +82,13 @@ def test_sv_10_a_leader_in_controlled_shutdown_stays_where_no_other_target_repli
 
 
 def test_a_move_that_removes_nothing_has_its_znode_written_at_once() -> None:
-    (change,) = settle(view(moving((1, 2), (1, 2, 3), isr=(1, 2, 3))), TOPIC, 0)
+    (change,) = adapt(view(moving((1, 2), (1, 2, 3), isr=(1, 2, 3))), TOPIC, 0)
     assert change.assignment is AssignmentWrite.NOW  # type: ignore[union-attr]
 
 
 def test_a_partition_at_rest_or_unknown_does_not_change() -> None:
-    assert settle(view(not_moving(1, 2)), TOPIC, 0) == []
-    assert settle(view(), TOPIC, 5) == []
+    assert adapt(view(not_moving(1, 2)), TOPIC, 0) == []
+    assert adapt(view(), TOPIC, 5) == []
 
 
 def test_455_4_the_last_confirmation_clears_the_topic_znode() -> None:

@@ -106,6 +106,37 @@ def test_236_11_a_rate_is_the_stricter_of_lease_and_former_rate_and_the_former_o
     assert broker_after(after.configs, defaults, after.memory, NO_RATE) == (original, BrokerMemory())
 
 
+@pytest.mark.parametrize(("before", "default"), [("50", None), ("0", None), (None, "50"), ("500", "50"), (None, None)])
+def test_fg_4_leases_that_lift_set_their_own_rate_and_exactly_the_former_one_returns(
+    before: str | None, default: str | None
+) -> None:
+    original, defaults = rates(before) | {"x": "y"}, rates(default)
+    after = broker_after(original, defaults, BrokerMemory(), 100, lifts=True)
+    assert after.configs == rates("100") | {"x": "y"}
+    assert broker_after(after.configs, defaults, after.memory, 100, lifts=True) == after, "nothing more to do"
+    assert broker_after(after.configs, rates("7"), after.memory, 100, lifts=True) == after, (
+        "a new default is lifted too"
+    )
+    assert broker_after(after.configs, defaults, after.memory, NO_RATE) == (original, BrokerMemory())
+    theirs = broker_after(rates("70"), defaults, after.memory, 100, lifts=True)
+    assert theirs.configs == rates("70"), "somebody else has set it meanwhile"
+    assert broker_after(theirs.configs, defaults, theirs.memory, NO_RATE).configs == rates("70"), "and keeps it"
+    other = broker_after(after.configs, defaults, after.memory, 100)
+    assert other == broker_after(original, defaults, BrokerMemory(), 100), "a lease that does not lift joins"
+    assert broker_after(other.configs, defaults, other.memory, 100, lifts=True) == after, "and ends"
+
+
+def test_fg_4_one_lease_that_does_not_lift_keeps_the_stricter_rate_of_its_brokers() -> None:
+    leases = Leases()
+    leases.put("a", 0, Lease(100, (1,), (2,), lifts=True))
+    leases.put("a", 1, Lease(100, (2,), (3,)))
+    assert [leases.lift(broker) for broker in (1, 2, 3)] == [True, False, False]
+    leases.drain()
+    leases.put("a", 1, None)
+    assert leases.drain()[1].keys() == {2, 3}
+    assert leases.lift(2)
+
+
 def test_236_11_leader_and_follower_rates_are_remembered_separately() -> None:
     original = {LEADER_RATE: "7"}
     after = broker_after(original, {}, BrokerMemory(), 100)

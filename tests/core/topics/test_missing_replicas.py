@@ -7,7 +7,7 @@ from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import HEAL, NO_LEADER, RPC, Partition
-from kafka_reassign_rpc.core.topics.missing_replicas import settle_missing
+from kafka_reassign_rpc.core.topics.missing_replicas import replace_missing
 from kafka_reassign_rpc.core.topics.topic_changes import replicas_to_delete
 from tests.core.build import TOPIC, broker, made, moving, not_moving, view
 
@@ -50,20 +50,20 @@ def test_sv_4_the_servers_own_id_stays_as_an_only_replica_until_a_broker_is_free
     assert (state.replicas, state.leader, state.isr) == ((1000,), -1, (1000,))
 
     waiting = replace(state, partition_epoch=0)
-    assert settle_missing(view(waiting, live=()), TOPIC, 0, OWN_ID) == []
-    change = made(settle_missing(view(waiting, live=(2,)), TOPIC, 0, OWN_ID))
+    assert replace_missing(view(waiting, live=()), TOPIC, 0, OWN_ID) == []
+    change = made(replace_missing(view(waiting, live=(2,)), TOPIC, 0, OWN_ID))
     assert (change.replicas, change.leader, change.isr) == ((2,), 2, (2,))
     assert change.leader_epoch == 1, "brokers know epoch 0 of this partition: they would not take the new leader"
 
 
 def test_sv_4_a_partition_keeps_its_leader_when_the_servers_own_id_leaves() -> None:
-    (change,) = settle_missing(view(not_moving(1, 1000, isr=(1,)), live=(1, 2)), TOPIC, 0, OWN_ID)
+    (change,) = replace_missing(view(not_moving(1, 1000, isr=(1,)), live=(1, 2)), TOPIC, 0, OWN_ID)
     value = change.value
     assert (value.replicas, value.isr, value.leader, value.leader_epoch) == ((1, 2), (1,), 1, 6)
 
 
 def test_sv_4_a_missing_replica_gets_the_next_free_broker_and_the_other_replicas_stay_as_they_are() -> None:
-    (change,) = settle_missing(lacking(not_moving(1, 2), live=(1, 2, 3)), TOPIC, 0, OWN_ID)
+    (change,) = replace_missing(lacking(not_moving(1, 2), live=(1, 2, 3)), TOPIC, 0, OWN_ID)
     value = change.value
     assert (value.replicas, value.isr, value.leader, value.leader_epoch) == ((1, 2, 3), (1, 2), 1, 6)
     assert (change.missing, change.assignment) == (0, AssignmentWrite.NOW)
@@ -80,20 +80,20 @@ def test_sv_4_a_missing_replica_gets_the_next_free_broker_and_the_other_replicas
 )
 def test_sv_4_a_missing_replica_waits(partition: Partition) -> None:
     live = (1, 2) if partition == not_moving(1, 2) else (1, 2, 3)
-    assert settle_missing(lacking(partition, live=live), TOPIC, 0, OWN_ID) == []
+    assert replace_missing(lacking(partition, live=live), TOPIC, 0, OWN_ID) == []
 
 
 def test_sv_4_a_broker_in_controlled_shutdown_gets_no_missing_replica() -> None:
     here = lacking(not_moving(1, 2), live=(1, 2, 3))
     here.cluster.soft.shutting_down.add(3)
-    assert settle_missing(here, TOPIC, 0, OWN_ID) == []
+    assert replace_missing(here, TOPIC, 0, OWN_ID) == []
 
 
 def test_sv_4_a_missing_replica_goes_to_a_rack_without_one() -> None:
     here = lacking(not_moving(1, 2), live=())
     racks = {1: "a", 2: "b", 3: "a", 4: "c"}
     here.cluster.brokers = {id_: broker(id_, rack=rack) for id_, rack in racks.items()}
-    assert made(settle_missing(here, TOPIC, 0, OWN_ID)).replicas == (1, 2, 4)
+    assert made(replace_missing(here, TOPIC, 0, OWN_ID)).replicas == (1, 2, 4)
 
 
 def test_sv_4_elections_starts_and_cancels_do_not_forget_a_missing_replica() -> None:
@@ -152,7 +152,7 @@ def test_sv_4_a_broker_with_the_servers_own_id_that_is_down_keeps_its_replica_wh
     partition: Partition,
 ) -> None:
     here = view(partition, live=(2, 3))
-    assert settle_missing(here, TOPIC, 0, OWN_ID) == []
+    assert replace_missing(here, TOPIC, 0, OWN_ID) == []
     for change in fail_over(here, TOPIC, 0, own_id=OWN_ID):
         assert isinstance(change, PartitionChange)
         assert change.value.replicas == partition.replicas
@@ -163,7 +163,7 @@ def test_sv_4_a_broker_with_the_servers_own_id_that_is_down_keeps_its_replica_wh
 def test_sv_4_a_registered_broker_with_the_servers_own_id_keeps_its_replica() -> None:
     for partition in (not_moving(1, 1000, isr=(1,)), Partition((1000, 1))):
         here = view(partition, live=(1, 2, 1000))
-        assert settle_missing(here, TOPIC, 0, OWN_ID) == []
+        assert replace_missing(here, TOPIC, 0, OWN_ID) == []
 
 
 def test_sv_4_the_deletion_of_a_topic_waits_for_a_broker_with_the_servers_own_id() -> None:

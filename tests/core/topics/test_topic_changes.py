@@ -1,6 +1,6 @@
 """Topics: creation, growth, deletion, and topics that others write into ZooKeeper."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
@@ -31,28 +31,19 @@ from kafka_reassign_rpc.core.round.round_view import (
 )
 from kafka_reassign_rpc.core.state.cluster import Partition, Topic
 from kafka_reassign_rpc.core.topics import topic_changes
+from kafka_reassign_rpc.support.slices import finished
 from tests.core import build
 from tests.core.build import TOPIC, made, moving, not_moving, view
 
 Change = TypeVar("Change")
 
 
-def done(steps: Generator[None, None, Change]) -> Change:
-    """The return value of a generator."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: Change = end.value
-            return found
-
-
 def create(here: RoundView, name: str = "new", /, **how: object) -> TopicCreated:
-    return done(topic_changes.create_topic(here, name, topic_id=UUID(int=1), start=0, shift=0, **how))  # type: ignore[arg-type]
+    return finished(topic_changes.create_topic(here, name, topic_id=UUID(int=1), start=0, shift=0, **how))  # type: ignore[arg-type]
 
 
 def grow(here: RoundView, name: str, count: int, *more: Sequence[Sequence[int]] | None, **how: Any) -> PartitionsAdded:
-    return done(topic_changes.create_partitions(here, name, count, *more, **how))
+    return finished(topic_changes.create_partitions(here, name, count, *more, **how))
 
 
 def refusal(kind: type[KafkaError], call: Callable[[], object]) -> str:
@@ -293,7 +284,7 @@ def test_sv_1_a_topic_too_large_for_its_znode_is_refused_at_once() -> None:
 
 
 def test_sv_1_many_partitions_are_made_in_slices() -> None:
-    count = 10 * topic_changes.SLICE
+    count = 10
     made_anew = topic_changes.create_topic(
         view(), "new", topic_id=UUID(int=1), start=0, shift=0, num_partitions=count, replication_factor=1
     )

@@ -54,7 +54,7 @@ def topic(version: int, created: int = 30) -> dict[str, Topic]:
 OLDER: list[Fact[object]] = [
     BrokersRegistered({9: broker(9)}, read_at=499),
     ServersRegistered(frozenset({9}), read_at=499),
-    SettingsFound({"x": "y"}, "", read_at=499),
+    SettingsFound({"x": "y"}, "", {}, read_at=499),
     RequestsFound(frozenset({"request_0000000001"}), read_at=499),
     MarksFound({TOPIC: DeletionMark(90, accepted=True)}, read_at=499),
     AdminZnodesFound(True, CancelAll(3), None, True, read_at=499),
@@ -83,7 +83,7 @@ def test_sv_3_an_older_fact_changes_nothing(fact: Fact[object]) -> None:
 NEWER: list[Fact[object]] = [
     BrokersRegistered({9: broker(9)}, read_at=500),
     ServersRegistered(frozenset({9}), read_at=500),
-    SettingsFound({"x": "y"}, "", read_at=500),
+    SettingsFound({"x": "y"}, "", {}, read_at=500),
     RequestsFound(frozenset({"request_0000000001"}), read_at=500),
     MarksFound({TOPIC: DeletionMark(90, accepted=True)}, read_at=500),
     AdminZnodesFound(True, CancelAll(3), None, True, read_at=500),

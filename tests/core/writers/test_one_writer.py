@@ -124,7 +124,7 @@ def writes(source: str) -> list[str]:
         "def f(cluster): cluster.batch = None",
         "def f(work): work.view.cluster.queue.waiting.more = True",
         "def f(self): self._cluster.topic_configs['a'] = {}",
-        "def f(view):\n    queue, changes = view.cluster.queue, view.queue\n    queue.occupied.add('/a')",
+        "def f(view):\n    queue, changes = view.cluster.queue, view.queue\n    queue.roots_with_children.add('/a')",
         "def f(view):\n    queue = view.cluster.queue\n    yield from queue.put(part)",
         "def f(view):\n    soft = view.cluster.soft\n    soft.sizes |= {}",
         "def f(cluster): heappush(cluster.queue.waiting.fresh, 1)",

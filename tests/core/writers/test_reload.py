@@ -36,7 +36,7 @@ def known() -> Cluster:
 
 def fresh() -> Cluster:
     made = cluster(replace(not_moving(1, 2), partition_epoch=3), live=(1, 2, 3))
-    made.batch, made.cancel_all, made.since = BatchZnode(changed=5, occupied=True), CancelAll(77), 900
+    made.batch, made.cancel_all, made.since = BatchZnode(changed=5, has_children=True), CancelAll(77), 900
     return made
 
 
@@ -49,7 +49,7 @@ def test_sv_3_a_reload_keeps_all_that_no_znode_tells_of_what_is_still_the_same()
     assert made.soft.former.id_of("gone") is None
     unlike = {field for field, value in soft if kept[field] != value}
     assert unlike == {"sizes", "former"}, "all else is as it was"
-    assert made.batch == BatchZnode(changed=5, waiting=3, occupied=True)
+    assert made.batch == BatchZnode(changed=5, waiting=3, has_children=True)
     assert (made.cancel_all, made.since) == (None, 900)
 
 

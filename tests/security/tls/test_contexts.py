@@ -204,7 +204,9 @@ def test_sv_5_cipher_suites_have_javas_names(ends: Ends, caplog: pytest.LogCaptu
     assert ends.shake({"ssl.cipher.suites": f"TLS_AES_256_GCM_SHA384,{suite}"}).version == "TLSv1.3"
     with caplog.at_level(logging.WARNING):
         ends.shake({"ssl.cipher.suites": f"TLS_KRB5_WITH_RC4_128_SHA, {suite}"})
-    assert caplog.messages == ["ssl.cipher.suites: this OpenSSL lacks TLS_KRB5_WITH_RC4_128_SHA"]
+    assert caplog.messages == [
+        "ssl.cipher.suites: no connection uses these suites, which this OpenSSL lacks: TLS_KRB5_WITH_RC4_128_SHA"
+    ]
 
 
 def test_sv_5_dhe_works_where_it_is_named_and_nowhere_else(ends: Ends, tmp_path: Path) -> None:
@@ -277,24 +279,25 @@ async def test_sv_5_changed_files_give_a_new_context_and_broken_ones_keep_the_ol
     reloaded = ReloadedContext("listener SSL", config.server_context, config.files)
     client = TlsConfig.of(ends.client).client_context()
     first = shake_hands(reloaded.context, client).server_certificate
-    assert not await reloaded.look()
+    assert not await reloaded.check()
     path = tmp_path / "server.pem"
     second = ends.ca.issue("CN=broker")
     second.pem_keystore(path)
-    assert await reloaded.look()
+    assert await reloaded.check()
     assert shake_hands(reloaded.context, client).server_certificate == second.der != first
     caplog.clear()
     path.write_text("half of a fi")
-    assert not await reloaded.look()
-    assert not await reloaded.look()
+    assert not await reloaded.check()
+    assert not await reloaded.check()
     assert caplog.messages == [
-        f"listener SSL keeps its certificates: ssl.keystore.location: {path}: it is neither PEM nor PKCS12 nor JKS"
+        "listener SSL keeps its certificates, since the new files cannot be used:"
+        f" ssl.keystore.location: {path}: it is neither PEM nor PKCS12 nor JKS"
     ]
     assert shake_hands(reloaded.context, client).server_certificate == second.der
     path.unlink()
-    assert not await reloaded.look()
+    assert not await reloaded.check()
     assert shake_hands(reloaded.context, client).server_certificate == second.der
     third = ends.ca.issue("CN=broker")
     third.pem_keystore(path)
-    assert await reloaded.look()
+    assert await reloaded.check()
     assert shake_hands(reloaded.context, client).server_certificate == third.der

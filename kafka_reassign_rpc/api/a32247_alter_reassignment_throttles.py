@@ -1,0 +1,86 @@
+"""AlterReassignmentThrottles (vendor key 32247), version 0: another throttle lease for moves, in flight and waiting.
+
+Behaviour   All moves, those of topics, or those of partitions. They keep their target, id, requester and place in the
+            queue. A move without a lease gets one, and 0 ends each. A lease that lifts stricter rates goes on to do so
+            until it ends. The answer counts the moves once their new leases are durable. Moves of repairs follow
+            `self.healing.throttle` and are passed over. INVALID_REQUEST for a throttle below 0, NOT_CONTROLLER on any
+            other node.
+"""
+
+from collections.abc import Collection, Sequence
+
+from kafka_reassign_rpc.api.api_definition import (
+    ALL_PARTITIONS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import existing
+from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.protocol.messages import AlterReassignmentThrottlesRequest, AlterReassignmentThrottlesResponse
+from kafka_reassign_rpc.support.turns import Steps, Work, waited
+
+_Topic = AlterReassignmentThrottlesRequest.ThrottledTopic
+
+
+def handle(
+    node: Node, request: AlterReassignmentThrottlesRequest, ctx: RequestContext
+) -> Work[AlterReassignmentThrottlesResponse]:
+    controller = active_controller(node)
+    if controller is None:
+        raise NotController
+    if request.throttle < 0:
+        raise InvalidRequest(f"A throttle cannot be {request.throttle} bytes/s: give a rate, or 0 for none")
+    wanted = None if request.topics is None else (yield from _wanted(node, request.topics))
+    found = yield from waited(controller.change_rates(wanted, request.throttle, ctx))
+    return AlterReassignmentThrottlesResponse(
+        version=0,
+        throttle_time_ms=0,
+        error_code=0,
+        error_message=None,
+        moving_moves=found.moving,
+        waiting_moves=found.waiting,
+        repair_moves=found.repairs,
+    )
+
+
+def _wanted(node: Node, topics: Sequence[_Topic]) -> Steps[dict[str, Collection[int] | None]]:
+    """Of the partitions that are named, those that exist: a client may name a topic a hundred thousand times."""
+    named = ((topic.name, topic.partitions) for topic in topics if topic.partitions is not None)
+    wanted: dict[str, Collection[int] | None] = {**(yield from existing(node, named))}
+    for topic in topics:
+        if topic.partitions is None:
+            wanted[topic.name] = None
+        yield
+    return wanted
+
+
+def fail(
+    _request: AlterReassignmentThrottlesRequest, _version: int, error: KafkaError
+) -> AlterReassignmentThrottlesResponse:
+    return AlterReassignmentThrottlesResponse(
+        version=0,
+        throttle_time_ms=0,
+        error_code=error.code,
+        error_message=error.message,
+        moving_moves=0,
+        waiting_moves=0,
+        repair_moves=0,
+    )
+
+
+API = Api(
+    key=32247,
+    name="AlterReassignmentThrottles",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.VENDOR,
+    acl=(Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+    max_elements=ALL_PARTITIONS,
+)

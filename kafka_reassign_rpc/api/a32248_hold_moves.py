@@ -1,0 +1,70 @@
+"""HoldMoves (vendor key 32248), version 0: hold moves of the queue, or release them.
+
+Behaviour   The moves that all the lists name: topics, brokers among the old or new replicas, and reasons. A held move
+            keeps its place and does not start before it is released; then it starts only from the replicas from which
+            it led when it was held. Moves in flight go on; the answer says how many. The answer comes once it is
+            durable. INVALID_REQUEST where the request names nothing and does not say All, or has too long a reason;
+            NOT_CONTROLLER on any other node.
+"""
+
+from collections.abc import Sequence
+
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.core.znode_routes.holding import LONGEST_REASON, Selection
+from kafka_reassign_rpc.protocol.messages import HoldMovesRequest, HoldMovesResponse
+from kafka_reassign_rpc.support.turns import Work, waited
+
+
+def handle(node: Node, request: HoldMovesRequest, ctx: RequestContext) -> Work[HoldMovesResponse]:
+    controller = active_controller(node)
+    if controller is None:
+        raise NotController
+    selection = _selection(request.topics, request.brokers, request.reasons)
+    if request.all == (selection != Selection()):
+        raise InvalidRequest("Name topics, brokers or reasons, or say that all moves of the queue are meant.")
+    if len(request.reason) > LONGEST_REASON:
+        raise InvalidRequest(f"The reason of a hold has at most {LONGEST_REASON} characters.")
+    found = yield from waited(controller.hold_moves(selection, ctx, hold=request.hold, reason=request.reason))
+    return HoldMovesResponse(
+        version=0,
+        throttle_time_ms=0,
+        error_code=0,
+        error_message=None,
+        changed=found.changed,
+        unchanged=found.unchanged,
+        in_flight=found.in_flight,
+    )
+
+
+def _selection(topics: Sequence[str] | None, brokers: Sequence[int] | None, reasons: Sequence[str] | None) -> Selection:
+    return Selection(
+        None if topics is None else frozenset(topics),
+        None if brokers is None else frozenset(brokers),
+        None if reasons is None else frozenset(reasons),
+    )
+
+
+def fail(_request: HoldMovesRequest, _version: int, error: KafkaError) -> HoldMovesResponse:
+    return HoldMovesResponse(
+        version=0,
+        throttle_time_ms=0,
+        error_code=error.code,
+        error_message=error.message,
+        changed=0,
+        unchanged=0,
+        in_flight=0,
+    )
+
+
+API = Api(
+    key=32248,
+    name="HoldMoves",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.VENDOR,
+    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,0 +1,147 @@
+"""Envelope (key 58), version 0: a broker forwards what a client has asked it (KIP-590).
+
+Behaviour   A broker from 3.4 on that was restarted for the migration to KRaft forwards so, with the client's principal
+            and address, what clients send to the controller, and the topics that it creates for them. The request in
+            the envelope is carried out as any other of that client, with the client's rights. Only a broker may send
+            one: by another listener the connection closes, and without CLUSTER_ACTION, or from a server that is not the
+            controller, the envelope has the error. Its other errors are of the envelope too:
+            PRINCIPAL_DESERIALIZATION_FAILURE; INVALID_REQUEST for the client's address, and for APIs that brokers do
+            not forward, such as another envelope; UNSUPPORTED_VERSION for a request that cannot be decoded, and for
+            vendor APIs: no broker can read those.
+            Kafka takes envelopes only where the controller's own broker migrates; here always: a broker may forward
+            before it has said that it migrates.
+Source      KafkaApis.handleEnvelope, EnvelopeUtils, RequestChannel.buildResponseSend; ApiKeys of Kafka 3.9.
+"""
+
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    Encoded,
+    Peer,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.core.kafka_errors import (
+    InvalidRequest,
+    KafkaError,
+    NotController,
+    PrincipalDeserializationFailure,
+    UnsupportedVersion,
+)
+from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
+from kafka_reassign_rpc.protocol.frame_codec import (
+    Body,
+    NoAnswer,
+    RequestHeader,
+    encode_response,
+    peek_request_header,
+    response_prefix,
+)
+from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError, UnknownApi
+from kafka_reassign_rpc.protocol.messages import EnvelopeRequest, EnvelopeResponse
+from kafka_reassign_rpc.protocol.principal_data import decode_principal
+from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.support.turns import Work
+
+FORWARDABLE = frozenset(
+    {
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.UPDATE_FEATURES,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.REMOVE_RAFT_VOTER,
+    }
+)
+_KNOWN = frozenset(ApiKey)
+_LENGTH = 4
+_IPV4_BYTES = 4
+_NO_ERROR_NO_TAGS = b"\0\0\0"
+
+
+def handle(node: Node, request: EnvelopeRequest, ctx: RequestContext) -> Work[Answer]:
+    if not node.is_privileged(ctx.listener):
+        return NoAnswer(closes=True)
+    ctx.access.check_cluster(AclOperation.CLUSTER_ACTION)
+    if active_controller(node) is None:
+        raise NotController
+    principal = _principal(request)
+    peer = Peer(_host(request), ctx.listener, principal)
+    try:
+        key = peek_request_header(request.request_data).api_key
+        if key not in _KNOWN:
+            raise UnknownApi(f"API {key} is none of Kafka's")
+        if ctx.forward is None or key not in FORWARDABLE:
+            raise InvalidRequest(f"API {key} is not forwarded.")
+        header, reply = yield from ctx.forward(request.request_data, peer)
+    except RemoteProtocolError as error:
+        raise UnsupportedVersion(f"The forwarded request cannot be read: {error}") from error
+    return reply if isinstance(reply, NoAnswer) else Encoded(_envelope(header, reply))
+
+
+def _principal(request: EnvelopeRequest) -> str:
+    try:
+        return decode_principal(request.request_principal or b"")
+    except RemoteProtocolError as error:
+        raise PrincipalDeserializationFailure from error
+
+
+def _host(request: EnvelopeRequest) -> str:
+    data = request.client_host_address
+    try:
+        if len(data) == _IPV4_BYTES:
+            return str(IPv4Address(data))
+        address = IPv6Address(data)
+    except AddressValueError as error:
+        raise InvalidRequest(f"An address of {len(data)} bytes.") from error
+    return str(address.ipv4_mapped or address)
+
+
+def _envelope(header: RequestHeader, reply: Body) -> list[bytes]:
+    """Returns the body of the answer, in pieces: the header and the body of the answer to the client, and no error."""
+    key, version, correlation_id = header.api_key, header.api_version, header.correlation_id
+    if isinstance(reply, bytes | list):
+        pieces = [reply] if isinstance(reply, bytes) else reply
+        pieces = [response_prefix(key, version, correlation_id, sum(map(len, pieces)))[_LENGTH:], *pieces]
+    else:
+        pieces = [encode_response(reply, version=version, correlation_id=correlation_id)[_LENGTH:]]
+    return [uvarint(sum(map(len, pieces)) + 1), *pieces, _NO_ERROR_NO_TAGS]
+
+
+def fail(_request: EnvelopeRequest, version: int, error: KafkaError) -> EnvelopeResponse:
+    return EnvelopeResponse(version=version, response_data=None, error_code=error.code)
+
+
+API = Api(
+    key=58,
+    name="Envelope",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.INTER_BROKER,
+    acl=(
+        Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, "on the brokers' listener; by others it is not served"),
+    ),
+    handle=handle,
+    fail=fail,
+)

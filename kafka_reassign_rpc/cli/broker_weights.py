@@ -1,0 +1,59 @@
+"""The file of `plan --broker-weights`: how much each broker should hold beside the others."""
+
+import csv
+from collections.abc import Mapping
+
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.value_parsers import share, whole
+
+_FLAG = "--broker-weights"
+_MEASURES = ("bytes", "replicas", "leaders", "produce", "fetch")
+_LEAST, _MOST = 0.000001, 1_000_000.0
+
+
+def read_broker_weights(path: str) -> dict[int, dict[str, float]]:
+    """Weights by broker and measure. `path`: CSV with the columns broker, and weight or names of measures.
+
+    Raises UsageError.
+    """
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file, skipinitialspace=True)
+            columns = [*(rows.fieldnames or ())]
+            _check_columns(columns)
+            return _weights(rows, columns)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{_FLAG}: {path}: {error}") from None
+
+
+def _check_columns(columns: list[str]) -> None:
+    wrong = sorted({*columns} - {"broker", "weight", *_MEASURES})
+    if wrong or "broker" not in columns or len(columns) < 2 or len({*columns}) < len(columns):
+        raise UsageError(
+            f"{_FLAG}: expected a first line of broker,weight (weight is for all measures; a column of "
+            f"{', '.join(_MEASURES)} is for that one), got {','.join(columns)!r}"
+        )
+
+
+def _weights(rows: "csv.DictReader[str]", columns: list[str]) -> dict[int, dict[str, float]]:
+    found: dict[int, dict[str, float]] = {}
+    for row in rows:
+        where = f"{_FLAG}: line {rows.line_num}"
+        if None in row or None in row.values():
+            raise UsageError(f"{where}: expected {len(columns)} values, as in the first line")
+        try:
+            broker = whole(0, 2**31 - 1)(row["broker"])
+            by_measure = {name: share(_LEAST, _MOST)(row[name]) for name in columns if name != "broker"}
+        except ValueError as error:
+            raise UsageError(f"{where}: {error}; a broker that is to hold nothing is drained") from None
+        if broker in found:
+            raise UsageError(f"{where}: broker {broker} occurs twice")
+        found[broker] = _of_all_measures(by_measure)
+    if not found:
+        raise UsageError(f"{_FLAG}: the file names no broker")
+    return found
+
+
+def _of_all_measures(given: Mapping[str, float]) -> dict[str, float]:
+    of_all = dict.fromkeys(_MEASURES, given["weight"]) if "weight" in given else {}
+    return of_all | {name: value for name, value in given.items() if name != "weight"}

@@ -1,0 +1,226 @@
+"""`kafka-reassign-rpc leave`: brings a cluster to the state in which nothing of this product is left."""
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kafka_reassign_rpc.cli import outward_settings
+from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
+from kafka_reassign_rpc.cli.pipeline_jobs import say
+from kafka_reassign_rpc.cli.security_settings import security_properties
+from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.cli.settings_reader import add_files, read_settings
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, client_configs, load_properties
+from kafka_reassign_rpc.leaving.facts import Facts
+from kafka_reassign_rpc.leaving.kept_file import WrongFile
+from kafka_reassign_rpc.leaving.leave import Choices, Stopped, leave
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import AuthFailed, InvalidAcl, NoAuth, TransactionFailed, ZkError
+
+HELP = "bring a cluster to the state in which nothing of kafka-reassign-rpc is left"
+USAGE = "kafka-reassign-rpc leave --zookeeper-connect HOST:PORT[,…][/CHROOT] [--export FILE] [--yes] …"
+DESCRIPTION = """\
+Takes away from a cluster all that is ours: no new move starts, moves in flight end, a stock broker becomes the
+controller once you have stopped the servers, the queue goes, throttles of leases and settings of servers are taken
+back, our znodes go. It shows what is left, asks before each step (--yes: does not), reads again before it writes, and
+deletes nothing of others. Killed at any point, it goes on when it is run again. It works on ZooKeeper, from anywhere.
+
+--export FILE keeps what a stock controller has no place for: the moves that wait (as a reassignment JSON file), the
+original replicas of moves in flight, the settings, those of self-healing among them, and the history.
+"""
+EPILOG = """\
+exit codes: 0 nothing of ours is left, 1 something is left (standard error says what to do), 2 wrong flags
+example:    kafka-reassign-rpc leave --zookeeper-connect zk1:2181/kafka --export left.json
+"""
+_LONGEST_ANSWER = 100
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = USAGE
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "--zookeeper-connect",
+        metavar="HOST:PORT[,…][/CHROOT]",
+        required=True,
+        help="the ZooKeeper of the cluster, with its chroot",
+    )
+    parser.add_argument("--export", metavar="FILE", help="keep what a stock controller has no place for in this file")
+    parser.add_argument("--yes", action="store_true", help="take every step without asking")
+    parser.add_argument(
+        "--hand-over",
+        action="store_true",
+        help="do not wait for the end of moves in flight: a stock controller carries them on, without throttles of"
+        " leases, and a cancel does not restore the order of their replicas",
+    )
+    parser.add_argument(
+        "--wait-seconds",
+        metavar="S",
+        type=float,
+        help="the longest wait for moves, servers and the next controller, each (default: no limit)",
+    )
+    parser.add_argument(
+        "--command-config",
+        metavar="FILE",
+        help="a Java properties file with which --export asks the controller for its history",
+    )
+    parser.add_argument(
+        "--without-history", action="store_true", help="--export does without the history that the controller tells"
+    )
+    add_files(parser)
+    add_timeout(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    seconds = timeout_seconds(arguments)
+    try:
+        connect = zookeeper_connect(arguments.zookeeper_connect)
+    except ValueError as error:
+        raise UsageError(f"--zookeeper-connect: {error}") from None
+    if arguments.wait_seconds is not None and not arguments.wait_seconds >= 0:
+        raise UsageError("--wait-seconds: expected 0 or more")
+    if arguments.export and not Path(arguments.export).absolute().parent.is_dir():
+        raise UsageError(f"--export: there is no folder {Path(arguments.export).absolute().parent}")
+    access = outward_settings.access(security_properties(read_settings(arguments, SETTINGS)))
+    history = None if arguments.without_history or not arguments.export else _history(arguments, seconds)
+    choices = Choices(
+        say=_say,
+        ask=_agree if arguments.yes else _ask,
+        export=Path(arguments.export) if arguments.export else None,
+        history=history,
+        hand_over=arguments.hand_over,
+        wait_s=arguments.wait_seconds,
+    )
+    logging.disable(logging.CRITICAL)  # the steps say what the log would
+    try:
+        asyncio.run(_leave(connect, access, seconds, choices))
+    except (Stopped, WrongFile) as error:
+        sys.stderr.write(f"kafka-reassign-rpc leave: {error}\n")
+    except (ZkError, OSError) as error:
+        sys.stderr.write(f"kafka-reassign-rpc leave: {error}; {_advice(error)}run this command again\n")
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            f"kafka-reassign-rpc leave: interrupted; while {znode_paths.REASSIGN_CANCEL} exists no new move starts; "
+            "to go on, run this command again\n"
+        )
+        raise
+    else:
+        return 0
+    return 1
+
+
+async def _leave(connect: str, access: Access, seconds: float, choices: Choices) -> None:
+    zk = ZooKeeper(connect, access=access)
+    await zk.start(seconds)
+    try:
+        if await zk.exists(znode_paths.BROKER_IDS) is None:
+            raise Stopped(
+                f"there is no Kafka cluster at {connect} ({znode_paths.BROKER_IDS} does not exist): give the "
+                "zookeeper.connect of the brokers, with its chroot"
+            )
+        await leave(zk, choices)
+    finally:
+        await zk.close()
+
+
+def _advice(error: Exception) -> str:
+    cause = error.error if isinstance(error, TransactionFailed) else error
+    is_refused = isinstance(cause, (NoAuth, AuthFailed, InvalidAcl))
+    return "give the brokers' login to ZooKeeper (--config, --kafka-config), and " if is_refused else ""
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201
+
+
+async def _agree(question: str) -> bool:
+    _say(question)
+    return True
+
+
+async def _ask(question: str) -> bool:
+    """The session with ZooKeeper lives on while the operator thinks. An end of the input is a no."""
+    print(f"{question} Do it? [y/N] ", end="", flush=True)  # noqa: T201
+    return (await _answer()).strip().lower() in (b"y", b"yes")
+
+
+async def _answer() -> bytes:
+    """The next line of standard input. It is read where Ctrl-C ends the wait: that of a thread nobody can end."""
+    answer = bytearray()
+    if sys.stdin is None:
+        return b""
+    place = sys.stdin.fileno()
+
+    def is_whole() -> bool:
+        try:
+            piece = os.read(place, 1)
+        except OSError:  # the terminal is gone
+            piece = b""
+        answer.extend(piece)
+        return piece in (b"", b"\n") or len(answer) >= _LONGEST_ANSWER
+
+    loop = asyncio.get_running_loop()
+    whole: asyncio.Future[None] = loop.create_future()
+
+    def read() -> None:
+        if is_whole():
+            loop.remove_reader(place)
+            whole.set_result(None)
+
+    try:
+        loop.add_reader(place, read)
+    except PermissionError:  # a file: there is nothing to wait for
+        while not is_whole():
+            pass
+        return bytes(answer)
+    try:
+        await whole
+    finally:
+        loop.remove_reader(place)
+    return bytes(answer)
+
+
+def _history(arguments: argparse.Namespace, seconds: float) -> Callable[[Facts], Awaitable[Any]]:
+    """Asks the controller, a server of ours, at the endpoint of the client's security protocol."""
+    try:
+        properties = load_properties(arguments.command_config, _warn) if arguments.command_config else {}
+        client_configs("localhost:1", properties, _warn)
+    except BadSetting as error:
+        raise UsageError(f"--command-config: {error}") from None
+    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
+
+    async def read(facts: Facts) -> Any:
+        owner = facts.state.controller.owner
+        places = () if owner is None else facts.servers.get(owner.id, ())
+        fitting = [f"{one.host}:{one.port}" for one in places if one.security_protocol == protocol]
+        limit_ms = int(seconds * 1000)
+        limits = {"request_timeout_ms": limit_ms, "bootstrap_timeout_ms": limit_ms}
+        advice = "give --command-config FILE with the security of its clients, or --without-history"
+        if not fitting:
+            raise Stopped(f"export: the controller has no listener of {protocol} that tells the history: {advice}")
+        try:
+            configs = client_configs(fitting[0], properties, lambda _: None)
+            async with AsyncReassignmentClient(**{**configs, **limits}) as client:
+                return [
+                    {**span._asdict(), "points": [msgspec.structs.asdict(point) for point in span.points]}
+                    for span in await client.history()
+                ]
+        except (KafkaError, TimeoutError) as error:
+            raise Stopped(f"export: {fitting[0]} does not tell the history ({error}): {advice}") from error
+
+    return read
+
+
+def _warn(text: str) -> None:
+    say(f"warning: {text}")

@@ -1,0 +1,112 @@
+"""`kafka-reassign-rpc watch`: shows the moves of any Kafka cluster."""
+
+import argparse
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+from kafka_reassign_rpc.cli.http_settings import http_security, page_address, status_page
+from kafka_reassign_rpc.cli.long_running import announce, run_until_signalled, set_up_logging
+from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.client import client_configs, load_properties
+from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.support.error_text import error_text
+
+log = logging.getLogger(__name__)
+
+HELP = "show everybody's moves on any Kafka cluster, and change nothing"
+DESCRIPTION = """\
+Looks at a cluster (ZooKeeper mode or KRaft, stock Kafka or this product) and shows the moves of everybody: bytes,
+rates, remaining times and why a move stands still. The status page, its API, /metrics and the event log are those of
+`kafka-reassign-rpc serve`. It changes nothing. It needs the operation DESCRIBE on the cluster and on topics, and
+DESCRIBE_CONFIGS to see throttles; what it may not see, it names.
+
+Prints `ready metrics=HOST:PORT page=http://HOST:PORT/` at once, whether the cluster answers yet or not. SIGTERM or
+Ctrl-C ends it. Several may watch one cluster.
+"""
+EPILOG = """\
+exit codes: 0 it was ended by a signal, 1 it cannot listen, 2 wrong flags or settings
+example:    kafka-reassign-rpc watch --bootstrap-server broker1:9092 --status-page full
+"""
+_TAKEN = ("metrics.", "status.page", "event.log.", "log.", "ssl.", "kafka.config.other.names")
+LISTENER = ("127.0.0.1", 8090)
+WATCH_SETTINGS = tuple(
+    one._replace(default=LISTENER, default_words="127.0.0.1:8090")
+    if one.name == "metrics.listener"
+    else one._replace(default_words="no event log is kept")
+    if one.name == "event.log.dir"
+    else one
+    for one in SETTINGS
+    if one.name.startswith(_TAKEN)
+)
+PATIENCE_MS = 10_000
+"""How long a call tries to get an answer, unless --command-config says otherwise."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "--bootstrap-server",
+        required=True,
+        metavar="HOST:PORT[,…]",
+        help="one or more nodes of the cluster, separated by commas",
+    )
+    parser.add_argument(
+        "--command-config", metavar="FILE", help="a Java properties file with configs of the client, as Kafka's tools"
+    )
+    add_flags(parser, WATCH_SETTINGS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from kafka_reassign_rpc.watch.served import ServedWatch  # it takes a while to import
+
+    values = {**read_settings(arguments, WATCH_SETTINGS), "listeners": (), "advertised.listeners": None}
+    set_up_logging(values["log.level"], values["log.format"])
+    configs = _configs(arguments)
+    security = http_security(values)
+    page = status_page(values, security)
+
+    async def main(stop: asyncio.Event) -> None:
+        served = ServedWatch(configs, values["metrics.listener"], security, page, _event_log(values))
+        try:
+            async with served:
+                shown = page_address(served.address, {**values, "status.page": page})
+                announce(f"ready metrics={served.address}" + ("" if shown is None else f" page={shown}"))
+                await stop.wait()
+        except OSError as error:
+            where = "{}:{}".format(*values["metrics.listener"])
+            raise OSError(f"metrics.listener: cannot listen on {where}: {error_text(error)}") from error
+
+    return run_until_signalled(main, values["log.format"])
+
+
+def _configs(arguments: argparse.Namespace) -> dict[str, Any]:
+    try:
+        properties = load_properties(arguments.command_config, _warn) if arguments.command_config else {}
+        patience = {"request.timeout.ms": str(PATIENCE_MS), "default.api.timeout.ms": str(PATIENCE_MS)}
+        return {
+            "client_id": "kafka-reassign-watch",
+            **client_configs(arguments.bootstrap_server, {**patience, **properties}, _warn),
+        }
+    except BadSetting as error:
+        raise UsageError(f"--command-config: {error}") from None
+
+
+def _warn(text: str) -> None:
+    log.warning("%s", text)
+
+
+def _event_log(values: dict[str, Any]) -> EventLog | None:
+    if not values["event.log.dir"]:
+        return None
+    return EventLog(
+        Path(values["event.log.dir"]),
+        file_bytes=values["event.log.file.bytes"],
+        files=values["event.log.files"],
+        refusal_files=values["event.log.refusals.files"],
+        group_read=values["event.log.group.read"],
+    )

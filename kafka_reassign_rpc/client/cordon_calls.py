@@ -1,0 +1,50 @@
+"""Calls that cordon brokers and open them again (KIP-1066)."""
+
+from collections.abc import Iterable
+
+from kafka_reassign_rpc.client.client_errors import error_of
+from kafka_reassign_rpc.client.config_calls import BROKER
+from kafka_reassign_rpc.client.reassignment_calls import require
+from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.client.settings_calls import settings
+from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS, listed, parse_brokers
+from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest, MoveServerSettingsRequest
+
+NO_CORDON = (
+    "The controller cannot cordon brokers: that needs a kafka-reassign-rpc server of this version. Nothing was changed."
+)
+_APPEND, _SUBTRACT = 2, 3
+
+
+async def cordoned(router: RequestRouter) -> frozenset[int]:
+    """The brokers that the setting of all servers names."""
+    found = {one.name: one.value for one in await settings(router)}
+    return parse_brokers(found.get(CORDONED_BROKERS, "")) or frozenset()
+
+
+async def can_cordon(router: RequestRouter) -> bool:
+    if await router.controller_serves(MoveServerSettingsRequest) < 0:
+        return False
+    return any(one.name == CORDONED_BROKERS for one in await settings(router))
+
+
+async def cordon(router: RequestRouter, brokers: Iterable[int], uncordon: bool) -> frozenset[int]:
+    """Adds brokers to the cordoned ones, or takes them out: others that somebody changes meanwhile stay as he wants.
+
+    Returns the cordoned brokers afterwards. Raises KafkaError, UnsupportedHere.
+    """
+    await require(router, MoveServerSettingsRequest, NO_CORDON)
+    node = await router.controller()
+    one = IncrementalAlterConfigsRequest.AlterConfigsResource
+    config = one.AlterableConfig(
+        name=CORDONED_BROKERS, config_operation=_SUBTRACT if uncordon else _APPEND, value=listed(brokers)
+    )
+    request = IncrementalAlterConfigsRequest(
+        resources=[one(resource_type=BROKER, resource_name=str(node), configs=[config])], validate_only=False
+    )
+    answer = await router.ask_node(node, always(request), IncrementalAlterConfigsRequest, changes=True)
+    [result] = answer.responses
+    error = error_of(result.error_code, result.error_message)
+    if error is not None:
+        raise error
+    return await cordoned(router)

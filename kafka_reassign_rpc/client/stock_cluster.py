@@ -1,0 +1,85 @@
+"""A cluster as `core` knows it, made from what a stock controller and its brokers tell: so the same code makes the same
+document of it."""
+
+from collections.abc import Iterable, Mapping
+
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
+from kafka_reassign_rpc.client.result_values import ClusterNode, LogDirs, PartitionInfo, PartitionReassignment
+from kafka_reassign_rpc.core.reassignment.progress import SampledLogDir
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, MoveRecord, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
+from kafka_reassign_rpc.core.writers.topic_writes import put_topic
+from kafka_reassign_rpc.support.slices import run_through
+
+UNKNOWN = -1
+"""When a broker was lost: a stock controller tells nobody."""
+Listed = Mapping[TopicPartition, PartitionReassignment]
+Records = Mapping[TopicPartition, MoveRecord]
+"""What whoever has watched the moves knows of them."""
+
+
+def brokers_of(nodes: Iterable[ClusterNode]) -> dict[int, Broker]:
+    return {one.id: Broker(one.id, -1, (Endpoint("", "", one.host, one.port),), one.rack) for one in nodes}
+
+
+def cluster_of(
+    nodes: Iterable[ClusterNode], topics: Iterable[TopicInfo], listed: Listed, records: Records | None = None
+) -> Cluster:
+    made = Cluster(brokers=brokers_of(nodes))
+    waiting: dict[tuple[str, int], WaitingMove] = {
+        name: WaitingMove(move.target, move.route, move.reason) for name, move in listed.items() if move.is_waiting
+    }
+    if waiting:  # an earlier version of our server
+        run_through(made.queue.put(QueuePart("", "", waiting)))
+    for topic in topics:
+        put_described(made, topic, listed, records or {})
+    return made
+
+
+def put_described(cluster: Cluster, topic: TopicInfo, listed: Listed, records: Records) -> None:
+    """Put a topic in, in place of what was known of it."""
+    partitions = {}
+    for index, found in topic.partitions.items():
+        name = TopicPartition(topic.name, index)
+        partitions[index] = _partition(found, listed.get(name), records.get(name))
+    put_topic(cluster, topic.name, None, partitions, version=-1)
+    for partition in partitions.values():
+        cluster.failed.update(
+            (one, UNKNOWN) for one in partition.replicas if one not in cluster.brokers and one not in cluster.failed
+        )
+
+
+def of_moves(listed: Listed, log_dirs: Iterable[LogDirs]) -> Cluster:
+    """Only the partitions that move. The list tells no leader: the largest of the old replicas stands for it, and
+    nobody knows the ISR."""
+    held = {one.broker: one.replicas for one in log_dirs if one.error is None}
+    topics: dict[str, dict[int, PartitionInfo]] = {}
+    for name, move in listed.items():
+        sizes = {one: held[one][name].size for one in move.sources if name in held.get(one, ())}
+        leader = max(sizes, key=lambda one: sizes[one], default=-1)
+        topics.setdefault(name.topic, {})[name.partition] = PartitionInfo(leader, move.replicas, move.replicas)
+    return cluster_of((), (TopicInfo(name, partitions, None) for name, partitions in topics.items()), listed)
+
+
+def answers_of(log_dirs: Iterable[LogDirs]) -> dict[int, list[SampledLogDir] | None]:
+    """What brokers have answered, as a sample takes it."""
+    answers: dict[int, list[SampledLogDir] | None] = {}
+    for one in log_dirs:
+        sizes: dict[str, dict[int, int]] = {}
+        for name, replica in one.replicas.items():
+            sizes.setdefault(name.topic, {})[name.partition] = replica.size
+        answers[one.broker] = None if one.error is not None else [SampledLogDir("", sizes=sizes)]
+    return answers
+
+
+def _partition(found: PartitionInfo, move: PartitionReassignment | None, record: MoveRecord | None) -> Partition:
+    if move is None or move.is_waiting:
+        return Partition(found.replicas, leader=found.leader, isr=found.isr)
+    return Partition(
+        move.replicas,
+        move.adding_replicas,
+        move.removing_replicas,
+        leader=found.leader,
+        isr=found.isr,
+        move=record,
+    )

@@ -1,0 +1,240 @@
+"""Reads topics, the states of their partitions, and the records of their moves."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller.loading.children import children
+from kafka_reassign_rpc.core.round.read_partition import LoadedAssignment, LoadedState, partition_of
+from kafka_reassign_rpc.core.state.cluster import (
+    NO_LEADER,
+    MoveRecord,
+    Partition,
+    Topic,
+    TopicPartition,
+)
+from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
+from kafka_reassign_rpc.support.turns import Pace
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Stat
+from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+
+log = logging.getLogger(__name__)
+
+CHUNK = 2000
+"""The states of so many partitions are read together."""
+
+
+UNREADABLE = MoveRecord(target=(), original=(NO_LEADER,))
+"""It replaces a move record that cannot be decoded: it fits no assignment, so the record is rewritten."""
+
+
+class ReadRecord(NamedTuple):
+    """A move record with its mzxid, which shows whether the topic znode was written since."""
+
+    move: MoveRecord
+    changed: int
+
+
+class ReadTopics(NamedTuple):
+    """Topics by name, and by name the reason why a topic cannot be decoded."""
+
+    found: dict[str, Topic]
+    unreadable: dict[str, str]
+
+
+async def read_topics(
+    zk: ZooKeeper, names: Collection[str] | None, moves: Mapping[TopicPartition, ReadRecord] | None = None
+) -> ReadTopics:
+    """Reads topics with the states of their partitions; None: all topics. Leaves out those that do not exist, and those
+    with names that Kafka does not allow: no answer has room for some of them, and Kafka cannot have made them."""
+    pace = Pace()
+    wanted: list[str] = []
+    for name in await children(zk, znode_paths.TOPICS) if names is None else names:
+        if is_valid_name(name):
+            wanted.append(name)
+        await pace.rest()
+    places = [znode_paths.topic(name) for name in wanted]
+    found: dict[str, tuple[znode_contents.TopicZnode, Stat]] = {}
+    unreadable: dict[str, str] = {}
+    for name, path, read in zip(wanted, places, await zk.multi_get(places), strict=True):
+        if read is None:
+            continue
+        try:
+            found[name] = znode_contents.decode_topic(read[0], path), read[1]
+        except BadZnode as error:
+            log.error("%s: whatever is asked about this topic is refused until it can be read", error)
+            unreadable[name] = str(error)
+        await pace.rest()
+    partitions, bad = await _read_partitions(zk, found, moves or {}, pace)
+    topics = {
+        name: Topic(
+            name,
+            znode.id,
+            partitions[name],
+            stat.version,
+            znode.extra,
+            znode.missing,
+            frozenset(bad.get(name, ())),
+            created=stat.czxid,
+            id_since=stat.mzxid,
+        )
+        for name, (znode, stat) in found.items()
+    }
+    return ReadTopics(topics, unreadable)
+
+
+async def _read_partitions(
+    zk: ZooKeeper,
+    topics: Mapping[str, tuple[znode_contents.TopicZnode, Stat]],
+    moves: Mapping[TopicPartition, ReadRecord],
+    pace: Pace,
+) -> tuple[dict[str, dict[int, Partition]], dict[str, set[int]]]:
+    """Returns partitions by topic and index; and by topic, those whose state cannot be decoded."""
+    names = (TopicPartition(name, index) for name, (znode, _) in topics.items() for index in sorted(znode.partitions))
+    partitions: dict[str, dict[int, Partition]] = {name: {} for name in topics}
+    bad: dict[str, set[int]] = {}
+    await pace.rest()
+    async for chunk in _read_states(zk, names):
+        for name, path, read in chunk:
+            znode, stat = topics[name.topic]
+            assigned = LoadedAssignment(*znode.partitions[name.partition])
+            state = None
+            try:
+                state = _state(read, path)
+            except BadZnode as error:
+                log.error("%s: the partition keeps its replicas and its leader until it can be read", error)
+                bad.setdefault(name.topic, set()).add(name.partition)
+            record = moves.get(name)
+            partitions[name.topic][name.partition] = (
+                partition_of(assigned, state, None)
+                if record is None
+                else partition_of(assigned, state, record.move, is_latest=record.changed > stat.mzxid)
+            )
+            await pace.rest()
+    return partitions, bad
+
+
+async def read_states(zk: ZooKeeper, names: Sequence[TopicPartition]) -> dict[TopicPartition, LoadedState]:
+    """Reads the states of these partitions, without those that do not exist or cannot be decoded."""
+    places = [znode_paths.partition_state(*name) for name in names]
+    states = {}
+    for name, path, read in zip(names, places, await zk.multi_get(places), strict=True):
+        try:
+            state = _state(read, path)
+        except BadZnode as error:
+            log.error("%s: the partition keeps its replicas and its leader until it can be read", error)
+        else:
+            if state is not None:
+                states[name] = state
+    return states
+
+
+class _Chunk(NamedTuple):
+    names: list[TopicPartition]
+    places: list[str]
+    answer: asyncio.Task[list[tuple[bytes, Stat] | None]]
+
+
+async def _read_states(
+    zk: ZooKeeper, names: Iterator[TopicPartition]
+) -> AsyncIterator[Iterable[tuple[TopicPartition, str, tuple[bytes, Stat] | None]]]:
+    """Yields the state znodes of partitions in chunks. While the caller works on one chunk, ZooKeeper reads the
+    next."""
+    chunk = _ask_for_states(zk, names)
+    try:
+        while chunk is not None:
+            found = await chunk.answer
+            current, chunk = chunk, _ask_for_states(zk, names)
+            yield zip(current.names, current.places, found, strict=True)
+    finally:
+        if chunk is not None:
+            chunk.answer.cancel()
+
+
+def _ask_for_states(zk: ZooKeeper, names: Iterator[TopicPartition]) -> _Chunk | None:
+    chunk = list(islice(names, CHUNK))
+    places = [znode_paths.partition_state(*name) for name in chunk]
+    return _Chunk(chunk, places, asyncio.create_task(zk.multi_get(places))) if chunk else None
+
+
+def _state(read: tuple[bytes, Stat] | None, path: str) -> LoadedState | None:
+    if read is None:
+        return None
+    data, stat = read
+    state = znode_contents.decode_state(data, path)
+    return LoadedState(
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=state.isr,
+        controller_epoch=state.controller_epoch,
+        version=stat.version,
+        leader_recovery_state=state.leader_recovery_state,
+        created=stat.czxid,
+    )
+
+
+class ReadMoves(NamedTuple):
+    """Move records, the existing znodes above them, and records with children of somebody else."""
+
+    found: dict[TopicPartition, ReadRecord]
+    parents: set[str]
+    with_children: frozenset[TopicPartition]
+
+
+async def read_moves(zk: ZooKeeper, names: Collection[str] | None = None) -> ReadMoves:
+    """Reads the move records of these topics, or all (None). An empty one that has children records no move."""
+    topics = await children(zk, znode_paths.REASSIGNMENTS) if names is None else list(names)
+    parents = [znode_paths.reassignment_topic(topic) for topic in topics]
+    there: set[str] = set()
+    places: list[tuple[str, TopicPartition]] = []
+    pace = Pace()
+    for topic, parent, found in zip(topics, parents, await zk.multi_children(parents), strict=True):
+        if found is not None:
+            there.add(parent)
+        for child in found or ():
+            index = znode_paths.parse_index(child)
+            if index is None:
+                log.error("%s/%s is no partition: nothing is done about it; the znode can be deleted", parent, child)
+            else:
+                places.append((f"{parent}/{child}", TopicPartition(topic, index)))
+        await pace.rest()
+    moves, with_children = {}, set()
+    for (path, name), read in zip(places, await zk.multi_get([path for path, _ in places]), strict=True):
+        if read is None:
+            continue
+        if read[1].num_children:
+            with_children.add(name)
+            if not read[0]:
+                continue
+        try:
+            move = decode_move_record(read[0], path, read[1])
+        except BadZnode as error:
+            log.error("the move goes on, and its record is written again: %s", error)
+            move = replace(UNREADABLE, id=read[1].czxid, started=read[1].ctime)
+        moves[name] = ReadRecord(move, read[1].mzxid)
+        await pace.rest()
+    return ReadMoves(moves, there, frozenset(with_children))
+
+
+async def read_stateless(zk: ZooKeeper, topics: Iterable[Topic]) -> set[str]:
+    """Returns the existing parents of missing states: the creation of the topic was interrupted, or is under way."""
+    incomplete = []
+    pace = Pace()
+    for topic in topics:
+        if any(value.partition_epoch < 0 for value in topic.partitions.values()):
+            incomplete.append(topic)
+        await pace.rest()
+    places = [znode_paths.partitions(topic.name) for topic in incomplete]
+    found = set()
+    for path, names in zip(places, await zk.multi_children(places), strict=True):
+        if names is not None:
+            found.add(path)
+            found.update(f"{path}/{name}" for name in names)
+    return found

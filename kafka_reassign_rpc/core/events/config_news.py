@@ -1,0 +1,42 @@
+"""The event of a change of dynamic configs: of topics, brokers, all servers, users, clients and IPs."""
+
+from collections.abc import Iterator, Mapping
+
+from kafka_reassign_rpc.core.configs.config_definitions import BROKER_CONFIGS, TOPIC_CONFIGS
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.quotas.client_quotas import QUOTA_NAMES
+from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
+from kafka_reassign_rpc.support.bounded_text import shortened, word
+from kafka_reassign_rpc.support.counted import first_of
+
+SHOWN = 5
+"""Changed configs that the event shows; of others it has the number."""
+LONGEST = 100
+"""Characters of a name or a value."""
+_OF_KAFKA = (*TOPIC_CONFIGS.values(), *BROKER_CONFIGS.values())
+_TOLD = {one.name for one in _OF_KAFKA if not one.sensitive} | SERVER_SETTINGS.keys() | QUOTA_NAMES
+"""Configs whose values are shown. Others are passwords, or may be a plug-in's secrets, or credentials."""
+
+
+def config_changed(
+    of: str, before: Mapping[str, str], after: Mapping[str, str], *, topic: str | None = None, broker: int | None = None
+) -> Event | None:
+    """The event, without who asked; None where nothing has changed. `of`: whose configs, for people."""
+    changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    if not changed:
+        return None
+    reason = f"{of}: {first_of([*_shown(changed[:SHOWN], before, after)], SHOWN, of=len(changed))}"
+    return Event(catalogue.CONFIG_CHANGED, topic=topic, broker=broker, reason=reason)
+
+
+def _shown(names: list[str], before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    for name in names:
+        told = name in _TOLD
+        yield f"{word(name, LONGEST)} {_value(before.get(name), told)} -> {_value(after.get(name), told)}"
+
+
+def _value(value: str | None, told: bool) -> str:
+    if value is None:
+        return "unset"
+    return (shortened(value, LONGEST) or '""') if told else "(hidden)"

@@ -1,0 +1,46 @@
+"""How fast moves copy to and from each broker, from what they have copied up to the last samples."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core.reassignment.remaining_time import WINDOW_S
+
+
+class _Copied(NamedTuple):
+    """Bytes that moves had copied at the time of a sample."""
+
+    at: float
+    into: Mapping[int, int]
+    out_of: Mapping[int, int]
+
+
+class CopyRates:
+    """`sampled` takes what moves have copied so far, after each sample; rates cover `WINDOW_S` at least."""
+
+    def __init__(self) -> None:
+        self._seen: deque[_Copied] = deque()
+
+    def sampled(self, now: float, into: Mapping[int, int], out_of: Mapping[int, int]) -> None:
+        self._seen.append(_Copied(now, dict(into), dict(out_of)))
+        while len(self._seen) > 2 and now - self._seen[1].at >= WINDOW_S:
+            self._seen.popleft()
+
+    def of(self, broker: int, *, moves: bool) -> tuple[int | None, int | None]:
+        """Bytes per second to this broker and from it; None: not known. `moves`: whether anything moves at all."""
+        return (
+            self._rate(lambda copied: copied.into.get(broker, 0), moves=moves),
+            self._rate(lambda copied: copied.out_of.get(broker, 0), moves=moves),
+        )
+
+    def of_all(self, *, moves: bool) -> int | None:
+        """Bytes per second of all moves together; None: not known."""
+        return self._rate(lambda copied: sum(copied.into.values()), moves=moves)
+
+    def _rate(self, bytes_of: Callable[[_Copied], int], *, moves: bool) -> int | None:
+        if not moves:
+            return 0
+        seconds = self._seen[-1].at - self._seen[0].at if self._seen else 0.0
+        if seconds <= 0:
+            return None
+        return max(0, int((bytes_of(self._seen[-1]) - bytes_of(self._seen[0])) / seconds))

@@ -1,0 +1,130 @@
+"""Sums over moves that are in flight, that wait, and that have ended; and the moves that belong together."""
+
+from collections import Counter
+from typing import NamedTuple
+
+import msgspec
+
+from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+
+MOST_GROUPS = 200
+MOST_REASONS = 20
+
+
+class GroupKey(NamedTuple):
+    """Moves that came together: those of one request or plan have one route and one reason."""
+
+    route: str
+    reason: str
+
+
+def group_of(move: MoveRecord | WaitingMove | None) -> GroupKey:
+    return GroupKey(RPC, "") if move is None else GroupKey(move.route, move.reason)
+
+
+class MoveBytes(msgspec.Struct, frozen=True, gc=False):
+    """What a move copies in all and has copied; None: not known. `stalled`: why it is."""
+
+    total: int | None
+    copied: int | None
+    stalled: str | None = None
+
+
+class Sums:
+    """Counts and bytes. A move counts in the bytes only where both its size and what it has copied are known.
+
+    moves, total, copied, unknown     in flight: their number, bytes, and how many of them have no known bytes
+    waiting, waiting_bytes, unsized   that wait: their number, bytes, and how many of them have no known size
+    ended, ended_bytes, unmeasured    since there was nothing to do: their number, what they have copied, and how many
+                                      of them had ended before anybody knew that
+    """
+
+    __slots__ = (
+        "copied", "ended", "ended_bytes", "moves", "stalled", "total", "unknown", "unmeasured", "unsized", "waiting",
+        "waiting_bytes",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.moves = self.stalled = self.unknown = self.total = self.copied = 0
+        self.waiting = self.unsized = self.waiting_bytes = 0
+        self.forget_ended()
+
+    @property
+    def measured(self) -> int:
+        """Moves in flight whose bytes are known."""
+        return self.moves - self.unknown
+
+    def add(self, move: MoveBytes, sign: int = 1) -> None:
+        """A move in flight; with a `sign` of -1 it is none any more."""
+        self.moves += sign
+        self.stalled += sign * (move.stalled is not None)
+        if move.total is None or move.copied is None:
+            self.unknown += sign
+        else:
+            self.total += sign * move.total
+            self.copied += sign * move.copied
+
+    def wait(self, size: int | None) -> None:
+        """A move that waits, and copies so many bytes."""
+        self.waiting += 1
+        self.unsized += size is None
+        self.waiting_bytes += size or 0
+
+    def wait_no_more(self, size: int) -> None:
+        """A move that waited has begun since, and has ended before it was seen in flight."""
+        if self.waiting and self.waiting_bytes >= size:
+            self.waiting -= 1
+            self.waiting_bytes -= size
+
+    def end(self, copied: int | None) -> None:
+        """A move has ended. `copied`: None where nobody knows it."""
+        self.ended += 1
+        self.unmeasured += copied is None
+        self.ended_bytes += copied or 0
+
+    def forget_ended(self) -> None:
+        """There was nothing to do: what begins now is other work."""
+        self.ended = self.ended_bytes = self.unmeasured = 0
+
+    def keep_ended(self, before: "Sums") -> None:
+        """Moves that had ended before these were counted stay in the sum, so that no share goes back."""
+        if self.moves or self.waiting:
+            self.ended += before.ended
+            self.ended_bytes += before.ended_bytes
+            self.unmeasured += before.unmeasured
+
+
+class GroupedSums:
+    """The sums of all moves, and of each group: of `MOST_GROUPS` at the most."""
+
+    def __init__(self) -> None:
+        self.all = Sums()
+        self.groups: dict[GroupKey, Sums] = {}
+        self.stalls: Counter[str] = Counter()
+        """Moves by the reason of their stall, of `MOST_REASONS` reasons at the most."""
+
+    def of(self, key: GroupKey) -> tuple[Sums, ...]:
+        """The sums that a move of this group counts in."""
+        group = self.groups.get(key)
+        if group is None and len(self.groups) < MOST_GROUPS:
+            group = self.groups[key] = Sums()
+        return (self.all,) if group is None else (self.all, group)
+
+    def add(self, key: GroupKey, move: MoveBytes, sign: int = 1) -> None:
+        """A move of this group is in flight; with a `sign` of -1 it is so no more."""
+        for sums in self.of(key):
+            sums.add(move, sign)
+        if move.stalled is not None and (move.stalled in self.stalls or len(self.stalls) < MOST_REASONS):
+            self.stalls[move.stalled] += sign
+            self.stalls += Counter()  # without those that have no move any more
+
+    def forget_ended(self) -> None:
+        for sums in (self.all, *self.groups.values()):
+            sums.forget_ended()
+
+    def keep_ended(self, before: "GroupedSums") -> None:
+        self.all.keep_ended(before.all)
+        for key, group in self.groups.items():
+            if key in before.groups:
+                group.keep_ended(before.groups[key])

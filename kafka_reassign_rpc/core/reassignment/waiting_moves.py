@@ -1,0 +1,64 @@
+"""The moves that wait in the queue and in the batch, and what each of them is going to copy."""
+
+from collections.abc import Collection, Iterator
+
+from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
+from kafka_reassign_rpc.support.human_units import utc_time
+
+Waiting = tuple[TopicPartition, Partition, WaitingMove]
+
+
+def waiting_moves(cluster: Cluster) -> Iterator[Waiting | None]:
+    """Those of the queue, also where another move of their partition is in flight, then those of the batch.
+
+    None: an entry that does not wait. The cluster may change between two steps.
+    """
+    queue, batch = cluster.queue.topics, cluster.batch
+    for topic in list(queue):
+        for index in list(queue.get(topic, ())):
+            yield _waiting(cluster, TopicPartition(topic, index))
+    for name in () if batch is None or not batch.waiting else batch.entries:
+        if cluster.queue.place(*name) is None:
+            yield _waiting(cluster, name)
+
+
+def _waiting(cluster: Cluster, name: TopicPartition) -> Waiting | None:
+    partition = cluster.get(*name)
+    move = None if partition is None else waiting_move(cluster, name, partition)
+    return None if partition is None or move is None else (name, partition, move)
+
+
+def waiting_move(cluster: Cluster, name: TopicPartition, partition: Partition) -> WaitingMove | None:
+    """The move of this partition that waits."""
+    place = cluster.queue.place(*name)
+    if place is not None:
+        return place.move
+    # An entry of the batch stays there while it moves.
+    entry = None if cluster.batch is None or partition.is_moving else cluster.batch.entries.get(name)
+    return None if entry is None else WaitingMove(entry.target, BATCH)
+
+
+def origin_of(partition: Partition) -> tuple[int, ...]:
+    """The replicas from which a waiting move leads: it begins where the one in flight ends."""
+    return partition.target if partition.is_moving else partition.replicas
+
+
+def held_text(held: Held) -> str:
+    """By whom, since when and why: `by User:alice from 10.0.0.7 since 2026-11-24 15:42:08 UTC: disks are replaced`."""
+    by = f"by {held.who} " if held.who else ""
+    since = f"since {utc_time(held.since)} UTC" if held.since > 0 else "since an unknown time"
+    return f"{by}{since}" + (f": {held.reason}" if held.reason else "")
+
+
+def bytes_to_copy(adding: Collection[int], size: int | None) -> int | None:
+    """What a waiting move will copy, of a partition of this size; None: not known."""
+    if not adding:
+        return 0
+    return None if size is None else size * len(adding)
+
+
+def added_by(partition: Partition, move: WaitingMove) -> tuple[int, ...]:
+    """The replicas that a waiting move will copy."""
+    origin = origin_of(partition)
+    return tuple([broker for broker in move.target if broker not in origin])

@@ -1,0 +1,127 @@
+"""`/api/v1/brokers`: the brokers, what moves copy to and from them, their throttles, replicas and leaders."""
+
+from collections import Counter
+from collections.abc import Collection, Generator, Iterator, Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.cordon import cordoned
+from kafka_reassign_rpc.core.partition_health import is_under_replicated
+from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster
+from kafka_reassign_rpc.core.status.departures import Answers
+from kafka_reassign_rpc.core.status.documents import Brokers, BrokerStatus, Disk, FailedLogDir, Throttle, known
+from kafka_reassign_rpc.core.status.views import BrokerDisk
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_in_force
+
+STORAGE_ERROR = 56
+"""What a broker says of a log dir that has failed."""
+MOST_LOG_DIRS = 100
+"""Failed ones of one broker."""
+NO_DISKS: Mapping[int, BrokerDisk] = {}
+MOST_BROKERS = 5_000
+"""In one answer."""
+
+
+class ReplicaCounts(NamedTuple):
+    """By broker: replicas, led partitions, those of them that are under-replicated, replicas that are not in sync."""
+
+    replicas: Counter[int]
+    leaders: Counter[int]
+    under_replicated: Counter[int]
+    out_of_sync: Counter[int]
+
+
+def no_counts() -> ReplicaCounts:
+    return ReplicaCounts(Counter(), Counter(), Counter(), Counter())
+
+
+def count_replicas(cluster: Cluster, counts: ReplicaCounts) -> Iterator[None]:
+    """Fill `counts` with all partitions. Topics in deletion are left out."""
+    for topic in list(cluster.topics.values()):
+        if topic.deleting:
+            continue
+        for partition in list(topic.partitions.values()):
+            for broker in partition.replicas:
+                counts.replicas[broker] += 1
+            if partition.leader != NO_LEADER:
+                counts.leaders[partition.leader] += 1
+            if is_under_replicated(partition):
+                if partition.leader != NO_LEADER:
+                    counts.under_replicated[partition.leader] += 1
+                for broker in partition.sources:
+                    counts.out_of_sync[broker] += broker not in partition.isr
+            yield
+        yield
+
+
+def brokers_of(
+    cluster: Cluster,
+    counts: ReplicaCounts,
+    rates: CopyRates,
+    disks: Mapping[int, BrokerDisk] = NO_DISKS,
+    silent: Collection[int] = (),
+    *,
+    at: int,
+    counted_at: int,
+) -> Generator[None, None, Brokers]:
+    moves, closed = bool(cluster.moving), cordoned(cluster)
+    found = []
+    for broker in sorted(cluster.brokers.keys() | counts.replicas.keys())[:MOST_BROKERS]:
+        yield
+        registered = cluster.brokers.get(broker)
+        rate_in, rate_out = rates.of(broker, moves=moves)
+        found.append(
+            BrokerStatus(
+                id=broker,
+                alive=registered is not None,
+                shutting_down=broker in cluster.soft.shutting_down,
+                rack=None if registered is None else registered.rack,
+                rate_in=rate_in,
+                rate_out=rate_out,
+                throttle_in=throttle_of(cluster, broker, FOLLOWER_RATE),
+                throttle_out=throttle_of(cluster, broker, LEADER_RATE),
+                replicas=counts.replicas[broker],
+                leaders=counts.leaders[broker],
+                cordoned=broker in closed,
+                under_replicated=counts.under_replicated[broker],
+                out_of_sync=counts.out_of_sync[broker],
+                disk=None if registered is None else _disk(disks.get(broker)),
+                throttles_known=broker not in silent,
+            )
+        )
+    return Brokers(at, counted_at, found)
+
+
+def with_departures(found: Brokers, answers: Answers | None) -> Generator[None, None, Brokers]:
+    """The same with the answer whether each broker and rack may go; None: nobody can tell."""
+    if answers is None:
+        return found
+    told = []
+    for one in found.brokers:
+        told.append(replace(one, departure=answers.of_broker(one.id)))
+        yield
+    racks = []
+    for rack in answers.racks():
+        racks.append(rack)
+        yield
+    return replace(found, brokers=told, racks=racks)
+
+
+def _disk(found: BrokerDisk | None) -> Disk | None:
+    if found is None:
+        return None
+    failed = [FailedLogDir(path, _error(code)) for path, code in found.failed[:MOST_LOG_DIRS]]
+    return Disk(found.at, known(found.replicas), known(found.capacity), known(found.free), failed)
+
+
+def _error(code: int) -> str:
+    return "KAFKA_STORAGE_ERROR" if code == STORAGE_ERROR else f"error {code}"
+
+
+def throttle_of(cluster: Cluster, broker: int, name: str) -> Throttle | None:
+    """The throttle in force on one side of a broker: FOLLOWER_RATE or LEADER_RATE."""
+    own, leased = cluster.broker_configs.get(str(broker), {}), cluster.leases.rate(broker)
+    found = rate_in_force(name, own, cluster.default_configs, leased)
+    return None if found is None else Throttle(*found)

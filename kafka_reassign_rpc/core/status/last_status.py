@@ -1,0 +1,41 @@
+"""What a server last knew: the status that it shows, with its age, while it does not know the present one."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.status.documents import Healing, Status, StatusProblem
+
+
+def newer(kept: Status | None, seen: Status | None) -> Status | None:
+    """What to keep. One that knows no moves takes the place of none."""
+    return kept if seen is None or seen.totals is None else replace(seen, last=None)
+
+
+def with_last(status: Status, kept: Status | None, *, full: bool) -> Status:
+    """The status with what was known last, where it does not know the moves itself."""
+    if status.totals is not None or kept is None:
+        return status
+    return replace(status, last=kept if full else _counts_of(kept))
+
+
+def _counts_of(status: Status) -> Status:
+    """Without names, reasons, people and addresses."""
+    return replace(
+        status,
+        access="counts",
+        controller=replace(status.controller, page=None),
+        problems=_without_texts(status.problems),
+        disabled_by=None,
+        disabled_who=None,
+        groups=None,
+        healing=None if status.healing is None else _without_people(status.healing),
+    )
+
+
+def _without_people(healing: Healing) -> Healing:
+    return replace(healing, paused_who=None, problems=None)
+
+
+def _without_texts(problems: Sequence[StatusProblem]) -> list[StatusProblem]:
+    return [replace(one, text=one.kind.replace("_", " ")) for one in problems]

@@ -1,0 +1,279 @@
+"""`/api/v1/moves`: moves in flight and waiting, filtered, sorted, page by page.
+
+`select_moves` walks over all moves, in slices, and gives the order and the sums. `page_of` reads the moves of one page,
+as they are now: so pages are cheap and fresh, and the walk is made as seldom as its cost asks for.
+"""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Literal, NamedTuple
+
+from kafka_reassign_rpc.core.reassignment.move_sums import Sums
+from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
+from kafka_reassign_rpc.core.reassignment.waiting_moves import (
+    added_by,
+    bytes_to_copy,
+    origin_of,
+    waiting_move,
+    waiting_moves,
+)
+from kafka_reassign_rpc.core.state.cluster import RPC, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.requesters import asked_by
+from kafka_reassign_rpc.core.status.documents import Move, Moves, MoveSums, known, share
+from kafka_reassign_rpc.core.status.views import TermView
+from kafka_reassign_rpc.core.status.waiting import WaitingReasons, dead_broker
+from kafka_reassign_rpc.support.sliced_sort import sorted_in_slices
+
+MOST_REPLICAS = 100
+"""Of one list of replicas."""
+
+State = Literal["moving", "waiting", "stalled"]
+Sort = Literal["topic", "left", "remaining", "rate", "since", "stalled"]
+SORTS: Mapping[Sort, str] = {
+    "topic": "by name",
+    "left": "most bytes left",
+    "remaining": "longest remaining time",
+    "rate": "slowest",
+    "since": "oldest",
+    "stalled": "stalled first",
+}
+"""The orders, and how people call them."""
+
+
+class MoveFilter(NamedTuple):
+    """Which moves, in which order. `topic`: a part of the name; `broker`: one of the replicas, old or new.
+
+    sort   `topic`: by name; `left`: most bytes first; `remaining`: longest first; `rate`: slowest first; `since`:
+           oldest first; `stalled`: stalled ones first. What is not known comes last
+    """
+
+    topic: str | None = None
+    broker: int | None = None
+    state: State | None = None
+    sort: Sort = "topic"
+
+
+_Key = tuple[float, str, int, bool]
+"""The value to sort by (less comes first), topic, partition, and whether the move waits."""
+_LAST = float("inf")
+
+
+class Selection(NamedTuple):
+    """The moves that a filter leaves: keys in their order, in lists that follow one another; their number; sums."""
+
+    keys: list[list[_Key]]
+    size: int
+    sums: MoveSums
+
+    def page(self, offset: int, limit: int) -> list[_Key]:
+        found: list[_Key] = []
+        for part in self.keys:
+            if offset < len(part):
+                found += part[offset : offset + limit - len(found)]
+                if len(found) == limit:
+                    break
+            offset = max(0, offset - len(part))
+        return found
+
+
+def _sums_document(sums: Sums) -> MoveSums:
+    total, copied = (None, None) if not sums.measured else (sums.total, sums.copied)
+    return MoveSums(sums.moves, sums.waiting, sums.stalled, total, copied, share(copied, total), sums.unknown)
+
+
+NO_SUMS = _sums_document(Sums())
+
+
+def select_moves(term: TermView, wanted: MoveFilter) -> Generator[None, None, Selection]:
+    sums = Sums()
+    keys: list[_Key] = []
+    if wanted.state != "waiting":
+        for found in _moving(term.cluster, wanted):
+            yield
+            if found is None:
+                continue
+            topic, index, partition = found
+            progress = _progress(term, topic, index, partition)
+            if wanted.state == "stalled" and progress.stalled is None:
+                continue
+            sums.add(progress.sum)
+            keys.append((_sort_value(wanted.sort, partition, progress), topic, index, False))
+    if wanted.state in (None, "waiting"):
+        for found in _waiting(term.cluster, wanted):
+            yield
+            if found is None:
+                continue
+            topic, index, _ = found
+            sums.wait(None)
+            keys.append((0 if wanted.sort == "topic" else _LAST, topic, index, True))
+    size = len(keys)
+    ordered = yield from sorted_in_slices(keys)
+    while keys:  # freeing all of them at once would take too long
+        del keys[-1000:]
+        yield
+    return Selection(ordered, size, _sums_document(sums))
+
+
+def free(selection: Selection) -> Generator[None, None, None]:
+    """Free the keys list by list."""
+    while selection.keys:
+        selection.keys.pop()
+        yield
+
+
+_Found = Iterator[tuple[str, int, Partition] | None]
+"""Moves, and None while it looks for the next."""
+
+
+def _moving(cluster: Cluster, wanted: MoveFilter) -> _Found:
+    for topic in list(cluster.moving):
+        yield None
+        if wanted.topic is not None and wanted.topic not in topic:
+            continue
+        for index in list(cluster.moving.get(topic, ())):
+            yield None
+            partition = cluster.get(topic, index)
+            if partition is None or not partition.is_moving:
+                continue
+            if wanted.broker is None or wanted.broker in partition.replicas:
+                yield topic, index, partition
+
+
+def _waiting(cluster: Cluster, wanted: MoveFilter) -> _Found:
+    """Also those that wait for another move of their partition."""
+    for found in waiting_moves(cluster):
+        yield None
+        if found is None:
+            continue
+        (topic, index), partition, move = found
+        if wanted.topic is not None and wanted.topic not in topic:
+            continue
+        if wanted.broker is None or wanted.broker in (*partition.replicas, *move.target):
+            yield topic, index, partition
+
+
+def _sort_value(sort: Sort, partition: Partition, progress: MoveProgress) -> float:
+    match sort:
+        case "left":
+            left = progress.bytes_left
+            return _LAST if left is None else -left
+        case "remaining":
+            return _LAST if progress.remaining_ms < 0 else -progress.remaining_ms
+        case "rate":
+            return _LAST if progress.rate < 0 else progress.rate
+        case "since":
+            started = -1 if partition.move is None else partition.move.started
+            return _LAST if started < 0 else started
+        case "stalled":
+            return progress.stalled is None
+    return 0
+
+
+def page_of(term: TermView, selection: Selection, *, offset: int, limit: int, at: int, listed_at: int) -> Moves:
+    """One page. Moves that are over by now are left out of it."""
+    found = []
+    keys = selection.page(offset, limit)
+    moving = {(topic, index) for _, topic, index, waits in keys if not waits}
+    reasons = WaitingReasons(term, [TopicPartition(topic, index) for _, topic, index, waits in keys if waits])
+    for _, topic, index, waits in keys:
+        partition = term.cluster.get(topic, index)
+        if partition is None:
+            continue
+        move = waiting_move(term.cluster, TopicPartition(topic, index), partition)
+        if waits and move is None and (topic, index) in moving:
+            continue  # it has begun in place of the other move of its partition
+        if partition.is_moving and not (waits and move is not None):
+            found.append(_moving_document(term, TopicPartition(topic, index), partition))
+        elif waits and move is not None:
+            found.append(_waiting_document(term, TopicPartition(topic, index), partition, move, reasons))
+    return Moves(at, listed_at, offset, limit, selection.size, selection.sums, found)
+
+
+def _progress(term: TermView, topic: str, index: int, partition: Partition) -> MoveProgress:
+    return term.progress.figures(topic, index) or MoveProgress(adding=partition.adding)
+
+
+def _moving_document(term: TermView, name: TopicPartition, partition: Partition) -> Move:
+    record, progress = partition.move, _progress(term, *name, partition)
+    joining = progress.waits_to_join(partition.isr)
+    return Move(
+        topic=name.topic,
+        partition=name.partition,
+        state="moving",
+        id=None if record is None else known(record.id),
+        original=partition.original[:MOST_REPLICAS],
+        target=partition.target[:MOST_REPLICAS],
+        adding=partition.adding[:MOST_REPLICAS],
+        removing=partition.removing[:MOST_REPLICAS],
+        leader=known(partition.leader),
+        bytes_total=progress.bytes_total,
+        bytes_copied=progress.bytes_copied,
+        copied=dict(islice(progress.held.items(), MOST_REPLICAS)),
+        rate=known(progress.rate),
+        remaining_ms=None if joining else known(progress.remaining_ms),
+        share=share(progress.bytes_copied, progress.bytes_total) if partition.adding else None,
+        stalled=progress.stalled,
+        waits_for=_in_flight_waits_for(term.cluster, partition, joining[:MOST_REPLICAS]),
+        place=None,
+        route=RPC if record is None else record.route,
+        reason=None if record is None else record.reason or None,
+        who=asked_by(RPC, None) if record is None else asked_by(record.route, record.by),
+        since=None if record is None else known(record.started),
+    )
+
+
+def _waiting_document(
+    term: TermView,
+    name: TopicPartition,
+    partition: Partition,
+    move: WaitingMove,
+    reasons: WaitingReasons,
+) -> Move:
+    origin, adding = origin_of(partition), added_by(partition, move)
+    size = bytes_to_copy(adding, term.cluster.soft.sizes.get(name))
+    return Move(
+        topic=name.topic,
+        partition=name.partition,
+        state="waiting",
+        id=None,
+        original=origin[:MOST_REPLICAS],
+        target=move.target[:MOST_REPLICAS],
+        adding=adding[:MOST_REPLICAS],
+        removing=tuple(broker for broker in origin if broker not in move.target)[:MOST_REPLICAS],
+        leader=known(partition.leader),
+        bytes_total=size,
+        bytes_copied=None if size is None else 0,
+        copied={},
+        rate=None,
+        remaining_ms=None,
+        share=None,
+        stalled=None,
+        waits_for=reasons.waits_for(name, partition, move),
+        place=reasons.place(name),
+        route=move.route,
+        reason=move.reason or None,
+        who=asked_by(move.route, move.by),
+        since=None,
+    )
+
+
+def _in_flight_waits_for(cluster: Cluster, partition: Partition, joining: Sequence[int]) -> str | None:
+    """`joining`: the replicas that have copied all and are not in the ISR yet."""
+    lacking = [broker for broker in partition.target if broker not in partition.isr]
+    dead = next((broker for broker in lacking if broker not in cluster.brokers), None)
+    if dead is not None:
+        return dead_broker(dead)
+    if not partition.adding and lacking:
+        return back_in_isr(lacking[:MOST_REPLICAS])
+    return to_join(joining) if joining else None
+
+
+def back_in_isr(replicas: Sequence[int]) -> str:
+    """What a move waits for that only removes replicas: those that stay were in the ISR before."""
+    return f"{'replica' if len(replicas) == 1 else 'replicas'} {', '.join(map(str, replicas))} to be in the ISR again"
+
+
+def to_join(replicas: Sequence[int]) -> str:
+    """What a move waits for that has copied all."""
+    return f"{'replica' if len(replicas) == 1 else 'replicas'} {', '.join(map(str, replicas))} to join the ISR"

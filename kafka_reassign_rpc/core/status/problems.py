@@ -1,0 +1,133 @@
+"""What an operator has to look at: one list, the worst first. The page, `--status` and the API begin with it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.core.healing import healing_settings
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.status.documents import ROLES, StatusProblem, Totals
+from kafka_reassign_rpc.core.status.views import ServerView, TermView
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
+from kafka_reassign_rpc.support.human_units import utc_time
+
+EMPTY_PLACE = (
+    "there is no broker and no topic. A mistyped chroot looks the same: is that of zookeeper.connect the brokers' own?"
+)
+UNSEEN_PLACE = (
+    "no broker is registered. A mistyped chroot looks the same: is that of zookeeper.connect the brokers' own?"
+)
+OF_SERVERS = ("controller", "standby")
+"""Roles of those that read the registrations of brokers."""
+NAMED = 5
+"""Brokers, or reasons, that a text names."""
+MOST_UNSEEN = 20
+
+
+def problems_of(view: ServerView, totals: Totals | None, *, full: bool) -> list[StatusProblem]:
+    """`full`: reasons of stalls, and who has switched something off, may be told."""
+    return list(_problems(view, totals, full=full))
+
+
+def lost_brokers(cluster: Cluster) -> Mapping[int, int]:
+    """Brokers that hold replicas and are not registered, with the time when a controller first missed each."""
+    return {broker: since for broker, since in cluster.failed.items() if broker not in cluster.brokers}
+
+
+def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterator[StatusProblem]:
+    term = view.term
+    if view.role not in ROLES:
+        yield StatusProblem("no_controller", "wrong", view.reason or "this server is not ready", None)
+    elif view.controller < 0 and view.role != "watch":  # the cluster has one, and does not tell which
+        yield StatusProblem("no_controller", "wrong", "no controller is known", None)
+    for text in view.unseen[:MOST_UNSEEN] if full else ():
+        yield StatusProblem("unseen", "warn", text, None)
+    if not view.brokers and view.role in OF_SERVERS:
+        yield _no_broker(term)
+    if term is None or totals is None:
+        return
+    if lost := lost_brokers(term.cluster):
+        yield _lost(term, lost)
+    if totals.offline:
+        text = f"{counted(totals.offline, 'partition', 'are')} offline: no replica leads"
+        yield StatusProblem("offline", "wrong", text, None)
+    if totals.stalled:
+        why = f": {_reasons(term)}" if full and term.progress.sums.stalls else ""
+        yield StatusProblem("stalled", "wrong", f"{counted(totals.stalled, 'move', 'are')} stalled{why}", None)
+    disabled = restrictions.disabled_by(term.cluster)
+    if disabled is not None:
+        # A znode is its own reason: whoever makes one leaves no name.
+        who = restrictions.disabled_who(term.cluster) if full and not term.cluster.disabled_by_znode else None
+        text = f"Reassignments are disabled{_by(who)}: {disabled}. Moves in flight go on"
+        yield StatusProblem("disabled", "wrong", text, None)
+    yield from _of_healing(term, full=full)
+    if totals.under_replicated:
+        text = f"{counted(totals.under_replicated, 'partition', 'are')} under-replicated"
+        yield StatusProblem("under_replicated", "warn", text, None)
+    if not totals.in_flight and not totals.waiting and (slow := _needlessly_throttled(term)):
+        text = (
+            f"Nothing moves, and {_named(slow)} {agreeing(len(slow), 'are')} throttled by a config that no move needs"
+        )
+        yield StatusProblem("needless_throttles", "warn", text, None)
+
+
+def _no_broker(term: TermView | None) -> StatusProblem:
+    """A server that is not the controller does not know the topics."""
+    if term is None or not term.cluster.topics:
+        return StatusProblem("no_brokers", "wrong", EMPTY_PLACE if term else UNSEEN_PLACE, None)
+    count = len(term.cluster.topics)
+    text = (
+        f"no broker is registered, and there {agreeing(count, 'are')} {counted(count, 'topic')}: all brokers are down"
+    )
+    return StatusProblem("no_brokers", "wrong", text, None)
+
+
+def _lost(term: TermView, lost: Mapping[int, int]) -> StatusProblem:
+    registered = len(term.cluster.brokers)
+    heal_at = {} if term.healing is None else {one.broker: one.heal_at for one in term.healing.failed}
+    told = []
+    for broker in sorted(lost)[:NAMED]:
+        since = "" if lost[broker] < 0 else f" since {utc_time(lost[broker])} UTC"
+        at = heal_at.get(broker)
+        told.append(f"{broker}{since}" + ("" if at is None else f", healed at {utc_time(at)} UTC"))
+    lost_ones = first_of(told, NAMED, of=len(lost), between="; ")
+    text = f"{registered} of {registered + len(lost)} brokers live; lost: {lost_ones}"
+    return StatusProblem("lost_brokers", "wrong", text, min((one for one in lost.values() if one >= 0), default=None))
+
+
+def _reasons(term: TermView) -> str:
+    stalls = term.progress.sums.stalls
+    texts = [why if count == 1 else f"{why} ({count} moves)" for why, count in stalls.most_common(NAMED)]
+    return "; ".join(texts) + ("; …" if len(stalls) > NAMED else "")
+
+
+def _of_healing(term: TermView, *, full: bool) -> Iterator[StatusProblem]:
+    healing = term.healing
+    if healing is None:
+        return
+    if healing.paused:  # that holds it back, too
+        who = healing_settings.paused_who(term.cluster) if full else None
+        text = f"Self-healing is paused{_by(who)}: no broker is healed, and waiting repairs do not start"
+        yield StatusProblem("healing_paused", "warn", text, None)
+    elif healing.held_back is not None:
+        yield StatusProblem("healing_held_back", "wrong", f"Self-healing is held back: {healing.held_back}", None)
+
+
+def _by(who: str | None) -> str:
+    return "" if who is None else f" by {who}"
+
+
+def _needlessly_throttled(term: TermView) -> list[int]:
+    """Brokers with a rate of their own. One for all brokers may be there for good."""
+    throttled = [
+        whole_number(name, 0, INT32)
+        for name, configs in term.cluster.broker_configs.items()
+        if LEADER_RATE in configs or FOLLOWER_RATE in configs
+    ]
+    return sorted(broker for broker in throttled if broker is not None and term.cluster.leases.rate(broker) < 0)
+
+
+def _named(brokers: Sequence[int]) -> str:
+    return f"broker{plural(len(brokers))} {first_of(brokers, NAMED)}"

@@ -1,0 +1,104 @@
+"""`/api/v1/status`: who controls the cluster, sums over all moves, caps, self-healing. It costs nothing that grows with
+the number of partitions."""
+
+from kafka_reassign_rpc.core import reassignment_settings, restrictions
+from kafka_reassign_rpc.core.healing import healing_settings
+from kafka_reassign_rpc.core.state.cluster import BATCH
+from kafka_reassign_rpc.core.status import work
+from kafka_reassign_rpc.core.status.documents import (
+    ROLES,
+    Caps,
+    Controller,
+    FailedBroker,
+    Healing,
+    Repair,
+    Status,
+    Totals,
+    known,
+)
+from kafka_reassign_rpc.core.status.problems import lost_brokers, problems_of
+from kafka_reassign_rpc.core.status.views import ServerView, TermView
+
+MOST_LISTED = 100
+"""Failed brokers, repairs and problems in one document."""
+
+
+def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
+    """`full`: names and addresses may be told."""
+    term = view.term
+    rules = None if view.role == "watch" else term
+    """What only the controller itself knows of how moves start."""
+    totals = None if term is None else totals_of(term)
+    disabled = None if rules is None else restrictions.disabled_by(rules.cluster)
+    healing = None if term is None else _healing(term, full=full)
+    return Status(
+        at=at,
+        server=known(view.server),
+        version=version,
+        cluster=view.cluster_id or None,
+        access="full" if full else "counts",
+        role=ROLES.get(view.role, "none"),
+        reason=view.reason or None,
+        controller=Controller(
+            known(view.controller),
+            known(view.epoch),
+            known(view.since),
+            view.pages.get(view.controller) if full else None,
+        ),
+        problems=problems_of(view, totals, full=full),
+        brokers_live=len(view.brokers),
+        brokers_lost=None if term is None else len(lost_brokers(term.cluster)),
+        enabled=None if rules is None else disabled is None,
+        disabled_by=disabled,
+        disabled_who=None if rules is None or not full else restrictions.disabled_who(rules.cluster),
+        caps=None if rules is None else _caps(rules),
+        totals=totals,
+        work=None if term is None or totals is None else work.work_of(term, totals),
+        groups=None if term is None or not full else work.groups_of(term, MOST_LISTED),
+        healing=healing,
+    )
+
+
+def _caps(term: TermView) -> Caps:
+    caps = reassignment_settings.caps_in_force(term.cluster, term.settings)
+    return Caps(known(caps.per_broker), known(caps.per_cluster), known(caps.bytes_in_flight))
+
+
+def totals_of(term: TermView) -> Totals:
+    """All moves together. Of moves that have begun since the last sample nothing is known."""
+    cluster, sums = term.cluster, term.progress.sums.all
+    in_flight = sum(map(len, cluster.moving.values()))
+    waiting = {route: count for route, count in cluster.queue.routes.items() if count}
+    if cluster.batch is not None and cluster.batch.waiting:
+        waiting[BATCH] = waiting.get(BATCH, 0) + cluster.batch.waiting
+    measured = min(in_flight, sums.measured)
+    is_known = measured > 0 or not in_flight
+    return Totals(
+        in_flight=in_flight,
+        waiting=waiting,
+        stalled=sums.stalled if sums.moves or not in_flight else None,
+        bytes_total=sums.total if is_known else None,
+        bytes_left=sums.total - sums.copied if is_known else None,
+        moves_without_size=in_flight - measured,
+        rate=term.progress.rates.of_all(moves=in_flight > 0),
+        remaining_ms=known(term.progress.remaining_ms) if in_flight else 0,
+        under_replicated=None if term.unhealthy is None else term.unhealthy.under_replicated,
+        offline=None if term.unhealthy is None else term.unhealthy.offline,
+    )
+
+
+def _healing(term: TermView, *, full: bool) -> Healing | None:
+    found = term.healing
+    if found is None:
+        return None
+    return Healing(
+        interval_ms=found.interval_ms,
+        paused=found.paused,
+        paused_who=healing_settings.paused_who(term.cluster) if full and found.paused else None,
+        held_back=found.held_back,
+        failed=[FailedBroker(one.broker, one.since, one.heal_at, one.replicas) for one in found.failed[:MOST_LISTED]],
+        repairs=[Repair(one.broker, one.waiting, one.moving) for one in found.repairs[:MOST_LISTED]],
+        waiting=found.waiting,
+        in_flight=found.moving,
+        problems=list(found.problems[:MOST_LISTED]) if full else None,
+    )

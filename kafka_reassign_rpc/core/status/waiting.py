@@ -1,0 +1,102 @@
+"""Why a waiting move waits, and its place in the queue."""
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core import reassignment_settings, restrictions
+from kafka_reassign_rpc.core.reassignment.in_flight_caps import REPAIRS, broker_of
+from kafka_reassign_rpc.core.reassignment.waiting_moves import held_text
+from kafka_reassign_rpc.core.state.cluster import HEAL, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP
+from kafka_reassign_rpc.core.status.views import TermView
+from kafka_reassign_rpc.support.counted import counted
+
+ITS_TURN = "its turn"
+
+
+class _Line(NamedTuple):
+    """Where a move waits: a broker or what stands in its place, and a cap of the move's own."""
+
+    place: int
+    cap: int
+
+
+class WaitingReasons:
+    """Looks once at the queue, for the moves of one page."""
+
+    def __init__(self, term: TermView, names: Collection[TopicPartition]) -> None:
+        self._term = term
+        queue = term.cluster.queue
+        places = ((name, queue.place(*name)) for name in names)
+        self._serials = {name: place.serial for name, place in places if place is not None}
+        wanted = set(self._serials.values())
+        self._ranks = dict(_ranks(queue.names, wanted))
+        self._lines: dict[int, _Line] = {}
+        for cap, lines in queue.waiting.blocked.items() if wanted else ():
+            for place, line in lines.items():
+                self._lines.update(dict.fromkeys(wanted.intersection(line), _Line(place, cap)))
+        self._caps = reassignment_settings.caps_in_force(term.cluster, term.settings)
+        self._disabled = restrictions.disabled_by(term.cluster)
+
+    def place(self, name: TopicPartition) -> int | None:
+        """From 1; None: it is not in the queue."""
+        serial = self._serials.get(name)
+        return None if serial is None else self._ranks.get(serial)
+
+    def waits_for(self, name: TopicPartition, partition: Partition, move: WaitingMove) -> str:
+        if move.held is not None:
+            return f"its release: held {held_text(move.held)}"
+        if self._disabled is not None:
+            return f"reassignments to be enabled: {self._disabled}"
+        healing = self._term.healing
+        if move.route == HEAL and healing is not None:
+            if healing.paused:
+                return "self-healing to be resumed"
+            if healing.held_back is not None:
+                return f"self-healing, which is held back: {healing.held_back}"
+        dead = [broker for broker in move.target if broker not in partition.replicas and not self._is_live(broker)]
+        if dead:
+            return dead_broker(dead[0])
+        line = self._lines.get(self._serials.get(name, -1))
+        if line is not None and (text := self._of_line(line)) is not None:
+            return text
+        if partition.is_moving:
+            return "the end of the move of its partition that is in flight"
+        caps, moving = self._caps, sum(map(len, self._term.cluster.moving.values()))
+        if 0 <= caps.per_cluster <= moving:
+            return f"room in the cluster: at most {counted(caps.per_cluster, 'move')} in flight"
+        if caps.bytes_in_flight >= 0 and moving:
+            return f"room in the cluster: at most {caps.bytes_in_flight} bytes in flight"
+        return ITS_TURN
+
+    def _is_live(self, broker: int) -> bool:
+        return self._term.cluster.is_live(broker)
+
+    def _of_line(self, line: _Line) -> str | None:
+        broker, cap = broker_of(line.place), line.cap if line.cap != NO_CAP else self._caps.per_broker
+        if line.place == REPAIRS:
+            return f"other repairs: at most {counted(self._caps.repairs, 'move')} of repairs in flight"
+        if broker < 0:
+            return None
+        if not self._is_live(broker):
+            return dead_broker(broker)
+        if cap < 0:
+            return f"broker {broker} to tell sizes"
+        return f"room on broker {broker}: at most {counted(cap, 'move')} in flight there"
+
+
+def dead_broker(broker: int) -> str:
+    """What a move waits for that needs it."""
+    return f"broker {broker}, which is dead"
+
+
+def _ranks(serials: Collection[int], wanted: set[int]) -> Iterator[tuple[int, int]]:
+    """The places of some moves; `serials`: all of them, in their order."""
+    left = len(wanted)
+    for rank, serial in enumerate(serials, 1):
+        if not left:
+            return
+        if serial in wanted:
+            left -= 1
+            yield serial, rank

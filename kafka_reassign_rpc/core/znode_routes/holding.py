@@ -1,0 +1,78 @@
+"""Moves of the queue that are held: they start only once somebody has released them.
+
+A hold concerns the moves that wait in the queue when it is decided. Moves in flight go on: brokers cannot pause a copy
+and keep what they have got. A held move keeps its place. It remembers the replicas from which it led, and does not
+start from others (`queue_admission.decide_waiting_move`).
+"""
+
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePlace
+
+LONGEST_REASON = 200
+LONGEST_WHO = 500
+"""Characters of both that are kept: they stand with each move."""
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Which moves: those that all of these name. None: any.
+
+    topics    their topics
+    brokers   one of these is among the replicas, old or new
+    reasons   the reasons that they were asked for with: moves of one request or plan have one
+    """
+
+    topics: frozenset[str] | None = None
+    brokers: frozenset[int] | None = None
+    reasons: frozenset[str] | None = None
+
+    def takes(self, name: TopicPartition, partition: Partition | None, target: tuple[int, ...], reason: str) -> bool:
+        if self.topics is not None and name.topic not in self.topics:
+            return False
+        if self.reasons is not None and reason not in self.reasons:
+            return False
+        replicas = () if partition is None else partition.replicas
+        return self.brokers is None or not self.brokers.isdisjoint((*replicas, *target))
+
+
+class HoldOutcome(NamedTuple):
+    """What became of the selected moves.
+
+    changed     moves that were held, or released
+    unchanged   moves that were so already
+    in_flight   moves that a hold does not stop
+    """
+
+    changed: int
+    unchanged: int
+    in_flight: int
+
+
+def hold(view: RoundView, name: TopicPartition, place: QueuePlace, held: Held) -> bool:
+    """Hold one move. False: it is held already, and remains so since then and by whom it was."""
+    move, partition = view.queue.now(name, place), view.get(*name)
+    if move.held is not None:
+        return False
+    expected = None if partition is None else origin_of(partition)
+    view.queue.changed.setdefault(place.path, {})[name] = replace(move, held=held, expected=expected)
+    view.report(Event(catalogue.MOVE_HELD, *name, route=move.route, reason=held.reason or None, target=move.target))
+    return True
+
+
+def release(view: RoundView, name: TopicPartition, place: QueuePlace) -> bool:
+    """Let one move start when it is its turn. False: it may already."""
+    move = view.queue.now(name, place)
+    if move.held is None:
+        return False
+    view.queue.changed.setdefault(place.path, {})[name] = replace(move, held=None)
+    released = Event(catalogue.MOVE_RELEASED, *name, route=move.route, reason=move.reason or None, target=move.target)
+    view.report(released)
+    return True

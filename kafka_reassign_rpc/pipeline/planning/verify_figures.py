@@ -1,0 +1,241 @@
+"""Whether the figures of summary.json follow from the snapshot and the moves, from the text in docs/pipeline.md and the
+docstrings of `plan_summary`.
+
+It shares nothing with the planner.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kafka_reassign_rpc.pipeline.planning.plan_rules import ListedBroker, PlanFacts, RuleViolation
+from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta, BrokerSums, CheckedRows
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, ImpactFigures, LoadFigures, PlanSummary
+
+_MEASURES = tuple(LoadFigures.__struct_fields__)
+_ALIKE = 1e-6
+"""Figures with fractions are the same within this share."""
+
+
+@dataclass(slots=True)
+class SnapshotSums:
+    """Sums over all partitions of the snapshot, without those at which no change can begin; `partitions` has them too.
+
+    largest    the bytes of the largest replica; None: no size is known
+    """
+
+    partitions: int = 0
+    unknown_sizes: int = 0
+    known_bytes: int = 0
+    known: int = 0
+    largest: int | None = None
+    loads: dict[int, BrokerDelta] = field(default_factory=dict)
+
+    @property
+    def typical(self) -> int:
+        """What counts for an unknown size: the mean of the others."""
+        return self.known_bytes // self.known if self.known else 0
+
+
+class _Loads(NamedTuple):
+    before: Mapping[int, Mapping[str, float]]
+    after: Mapping[int, Mapping[str, float]]
+
+
+def faults_of_figures(
+    sums: SnapshotSums, checked: CheckedRows, brokers: Sequence[ListedBroker], facts: PlanFacts, summary: PlanSummary
+) -> Iterator[RuleViolation]:
+    loads = _loads(sums, checked)
+    found: list[tuple[str, str, str]] = [
+        *_of_totals(sums, checked, facts, summary),
+        *_of_left_out(checked, summary),
+        *_of_brokers(loads, brokers, summary),
+        *_of_racks(summary),
+        *_of_targets(facts, summary),
+        *_of_time(checked, summary),
+    ]
+    for rule, name, detail in found:
+        yield RuleViolation(rule, name, detail)
+
+
+def _of_totals(
+    sums: SnapshotSums, checked: CheckedRows, facts: PlanFacts, summary: PlanSummary
+) -> Iterator[tuple[str, str, str]]:
+    told: dict[str, tuple[object, object]] = {
+        "partitions": (summary.partitions, sums.partitions),
+        "unknown_sizes": (summary.unknown_sizes, sums.unknown_sizes),
+        "largest": (summary.largest and summary.largest.bytes, sums.largest),
+    }
+    if summary.impact is not None:
+        told["impact"] = (summary.impact, ImpactFigures(**checked.impact))
+    for name, (says, follows) in told.items():
+        if says != follows:
+            yield "summary", name, f"{says}, not {follows}"
+    if summary.lower_bound > summary.bytes:
+        yield "summary", "lower_bound", f"{summary.lower_bound} of {summary.bytes} bytes that the plan copies"
+    if summary.complete != (facts.balances or not checked.missed):
+        yield "complete", "plan", f"says {summary.complete}, {checked.missed} partitions miss the goal"
+
+
+def _of_left_out(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
+    told = {one.reason: (one.partitions, list(one.first)) for one in summary.left_out}
+    found = {
+        reason: (count, [f"{topic}-{partition}" for topic, partition in first])
+        for reason, (count, first) in checked.left_out.items()
+    }
+    for reason in sorted(told.keys() | found.keys()):
+        if told.get(reason) != found.get(reason):
+            says, follows = (of.get(reason, (0, []))[0] for of in (told, found))
+            yield "summary", "left_out", f"{says} partitions, {follows} in the table: {reason}"
+
+
+def _loads(sums: SnapshotSums, checked: CheckedRows) -> _Loads:
+    before: dict[int, dict[str, float]] = {}
+    after: dict[int, dict[str, float]] = {}
+    for broker in sums.loads.keys() | checked.deltas.keys():
+        stood, change = sums.loads.get(broker, BrokerDelta()), checked.deltas.get(broker, BrokerDelta())
+        before[broker] = _with_unknown(stood, sums.typical)
+        after[broker] = {
+            name: value + _with_unknown(change, sums.typical)[name] for name, value in before[broker].items()
+        }
+    return _Loads(before, after)
+
+
+def _with_unknown(load: BrokerDelta, typical: int) -> dict[str, float]:
+    return {**{name: getattr(load, name) for name in _MEASURES}, "bytes": load.bytes + load.unknown * typical}
+
+
+def _of_brokers(loads: _Loads, brokers: Sequence[ListedBroker], summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
+    listed = {one.id: (one.rack or None, one.live, one.cordoned) for one in brokers}
+    for broker in loads.before.keys() - listed.keys():
+        listed[broker] = (None, False, False)
+    told = {one.broker: one for one in summary.brokers}
+    if [one.broker for one in summary.brokers] != sorted(listed):
+        yield "summary", "brokers", "are not those of the snapshot, each once and in their order"
+    for broker, one in sorted(told.items()):
+        if (one.rack, one.live, one.cordoned) != listed.get(broker):
+            detail = f"is not in rack {one.rack}, or not live or not cordoned as the summary says"
+            yield "summary", f"broker {broker}", detail
+        for when, says, of in (("before", one.before, loads.before), ("after", one.after, loads.after)):
+            follows = of.get(broker, dict.fromkeys(_MEASURES, 0.0))
+            for name in _MEASURES:
+                if not _are_alike(getattr(says, name), follows[name]):
+                    yield (
+                        "summary",
+                        f"broker {broker}",
+                        f"{getattr(says, name):.0f} {name} {when}, not {follows[name]:.0f}",
+                    )
+
+
+def _of_racks(summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
+    inside: dict[str | None, list[BrokerFigures]] = {}
+    for one in summary.brokers:
+        inside.setdefault(one.rack, []).append(one)
+    if sorted(one.rack or "" for one in summary.racks) != sorted(rack or "" for rack in inside):
+        yield "summary", "racks", "are not those of the brokers"
+    for rack in summary.racks:
+        of_rack = inside.get(rack.rack, [])
+        sides = ((rack.before, [one.before for one in of_rack]), (rack.after, [one.after for one in of_rack]))
+        is_sum = all(
+            _are_alike(getattr(says, name), sum(getattr(one, name) for one in of))
+            for says, of in sides
+            for name in _MEASURES
+        )
+        if rack.brokers != len(of_rack) or not is_sum:
+            yield "summary", f"rack {rack.rack}", "is not the sum of its brokers"
+
+
+def _of_targets(facts: PlanFacts, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
+    """What is far from its target, by the figures of the brokers.
+
+    Targets share all load out to the brokers that stay; before a plan that empties brokers, they share what these held.
+    """
+    staying = [one for one in summary.brokers if one.broker in facts.staying and not facts.empties(one.broker)]
+    for name in _MEASURES:
+        after = sum(getattr(one.after, name) for one in summary.brokers)
+        of_staying = sum(getattr(one.before, name) for one in summary.brokers if not _is_left(one, facts))
+        targets = {one.broker: getattr(one.target, name) for one in staying}
+        if not _are_alike(sum(targets.values()), after):
+            yield "summary", "targets", f"of {name} share {sum(targets.values()):.0f} out, not {after:.0f}"
+        shares = _shares(name, targets, facts, summary)
+        whole = sum(shares.values())
+        if any(not _are_alike(targets[broker], after * share / whole) for broker, share in shares.items()):
+            yield "summary", "targets", f"of {name} do not follow the weights of the brokers"
+        if any(getattr(one.target, name) for one in summary.brokers if one.broker not in targets):
+            yield "summary", "targets", f"a broker that is lost or emptied has one of {name}"
+        scale = of_staying / after if after else 0.0
+        yield from _of_distances(
+            f"{name} after", name, {one.broker: getattr(one.after, name) for one in staying}, targets,
+            summary.imbalance_after, summary.furthest_after,
+        )  # fmt: skip
+        yield from _of_distances(
+            f"{name} before", name, {one.broker: getattr(one.before, name) for one in staying},
+            {broker: target * scale for broker, target in targets.items()},
+            summary.imbalance_before, summary.furthest_before,
+        )  # fmt: skip
+
+
+def _shares(name: str, staying: Collection[int], facts: PlanFacts, summary: PlanSummary) -> Mapping[int, int | float]:
+    """What brokers weigh beside each other: as the request says; otherwise by the size of their disks where all tell,
+    and equally where not. Bytes follow what brokers can hold, which is not looked at here: then empty."""
+    given = {broker: summary.requested.broker_weights.get(broker, {}).get(name, 0.0) for broker in staying}
+    if given and all(given.values()):
+        return given
+    if name == "bytes":
+        return {}
+    sizes = {broker: facts.disk_sizes.get(broker, 0) for broker in staying}
+    return sizes if all(sizes.values()) else dict.fromkeys(staying, 1)
+
+
+def _is_left(one: BrokerFigures, facts: PlanFacts) -> bool:
+    return facts.empties(one.broker)
+
+
+def _of_distances(
+    title: str,
+    name: str,
+    held: Mapping[int, float],
+    targets: Mapping[int, float],
+    imbalance: Mapping[str, float],
+    furthest: Mapping[str, int],
+) -> Iterator[tuple[str, str, str]]:
+    far = {broker: abs(value / targets[broker] - 1) for broker, value in held.items() if targets[broker]}
+    worst, says = max(far.values(), default=0.0), imbalance.get(name, 0.0)
+    if not _are_alike(says, worst):
+        yield "summary", "imbalance", f"of {title} is {says:.4f}, not {worst:.4f}"
+    elif worst > _ALIKE and furthest and not _are_alike(far.get(furthest.get(name, -1), 0.0), worst):
+        yield "summary", "furthest", f"by {title} is not broker {furthest.get(name)}"
+
+
+def _of_time(checked: CheckedRows, summary: PlanSummary) -> Iterator[tuple[str, str, str]]:
+    """The least time is that of the broker whose bytes take longest at its rate; no order ends sooner."""
+    busiest: dict[int, int] = {}
+    all_in_all: dict[int, BrokerSums] = {}
+    for (batch, broker), one in checked.brokers.items():
+        busiest[batch] = max(busiest.get(batch, 0), one.got, one.sent)
+        all_in_all.setdefault(broker, BrokerSums()).add(one)
+    for told in summary.batches:
+        if told.busiest_bytes != busiest.get(told.batch, 0):
+            says = f"busiest broker has {told.busiest_bytes} bytes, not {busiest.get(told.batch, 0)}"
+            yield "summary", f"batch {told.batch}", says
+    least = max((max(one.got, one.sent) / _rate(broker, summary) for broker, one in all_in_all.items()), default=0.0)
+    if not _are_alike(summary.bound_seconds, least):
+        yield "summary", "bound_seconds", f"{summary.bound_seconds:.3f}, not {least:.3f}"
+    for name in ("expected_seconds", "batches_seconds"):
+        if getattr(summary, name) < least * (1 - _ALIKE):
+            yield "summary", name, f"{getattr(summary, name):.3f} are fewer than the least, {least:.3f}"
+    bottleneck = summary.bottleneck
+    if bottleneck is not None:
+        one = all_in_all.get(bottleneck.broker, BrokerSums())
+        size, rate = one.sent if bottleneck.sends else one.got, _rate(bottleneck.broker, summary)
+        if (bottleneck.bytes, bottleneck.rate) != (size, rate) or not _are_alike(size / rate, least):
+            yield "summary", "bottleneck", f"broker {bottleneck.broker} is not the one that decides the time"
+
+
+def _rate(broker: int, summary: PlanSummary) -> int:
+    rate = summary.broker_bandwidth.get(broker, summary.bandwidth)
+    return rate if summary.throttle is None else min(rate, summary.throttle)
+
+
+def _are_alike(one: float, other: float) -> bool:
+    return abs(one - other) <= _ALIKE * max(1.0, abs(one), abs(other))

@@ -1,0 +1,189 @@
+"""Whether a partition that a plan leaves out cannot be moved, from the text in docs/pipeline.md.
+
+It shares nothing with the planner but the words of its reasons. Executors import this module, so it needs only the
+standard library.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple, Protocol
+
+from kafka_reassign_rpc.pipeline.planning.plan_rules import (
+    DRAIN,
+    HEAL,
+    SET_FACTOR,
+    PlanFacts,
+    is_unusable,
+    less_even_over_racks,
+    mends_racks,
+)
+
+_DOES_THAT = "its reassignment, in flight or waiting, does that already"
+
+
+class LeftOutRow(NamedTuple):
+    """A row of the table of partitions left out, without its partition."""
+
+    replicas: Sequence[int]
+    reason: str
+
+
+class LeftOut(Protocol):
+    """What the snapshot says of it: see `PlannedPartition`."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def concerned(self) -> bool | None: ...
+    @property
+    def replicas(self) -> Sequence[int] | None: ...
+    @property
+    def leader(self) -> int | None: ...
+    @property
+    def isr(self) -> Sequence[int] | None: ...
+    @property
+    def in_flight(self) -> bool | None: ...
+    @property
+    def size(self) -> int | None: ...
+    @property
+    def destination(self) -> Sequence[int] | None: ...
+
+
+def faults_of_left_out(one: LeftOut, rows: Sequence[LeftOutRow], facts: PlanFacts) -> Iterator[str]:
+    if not rows:
+        return
+    if len(rows) > 1:
+        yield f"{len(rows)} rows"
+    replicas = one.replicas
+    if replicas is None:
+        yield "the snapshot does not have it"
+        return
+    if not one.concerned:
+        yield "the goal does not concern it, or it can move"
+    for row in rows:
+        if list(row.replicas) != list(replicas):
+            yield f"the plan has the replicas {list(row.replicas)}, the snapshot {list(replicas)}"
+        is_true = next((holds for words, holds in _REASONS if words.search(row.reason)), None)
+        if is_true is None:
+            yield f"{row.reason!r} is none of the reasons"
+        elif not is_true(one, facts):
+            yield f"it is not so that {row.reason}"
+        elif row.reason == _DOES_THAT and not reaches_goal(one.destination or (), facts):
+            yield f"its reassignment leads to {list(one.destination or ())}, which is not the goal"
+
+
+def is_on_its_way(one: LeftOut, facts: PlanFacts) -> bool:
+    """A reassignment does what the goal asks for."""
+    return bool(one.in_flight) and reaches_goal(one.destination or (), facts)
+
+
+def reaches_goal(replicas: Sequence[int], facts: PlanFacts) -> bool:
+    if facts.mends:
+        return mends_racks(replicas, replicas, facts)
+    if facts.kind == SET_FACTOR:
+        return len(replicas) == facts.factor
+    return bool(replicas) and not any(facts.empties(broker) for broker in replicas)
+
+
+def lacks_room(reason: str) -> bool:
+    return "room" in reason
+
+
+def finds_room(one: LeftOut, facts: PlanFacts, rooms: Mapping[int, int | None]) -> list[int]:
+    """A target that keeps all rules; empty if none was found.
+
+    rooms    by broker that may get replicas: bytes that certainly fit on it after the plan; None: nothing is known of
+             its disks
+    """
+    replicas, size = list(one.replicas or ()), one.size
+    if facts.balances:
+        return []  # copies that were taken back had taken room
+    fits = [broker for broker, room in sorted(rooms.items()) if room is None or (size is not None and size <= room)]
+    kept = [broker for broker in replicas if not facts.empties(broker)]
+    wanted = facts.factor if facts.kind == SET_FACTOR else len(replicas)
+    if facts.mends:
+        kept = _without_too_many(replicas, facts)
+    while len(kept) < wanted:
+        held = Counter(facts.racks.get(broker) for broker in kept)
+        free = [broker for broker in fits if broker not in kept and (broker not in replicas or not facts.mends)]
+        if not free:
+            return []
+        kept.append(min(free, key=lambda broker: (held[facts.racks.get(broker)], broker)))
+    if facts.mends:
+        return kept if mends_racks(replicas, kept, facts) else []
+    return [] if less_even_over_racks(replicas, kept, facts) or not _may_hold(kept, replicas, facts) else kept
+
+
+def _without_too_many(replicas: Sequence[int], facts: PlanFacts) -> list[int]:
+    """Without the fewest replicas that have to go, so that the rest can become even."""
+    for gone in range(1, len(replicas)):
+        kept = list(replicas)
+        for _ in range(gone):
+            held = Counter(facts.racks.get(broker) for broker in kept)
+            kept.remove(max(kept, key=lambda broker: held[facts.racks.get(broker)]))
+        racks = {facts.racks.get(broker) for broker in facts.places(replicas)}
+        spread = Counter(facts.racks.get(broker) for broker in kept)
+        if gone <= len(racks - spread.keys()) or max(spread.values()) * len(racks) <= len(replicas):
+            return kept
+    return list(replicas)
+
+
+def _may_hold(target: Sequence[int], replicas: Sequence[int], facts: PlanFacts) -> bool:
+    stays_lost = facts.kind == HEAL and facts.named
+    return all(broker in facts.staying or (stays_lost and broker in replicas) for broker in target)
+
+
+def _has_lost_replica(one: LeftOut, facts: PlanFacts) -> bool:
+    """heal and drain replace some of the lost ones, a smaller factor may take them away."""
+    replicas = one.replicas or ()
+    if facts.kind == SET_FACTOR and len(replicas) > facts.factor:
+        return sum(broker in facts.live for broker in replicas) < facts.factor
+    return any(broker not in facts.live and not facts.empties(broker) for broker in replicas)
+
+
+def _cannot_become_fewer(one: LeftOut, facts: PlanFacts) -> bool:
+    """No choice of live replicas is as even over racks as the rule asks for."""
+    replicas = one.replicas or ()
+    live = [broker for broker in replicas if broker in facts.live]
+    return facts.kind == SET_FACTOR and all(
+        less_even_over_racks(replicas, chosen, facts) for chosen in combinations(live, facts.factor)
+    )
+
+
+def _has_too_few_brokers(one: LeftOut, facts: PlanFacts) -> bool:
+    kept = [broker for broker in one.replicas or () if not facts.empties(broker)]
+    return len((facts.staying - facts.cordoned).union(kept)) < (
+        facts.factor if facts.kind == SET_FACTOR else len(one.replicas or ())
+    )
+
+
+def _needs_copies(one: LeftOut, facts: PlanFacts) -> bool:
+    """Whether there is room is seen when all arrivals are known."""
+    larger = facts.kind == SET_FACTOR and facts.factor > len(one.replicas or ())
+    return larger or facts.mends or facts.kind in (HEAL, DRAIN)
+
+
+_REASONS: tuple[tuple[re.Pattern[str], Callable[[LeftOut, PlanFacts], bool]], ...] = tuple(
+    (re.compile(words), holds)
+    for words, holds in (
+        (
+            "^it has (no replicas|a broker twice)|^its leader or ISR is outside",
+            lambda one, _: is_unusable(one.replicas or (), one.leader, one.isr or ()),
+        ),
+        ("^its reassignment", lambda one, _: bool(one.in_flight)),
+        ("^no live replica is in sync", lambda one, facts: facts.live.isdisjoint(one.isr or ())),
+        ("not live: heal it first$", _has_lost_replica),
+        (
+            "^min.insync.replicas is",
+            lambda one, facts: (
+                facts.kind == SET_FACTOR and facts.factor < min(len(one.replicas or ()), facts.min_isr(one.topic))
+            ),
+        ),
+        ("^its live replicas are less even", _cannot_become_fewer),
+        ("^replication factor .* is larger than", _has_too_few_brokers),
+        ("room", _needs_copies),
+    )
+)
+"""The words of each reason, and whether it is true of the partition. Each forbids any change of it."""

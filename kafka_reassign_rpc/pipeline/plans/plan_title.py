@@ -1,0 +1,83 @@
+"""What a plan is for in one line: what it does, with which brokers, and the flags that are not the defaults."""
+
+import shlex
+from collections.abc import Iterator
+
+from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
+from kafka_reassign_rpc.planner.goals_and_options import GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
+from kafka_reassign_rpc.support.counted import first_of, plural
+
+_MOST_BROKERS = 10
+_UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+
+
+def plan_title(summary: PlanSummary) -> str:
+    """Brokers 4, 5 are drained (--headroom 0.1 --throttle 50MB)."""
+    flags = " ".join(changed_flags(summary))
+    return f"{_what(summary)} ({flags})" if flags else _what(summary)
+
+
+def _what(summary: PlanSummary) -> str:
+    requested = summary.requested
+    brokers = requested.brokers
+    if summary.kind == "heal":
+        lost = brokers or [one.broker for one in summary.brokers if not one.live]
+        return f"Replicas of {_named('lost broker', lost)} move to live ones"
+    if summary.kind == "drain":
+        return f"{_named('broker', brokers)} {'is' if len(brokers) == 1 else 'are'} drained".capitalize()
+    if summary.kind == "expand":
+        takes = "takes its" if len(brokers) == 1 else "take their"
+        return f"{_named('new broker', brokers)} {takes} share".capitalize()
+    if summary.kind == "set-rf":
+        return f"Replication factors change to {requested.factor}"
+    return {
+        "rebalance": "Load is spread evenly over all brokers",
+        "racks": "Partitions come to lie on as many racks as possible",
+    }.get(summary.kind, summary.kind)
+
+
+def _named(word: str, brokers: list[int]) -> str:
+    return f"{word}{plural(len(brokers))} {first_of(brokers, _MOST_BROKERS)}".rstrip()
+
+
+def changed_flags(summary: PlanSummary) -> Iterator[str]:
+    """The flags of `plan` that differ from their defaults, as they are written."""
+    requested, options, limits = summary.requested, PlanOptions(), BatchLimits()
+    if requested.topics:
+        yield f"--topics {shlex.quote(','.join(requested.topics))}"
+    if requested.racks:
+        yield "--racks"
+    if requested.leaders_stay:
+        yield "--leaders-stay"
+    for flag, value, default in (
+        ("seed", requested.seed, options.seed),
+        ("tolerance", requested.tolerance, options.tolerance),
+        ("headroom", requested.headroom, options.headroom),
+        ("max-moves-per-broker", requested.moves_per_broker, limits.moves_per_broker),
+        ("max-moves-per-batch", requested.moves_per_batch, limits.moves_per_batch),
+    ):
+        if value != default:
+            yield f"--{flag} {value:g}" if isinstance(value, float) else f"--{flag} {value}"
+    weights = GoalWeights()
+    for name, weight in requested.weights.items():
+        if weight != getattr(weights, name, weight):
+            yield f"--weight {name}={weight:g}"
+    for flag, size, default in (
+        ("max-bytes", requested.max_bytes, options.max_bytes),
+        ("max-bytes-per-broker", requested.bytes_per_broker, limits.bytes_per_broker),
+        ("max-bytes-per-batch", requested.bytes_per_batch, limits.bytes_per_batch),
+        ("bandwidth", summary.bandwidth, options.network.bandwidth),
+        ("throttle", -1 if summary.throttle is None else summary.throttle, -1),
+    ):
+        if size != default:
+            yield f"--{flag} {_amount(size)}"
+    if requested.broker_weights:
+        yield "--broker-weights FILE"
+    for broker, rate in sorted(summary.broker_bandwidth.items()):
+        yield f"--broker-bandwidth {broker}={_amount(rate)}"
+
+
+def _amount(size: int) -> str:
+    """50MB: exactly, in the largest unit that allows it."""
+    return next((f"{size // unit}{name}" for unit, name in _UNITS if size and size % unit == 0), str(size))

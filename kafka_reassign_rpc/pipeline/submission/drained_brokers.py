@@ -1,0 +1,120 @@
+"""What `submit` does for brokers that a plan drains, beside its moves: it cordons them first, so that the controller
+places nothing new there, and says at the end whether they are empty.
+
+A drain of some topics alone does not empty a broker: then it does neither.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kafka_reassign_rpc.client import KafkaError, TopicPartition
+from kafka_reassign_rpc.core.cordon import listed
+from kafka_reassign_rpc.pipeline.job_errors import JobFailed
+from kafka_reassign_rpc.pipeline.plans.batch_reader import DRAIN, SubmittablePlan
+from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
+from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
+
+_NAMED = 5
+
+
+@dataclass
+class _Left:
+    """Replicas that a broker still has, and the first partitions."""
+
+    replicas: Counter[int] = field(default_factory=Counter)
+    first: dict[int, list[str]] = field(default_factory=dict)
+
+
+@dataclass
+class DrainedBrokers:
+    """`cordons`: the brokers are cordoned first. All methods raise KafkaError."""
+
+    cluster: PatientCluster
+    plan: SubmittablePlan
+    cordons: bool
+
+    @property
+    def brokers(self) -> Sequence[int]:
+        info = self.plan.info
+        return () if info.kind != DRAIN or info.requested.topics else sorted(set(info.requested.brokers))
+
+    def announce(self) -> None:
+        """What a run that changes something would begin with."""
+        if self.brokers and self.cordons and not self.plan.undoes:
+            if self._can_cordon():
+                self.cluster.output.line(f"{self._named()} {self._are()} cordoned first (--no-cordon: not)")
+            else:
+                self.cluster.output.line(self._open())
+
+    def cordon(self) -> None:
+        """Raises JobFailed where the controller could cordon them and refuses."""
+        if not self.brokers or not self.cordons or self.plan.undoes:
+            return
+        client, line = self.cluster.client, self.cluster.output.line
+        if not self._can_cordon():
+            line(self._open())
+            return
+        try:
+            self.cluster.ask(lambda: client.cordon(self.brokers))
+        except KafkaError as error:
+            why = f"{self._named()} could not be cordoned: {error.message} --no-cordon drains without"
+            raise JobFailed(why) from None
+        line(f"{self._named()} {self._are()} cordoned: `{self._how_to_open()}` opens {self._them()} again")
+
+    def tell(self) -> None:
+        """Whether the brokers are empty. What came meanwhile is named, with the commands that move it."""
+        if not self.brokers:
+            return
+        line = self.cluster.output.line
+        if self.plan.undoes:
+            closed = self.cluster.ask(self.cluster.client.cordoned) if self._can_cordon() else frozenset()
+            if not closed.isdisjoint(self.brokers):
+                line(f"{self._named()} {self._are()} still cordoned: `{self._how_to_open()}` opens {self._them()}")
+            return
+        left = self.cluster.until(self._look, lambda found: not found.replicas, self.cluster.intervals.mismatch)
+        for broker in self.brokers:
+            count = left.replicas[broker]
+            if count:
+                named = first_of(left.first[broker], _NAMED, of=count)
+                line(f"broker {broker} is not empty: it has {counted(count, 'replica')} ({named})")
+            else:
+                line(f"broker {broker} is empty")
+        if left.replicas:
+            again = listed(left.replicas)
+            line(
+                "what is there has been left out, or came meanwhile: `kafka-reassign-rpc export` again, then"
+                f" `kafka-reassign-rpc plan drain --brokers {again}` and `submit` move it"
+            )
+
+    def _look(self) -> _Left:
+        return self.cluster.ask(self._read)
+
+    def _read(self) -> _Left:
+        found = _Left()
+        for topic in self.cluster.client.describe_everything().topics:
+            for index, partition in topic.partitions.items():
+                for broker in set(partition.replicas).intersection(self.brokers):
+                    found.replicas[broker] += 1
+                    named = found.first.setdefault(broker, [])
+                    if len(named) < _NAMED:
+                        named.append(str(TopicPartition(topic.name, index)))
+        return found
+
+    def _can_cordon(self) -> bool:
+        return self.cluster.ask(self.cluster.client.can_cordon)
+
+    def _open(self) -> str:
+        return f"this controller cannot cordon brokers: new topics may land on {self._named()} meanwhile"
+
+    def _how_to_open(self) -> str:
+        return f"kafka-reassign cordon --uncordon --brokers {listed(self.brokers)}"
+
+    def _named(self) -> str:
+        return f"broker{plural(len(self.brokers))} {first_of(self.brokers, _NAMED)}"
+
+    def _are(self) -> str:
+        return agreeing(len(self.brokers), "are")
+
+    def _them(self) -> str:
+        return "it" if len(self.brokers) == 1 else "them"

@@ -1,0 +1,71 @@
+"""Targets that racks allow: what balancing aims at.
+
+A partition with three replicas keeps one in each of three racks, so each rack holds a third of them, whatever its
+brokers are. A change keeps the counts of a partition by rack, or makes them more even: so each rack holds at least the
+least, and at most the most of these. A rack that cannot have its share gets the nearest that it can have, and the
+others the rest, in proportion to their shares. A broker holds at most one replica of a partition.
+"""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from kafka_reassign_rpc.planner.brokers.broker_load import LEADER_MEASURES, MEASURES, Load
+from kafka_reassign_rpc.planner.brokers.broker_targets import ALIKE, BrokerTargets
+
+_ROUNDS = 200
+
+K = TypeVar("K", int, str)
+
+
+def reachable_targets(
+    targets: BrokerTargets, racks: Mapping[int, str], spreads: Mapping[tuple[int, int], Load]
+) -> BrokerTargets:
+    """The same targets where racks allow them.
+
+    racks      of the brokers that have targets
+    spreads    by (least, most) replicas that a rack has of a partition: one replica of each such partition, summed
+    """
+    inside: dict[str, list[int]] = {}
+    for broker in targets.targets:
+        inside.setdefault(racks[broker], []).append(broker)
+    found = {broker: list(wanted) for broker, wanted in targets.targets.items()}
+    for place, name in enumerate(MEASURES):
+        if name in LEADER_MEASURES:  # any replica may lead
+            continue
+        least = sum(fewest * load[place] for (fewest, _), load in spreads.items())
+        one_of_each = sum(load[place] for load in spreads.values())
+        bounds = {
+            rack: (
+                min(least, len(brokers) * one_of_each),
+                sum(min(most, len(brokers)) * load[place] for (_, most), load in spreads.items()),
+            )
+            for rack, brokers in inside.items()
+        }
+        wanted = {rack: sum(found[broker][place] for broker in brokers) for rack, brokers in inside.items()}
+        of_racks = _within(wanted, bounds)
+        for rack, brokers in inside.items():
+            of_rack = {broker: found[broker][place] for broker in brokers}
+            if of_racks[rack] != wanted[rack]:
+                times = of_racks[rack] / wanted[rack] if wanted[rack] else 0.0
+                of_rack = {broker: value * times for broker, value in of_rack.items()}
+            for broker, value in _within(of_rack, dict.fromkeys(brokers, (0, one_of_each))).items():
+                found[broker][place] = value
+    return BrokerTargets({broker: tuple(values) for broker, values in found.items()}, targets.weights)
+
+
+def _within(wanted: Mapping[K, float], bounds: Mapping[K, tuple[int, int]]) -> Mapping[K, float]:
+    """The same sum within bounds, as nearly as they allow: in proportion to what is wanted between them."""
+    if all(low * (1 - ALIKE) <= wanted[key] <= high * (1 + ALIKE) for key, (low, high) in bounds.items()):
+        return wanted
+    whole = sum(wanted.values())
+
+    def scaled(times: float) -> dict[K, float]:
+        return {key: min(max(times * wanted[key], low), high) for key, (low, high) in bounds.items()}
+
+    few, many = 0.0, 1.0
+    while sum(scaled(many).values()) < whole and many < 2.0**_ROUNDS:
+        many *= 2
+    for _ in range(_ROUNDS):
+        middle = (few + many) / 2
+        few, many = (middle, many) if sum(scaled(middle).values()) < whole else (few, middle)
+    return scaled(many)

@@ -1,0 +1,65 @@
+"""The last round of a rebalance: the coordinator sees partitions, and searches for what rounds over sums do not find.
+
+It sees all of a small cluster, and a random part of a large one in which a broker is still outside of the tolerance.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES, Load
+from kafka_reassign_rpc.planner.placement.exchange_search import ExchangeSearch, SearchLimits
+from kafka_reassign_rpc.planner.proposals.change_proposal import ChangeProposal, SearchedReplicas
+from kafka_reassign_rpc.planner.proposals.round_sums import Thresholds
+
+SMALL = 1_000
+"""The search sees about so many partitions at most."""
+_STEPS_PER_REPLICA, _MOST_STEPS = 200, 120_000
+
+
+class SearchRound:
+    """`one_in`: of so many partitions the search sees one."""
+
+    def __init__(self, one_in: int) -> None:
+        self.one_in = one_in
+
+    def deciding(
+        self,
+        shown: Sequence[ChangeProposal],
+        limits: SearchLimits,
+        loads: Mapping[int, Load],
+        before: Mapping[int, Load],
+    ) -> Generator[None, None, Thresholds]:
+        """In slices. `loads` and `before`: of all brokers now, and before the plan."""
+        ordered = sorted(shown, key=lambda one: one.name or ("", 0))
+        partitions = [one.searched for one in ordered if one.searched is not None]
+        if not partitions:
+            return Thresholds()
+        search = ExchangeSearch(partitions, loads, limits)
+        replicas = sum(len(one.replicas) for one in partitions)
+        found = yield from search.finding(min(_MOST_STEPS, replicas * _STEPS_PER_REPLICA))
+        searched = {}
+        for one, partition, target in zip(ordered, partitions, found, strict=True):
+            if target != partition.replicas and one.name is not None:
+                stood = partition.original or partition.replicas
+                if stood[0] == target[0] and set(stood) == set(target):
+                    target = stood  # noqa: PLW2901 - another order of followers is no reason to move
+                why = (one.reason, one.rule) if one.rule == "racks" else _why(stood, target, limits, before)
+                searched[one.name] = SearchedReplicas(target, *why)
+        return Thresholds(searched=searched)
+
+
+def _why(
+    stood: Sequence[int], target: Sequence[int], limits: SearchLimits, before: Mapping[int, Load]
+) -> tuple[str, str]:
+    """The load that was furthest from its target on a broker that the move changes, in words and by its name."""
+    changed = [*(set(stood) ^ set(target)), *({stood[0], target[0]} if stood[0] != target[0] else ())]
+    found = [
+        (abs(before[broker][place] * scale - 1), -place, -broker)
+        for broker in changed
+        for place, scale in enumerate(limits.scale[broker])
+        if scale
+    ]
+    if not found:
+        return "", ""
+    _, place, broker = max(found)
+    name, share = MEASURES[-place], before[-broker][-place] * limits.scale[-broker][-place]
+    return f"broker {-broker} has {share:.0%} of its share of {name}", name

@@ -1,0 +1,66 @@
+"""Whether brokers may go: asks ZooKeeper and the brokers, each within a time limit, and changes nothing."""
+
+import asyncio
+from collections.abc import Collection
+
+from kafka_reassign_rpc.controller.duties.disk_survey import disks_told
+from kafka_reassign_rpc.controller.duties.progress_sampling import sample_everything
+from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
+from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.core import departure
+from kafka_reassign_rpc.core.config_values import INT32, number
+from kafka_reassign_rpc.core.departure import MOST_NAMED, Departure, Disks
+from kafka_reassign_rpc.core.reassignment_algebra.target_change import MIN_INSYNC_REPLICAS
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.preflight import ask_brokers, departure_findings
+from kafka_reassign_rpc.preflight.check import no_chroot, unread, with_zookeeper
+from kafka_reassign_rpc.preflight.findings import Finding, unsafe
+from kafka_reassign_rpc.support.turns import in_turns
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
+
+
+async def check_departure(
+    config: ServerConfig, seconds: float, away: Collection[int]
+) -> tuple[list[Finding], Departure | None]:
+    """What is found, and the answer itself; None: it could not be asked for. Arguments as in `check`."""
+    answered: list[Departure] = []
+
+    async def look(zk: ZooKeeper) -> list[Finding]:
+        try:
+            async with asyncio.timeout(seconds):
+                if zk.chroot and await zk.exists("/") is None:
+                    return [no_chroot(zk)]
+                cluster = (await load_cluster.read_cluster(zk)).cluster
+        except NoAuth as error:
+            return [unsafe("zookeeper", f"it cannot be read: {error}", "give the brokers' login to ZooKeeper")]
+        except (ZkError, TimeoutError) as error:
+            return [unread(error, seconds)]
+        client_id = f"check-{config.server_id}"
+        answers = await ask_brokers.ask_all(cluster.brokers.values(), config.links, client_id, seconds, {})
+        found = await _departure(cluster, config, seconds, away, answers)
+        answered.append(found)
+        return list(departure_findings.findings(cluster, found, answers))
+
+    findings = await with_zookeeper(config, seconds, look)
+    return findings, answered[0] if answered else None
+
+
+async def _departure(
+    cluster: Cluster,
+    config: ServerConfig,
+    seconds: float,
+    away: Collection[int],
+    answers: Collection[ask_brokers.BrokerAnswer],
+) -> Departure:
+    sample = await sample_everything(cluster, f"check-{config.server_id}", config.links, seconds)
+    brokers = departure.brokers_of(cluster, disks_told(sample, at=0))
+    partitions = departure.partitions_of(cluster, default_min_isr(answers))
+    losses = await in_turns(departure.count_losses(partitions, {"": away}, brokers, MOST_NAMED))
+    return Departure(sorted(away), losses[""], Disks(brokers).room(away, losses[""].replicas))
+
+
+def default_min_isr(answers: Collection[ask_brokers.BrokerAnswer]) -> int:
+    """The highest one that a broker has: each partition is judged by that of its leader, and any broker may lead it."""
+    told = (number(one.configs.get(MIN_INSYNC_REPLICAS, ""), 1, INT32) for one in answers)
+    return max((one for one in told if one is not None), default=1)

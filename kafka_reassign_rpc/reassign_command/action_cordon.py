@@ -1,0 +1,58 @@
+"""`kafka-reassign cordon`: keeps new replicas away from brokers, and opens them again (KIP-1066)."""
+
+from collections.abc import Sequence
+
+from kafka_reassign_rpc.client import UnsupportedHere
+from kafka_reassign_rpc.core import cordon
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.options import Option
+from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, connection_options
+
+COMMAND = "cordon"
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        COMMAND,
+        "The controller places no new replica on a cordoned broker: not for new topics or partitions, not for repairs. "
+        "What the broker holds stays, and replicas that a client names itself are placed as it says. "
+        "Without --brokers: show the list of them. Needs a kafka-reassign-rpc server as the controller.",
+        "What a broker itself creates (auto.create.topics.enable) can land on a cordoned broker: look at the end of a "
+        "drain. Plans of a snapshot that was exported meanwhile bring nothing there. A broker "
+        f"among whose own configs somebody has set {cordon.LOG_DIRS} is cordoned, and not in this list: "
+        "`kafka-reassign-rpc check` shows it.",
+    )
+    parser.add_argument(
+        "--brokers", type=broker_ids, metavar="3,7", default=frozenset(), help="the ids of the brokers to cordon"
+    )
+    parser.add_argument("--uncordon", action="store_true", help="open the brokers of --brokers for new replicas again")
+    return parser
+
+
+def options() -> list[Option]:
+    """The options of `kafka-reassign cordon`, for completion."""
+    return _parser().options()
+
+
+class CordonCommand:
+    """The parsed command line. `options`: the connection options. Raises UnreadableCommandLine."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        found = _parser().parse(arguments)
+        if found.uncordon and not found.brokers:
+            raise UnreadableCommandLine(f"kafka-reassign {COMMAND}: --uncordon needs --brokers")
+        self._brokers: frozenset[int] = found.brokers
+        self._uncordon: bool = found.uncordon
+        self.options = connection_options(found)
+
+    def run(self, context: ActionContext) -> None:
+        try:
+            if self._brokers:
+                found = context.client.cordon(self._brokers, uncordon=self._uncordon)
+            else:
+                found = context.client.cordoned()
+        except UnsupportedHere as error:
+            raise TerseFailure(error.message) from None
+        context.output.note(cordoned=sorted(found))
+        context.output.line(f"Cordoned: {cordon.listed(found)}." if found else "The list of cordoned brokers is empty.")

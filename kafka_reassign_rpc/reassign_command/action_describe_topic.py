@@ -1,0 +1,59 @@
+"""--describe-topic: where the partitions of a topic are, and what moves. Works with any Kafka."""
+
+from kafka_reassign_rpc.client import PartitionReassignment, text_format
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.leader_sizes import leader_sizes
+from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.support.counted import counted
+
+_HEADING = ("Partition", "Leader", "Replicas", "In sync", "Size", "Moves")
+
+
+def run(context: ActionContext) -> None:
+    topic = context.options.value("describe-topic") or ""
+    found = context.partitions([topic])
+    moves = context.client.list_partition_reassignments(found)
+    sizes = leader_sizes(context.client, {name: one.leader for name, one in found.items()})
+    rows: list[tuple[str, ...]] = [_HEADING]
+    documents = []
+    for name, one in sorted(found.items()):
+        size, move = sizes.get(name), moves.get(name)
+        rows.append(
+            (
+                str(name),
+                str(one.leader) if one.leader >= 0 else "none",
+                brokers(one.replicas),
+                brokers(one.isr),
+                "unknown" if size is None else text_format.size(size),
+                "" if move is None else comes_and_goes(move),
+            )
+        )
+        documents.append(
+            {
+                **partition_fields(name),
+                "leader": one.leader if one.leader >= 0 else None,
+                "replicas": one.replicas,
+                "isr": one.isr,
+                "bytes": size,
+                "adding_replicas": move.adding_replicas if move else (),
+                "removing_replicas": move.removing_replicas if move else (),
+            }
+        )
+    context.output.line(f"{topic}: {counted(len(found), 'partition')}")
+    for line in text_format.table(rows):
+        context.output.line(line)
+    context.output.note(partitions=documents)
+
+
+def brokers(ids: tuple[int, ...]) -> str:
+    return ",".join(map(str, ids)) or "none"
+
+
+def comes_and_goes(move: PartitionReassignment) -> str:
+    """Which replicas a move adds and removes."""
+    parts = [
+        *([f"adds {brokers(move.adding_replicas)}"] if move.adding_replicas else []),
+        *([f"removes {brokers(move.removing_replicas)}"] if move.removing_replicas else []),
+    ]
+    text = ", ".join(parts) or "another order"
+    return f"waits: {text}" if move.is_waiting else text

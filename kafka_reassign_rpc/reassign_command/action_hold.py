@@ -1,0 +1,98 @@
+"""`kafka-reassign hold` and `kafka-reassign release`: keep moves of the queue from starting, and let them start."""
+
+from collections.abc import Sequence
+
+from kafka_reassign_rpc.client import UnsupportedHere
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.options import Option
+from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, connection_options
+from kafka_reassign_rpc.support.counted import counted
+
+HOLD, RELEASE = "hold", "release"
+
+
+def _parser(command: str) -> Parser:
+    about = (
+        "Held moves of the queue keep their place and do not start before they are released. A move that joins the "
+        "queue later is not held."
+        if command == HOLD
+        else "Held moves may start again, each when it is its turn. One whose partition has other replicas by now than "
+        "when it was held does not start: it leaves the queue, with an event."
+    )
+    parser = Parser(
+        command,
+        f"{about} Name all moves, or those that all the given options name. Needs a kafka-reassign-rpc server as the "
+        "controller.",
+        "Moves in flight go on: brokers cannot pause a copy and keep what they have copied. --cancel takes them back; "
+        "what they have copied is deleted.",
+    )
+    parser.add_argument("--all", action="store_true", help="all moves of the queue")
+    parser.add_argument("--topic", action="append", metavar="TOPIC", help="moves of this topic; may be repeated")
+    parser.add_argument(
+        "--broker",
+        type=broker_ids,
+        metavar="3,7",
+        help="moves with a replica on one of these, old or new",
+    )
+    parser.add_argument(
+        "--request",
+        action="append",
+        metavar="REASON",
+        help="moves that were asked for with this reason (--reason), such as those of one plan; may be repeated",
+    )
+    if command == HOLD:
+        parser.add_argument("--reason", metavar="TEXT", default="", help="why; it is shown with each move")
+    return parser
+
+
+class _Command:
+    """The parsed command line. `options`: the connection options. Raises UnreadableCommandLine."""
+
+    def __init__(self, command: str, arguments: Sequence[str]) -> None:
+        found = _parser(command).parse(arguments)
+        names_some = any(one is not None for one in (found.topic, found.broker, found.request))
+        if found.all == names_some:
+            raise UnreadableCommandLine(
+                f"kafka-reassign {command}: give --all, or some of --topic, --broker and --request"
+            )
+        self._command = command
+        self._named = {"topics": found.topic, "brokers": found.broker, "requests": found.request}
+        self._reason: str = found.reason if command == HOLD else ""
+        self.options = connection_options(found)
+
+    def run(self, context: ActionContext) -> None:
+        client, output = context.client, context.output
+        try:
+            if self._command == HOLD:
+                found = client.hold(**self._named, reason=self._reason)
+            else:
+                found = client.release(**self._named)
+        except UnsupportedHere as error:
+            raise TerseFailure(error.message) from None
+        done = "held" if self._command == HOLD else "released"
+        output.note(**{done: found.changed}, unchanged=found.unchanged, in_flight=found.in_flight)
+        already = "held already" if self._command == HOLD else "not held"
+        others = f", {found.unchanged} {already}" if found.unchanged else ""
+        output.line(f"{counted(found.changed, 'move')} {done}{others}.")
+        if self._command == HOLD and found.in_flight:
+            output.line(f"{counted(found.in_flight, 'move')} in flight: a hold does not stop them (--cancel does).")
+
+
+class HoldCommand(_Command):
+    COMMAND = HOLD
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        super().__init__(HOLD, arguments)
+
+
+class ReleaseCommand(_Command):
+    COMMAND = RELEASE
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        super().__init__(RELEASE, arguments)
+
+
+def options(command: str) -> list[Option]:
+    """The options of both, for completion."""
+    return _parser(command).options()

@@ -1,0 +1,113 @@
+"""`kafka-reassign move TOPIC -p 0:4,5,6`: --execute and --execute-queue without a file."""
+
+import argparse
+from collections.abc import Sequence
+
+from kafka_reassign_rpc.client import TopicPartition
+from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.reassign_command import action_execute
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
+from kafka_reassign_rpc.reassign_command.options import BY_NAME, Option
+from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, ReassignmentFile
+from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
+from kafka_reassign_rpc.support.bounded_text import whole_number
+
+COMMAND = "move"
+_OF_EXECUTE = (
+    *("dry-run", "watch", "throttle", "lease", "lift-stricter", "reason", "additional"),
+    "disallow-replication-factor-change",
+)
+"""Options that mean the same as with --execute."""
+_FORM = "expected PARTITION:BROKER,BROKER,…, such as 0:4,5,6"
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        COMMAND,
+        "Moves partitions of a topic to other brokers, as --execute does, without a JSON file.\n"
+        "`kafka-reassign --describe-topic TOPIC` shows where they are.",
+        "examples:\n"
+        "  kafka-reassign move payments -p 0:4,5,6 --dry-run --bootstrap-server localhost:9092\n"
+        "  kafka-reassign move payments -p 0:4,5,6 -p 1:1,2,3 --throttle 50MB --lease --watch \\\n"
+        "      --bootstrap-server localhost:9092",
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.usage = "kafka-reassign move TOPIC -p 0:4,5,6 [-p …] [options] --bootstrap-server HOST:PORT"
+    parser.add_argument("topic", metavar="TOPIC", help="the topic whose partitions move")
+    parser.add_argument(
+        "-p",
+        "--partition",
+        action="append",
+        required=True,
+        metavar="PARTITION:BROKER,…",
+        help="a partition and the brokers that are to have its replicas, the preferred leader first; can be repeated",
+    )
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument(
+        "--queue", action="store_true", help="put the moves into the controller's queue, as --execute-queue does"
+    )
+    parser.add_argument(
+        "--expect-current",
+        metavar="FILE",
+        help="refuse each partition that does not have the replicas of this file, in order",
+    )
+    for option in (BY_NAME[name] for name in _OF_EXECUTE):
+        if option.value is None:
+            group = when if option.name == "additional" else parser  # what waits for its turn is beside others anyway
+            group.add_argument(f"--{option.name}", action="store_true", help=option.help)
+        else:
+            parser.add_argument(f"--{option.name}", metavar=option.value.upper(), help=option.help)
+    return parser
+
+
+def options() -> list[Option]:
+    """The options of `kafka-reassign move`, for completion."""
+    return _parser().options()
+
+
+class MoveCommand:
+    """The parsed command line. `options`: those of --execute. Raises UnreadableCommandLine."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        found = _parser().parse(arguments)
+        self._targets = _targets(found.topic, found.partition)
+        self._queue = found.queue
+        self.options = connection_options(found)
+        for name in (*_OF_EXECUTE, "expect-current"):
+            value = getattr(found, name.replace("-", "_"))
+            if value is not None and value is not False:
+                self.options.values[name] = [] if value is True else [value]
+
+    def run(self, context: ActionContext) -> None:
+        reassignment = ReassignmentFile([*self._targets.items()], {}, {})
+        action_execute.execute(context, reassignment, queue=self._queue)
+
+
+def _targets(topic: str, given: Sequence[str]) -> Assignment:
+    """The replicas of each -p. Raises UnreadableCommandLine, which names the wrong one."""
+    targets: Assignment = {}
+    for text in given:
+        partition, separator, brokers = text.partition(":")
+        if not separator:
+            raise _wrong(text, _FORM)
+        name = TopicPartition(topic, _number(partition, text))
+        replicas = tuple(_number(broker, text) for broker in brokers.split(","))
+        if name in targets:
+            raise _wrong(text, f"another -p names partition {name.partition}")
+        twice = next((broker for broker in replicas if replicas.count(broker) > 1), None)
+        if twice is not None:
+            raise _wrong(text, f"broker {twice} stands there twice")
+        targets[name] = replicas
+    return targets
+
+
+def _number(text: str, given: str) -> int:
+    found = whole_number(text, 0, INT32)
+    if found is None:
+        raise _wrong(given, _FORM)
+    return found
+
+
+def _wrong(text: str, why: str) -> UnreadableCommandLine:
+    return UnreadableCommandLine(f"kafka-reassign {COMMAND}: -p {text}: {why}")

@@ -1,0 +1,131 @@
+"""`kafka-reassign throttle`: another throttle for moves in flight and moves that wait, at once."""
+
+import argparse
+from collections.abc import Collection, Sequence
+
+from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
+from kafka_reassign_rpc.client.standing_rates import limit_texts, standing_rates
+from kafka_reassign_rpc.core.config_values import INT32, INT64
+from kafka_reassign_rpc.core.healing import healing_settings
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
+from kafka_reassign_rpc.reassign_command.options import Option
+from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
+from kafka_reassign_rpc.support.bounded_text import shown, whole_number
+from kafka_reassign_rpc.support.counted import agreeing, counted, plural
+from kafka_reassign_rpc.support.human_units import parse_size
+
+COMMAND = "throttle"
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        COMMAND,
+        "Gives moves that are in flight, and moves that wait in the queue, another throttle, at once and without a "
+        "JSON file: all moves, or those of --topics and --partitions. The throttle is a lease: the controller takes it "
+        "away when the moves end. Moves keep their targets, ids, reasons and places in the queue. Needs a "
+        "kafka-reassign-rpc server as the controller.",
+        f"Repairs of lost brokers follow {healing_settings.THROTTLE} instead: kafka-reassign settings --set "
+        f"{healing_settings.THROTTLE}=40MB changes those in flight and those that wait, too.",
+    )
+    parser.add_argument(
+        "rate", type=_rate, metavar="RATE", help="bytes per second on each broker: 40MB; 0: no throttle"
+    )
+    parser.add_argument("--topics", type=_topics, metavar="a,b", default=[], help="only the moves of these topics")
+    parser.add_argument(
+        "--partitions", type=_partitions, metavar="a-0,b-3", default=[], help="only the moves of these partitions"
+    )
+    return parser
+
+
+def _rate(text: str) -> int:
+    found = whole_number(text, 0, INT64)
+    found = parse_size(text) if found is None else found
+    if found is None or not 0 <= found <= INT64:
+        raise argparse.ArgumentTypeError(f"expected bytes per second, such as 40MB or 0, got {shown(text)}")
+    return found
+
+
+def _topics(text: str) -> list[str]:
+    found = [name for name in text.split(",") if name]
+    if not found:
+        raise argparse.ArgumentTypeError(f"expected names of topics with commas between them, got {shown(text)}")
+    return found
+
+
+def _partitions(text: str) -> list[TopicPartition]:
+    found = []
+    for name in _topics(text):
+        topic, _, number = name.rpartition("-")
+        partition = whole_number(number, 0, INT32)
+        if not topic or partition is None:
+            raise argparse.ArgumentTypeError(f"expected partitions such as orders-0, got {shown(name)}")
+        found.append(TopicPartition(topic, partition))
+    return found
+
+
+def options() -> list[Option]:
+    """The options of `kafka-reassign throttle`, for completion."""
+    return _parser().options()
+
+
+class ThrottleCommand:
+    """The parsed command line. `options`: the connection options. Raises UnreadableCommandLine."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        found = _parser().parse(arguments)
+        self._rate: int = found.rate
+        self._topics: list[str] = found.topics
+        self._partitions: list[TopicPartition] = found.partitions
+        self.options = connection_options(found)
+
+    def run(self, context: ActionContext) -> None:
+        client, output = context.client, context.output
+        are_all = not self._topics and not self._partitions
+        try:
+            found = client.alter_throttles(
+                self._rate,
+                topics=None if are_all else self._topics,
+                partitions=None if are_all else self._partitions,
+            )
+        except UnsupportedHere as error:
+            raise TerseFailure(error.message) from None
+        output.note(throttle=self._rate, moving=found.moving, waiting=found.waiting, repairs=found.repairs)
+        if found.moving or found.waiting:
+            moves = f"{counted(found.moving, 'move')} in flight and {counted(found.waiting, 'waiting move')}"
+            output.line(f"{moves}: {f'{self._rate} B/s on each broker' if self._rate else 'no throttle any more'}.")
+            for line in self._stricter(client) if self._rate else ():
+                output.line(line)
+        else:
+            output.line("There is no such move.")
+        if found.repairs:
+            repairs = f"{counted(found.repairs, 'move')} of repairs {agreeing(found.repairs, 'follow')}"
+            setting = f"{healing_settings.THROTTLE}={self._rate or -1}"
+            output.line(
+                f"{repairs} {healing_settings.THROTTLE} instead: kafka-reassign settings --set {setting} changes them."
+            )
+
+    def _stricter(self, client: ReassignmentClient) -> list[str]:
+        """The limits of others that go on below the new rate."""
+        brokers = self._brokers(client)
+        standing = standing_rates(client, brokers)
+        held = {
+            broker: {name: rate for name, rate in sides.items() if rate.by != "lease"}
+            for broker, sides in standing.held(self._rate).items()
+        }
+        lines = [f"A stricter limit goes on: {text}." for text in limit_texts({b: s for b, s in held.items() if s})]
+        unknown = sorted(standing.unknown)
+        if unknown:
+            numbers = ",".join(map(str, unknown))
+            lines.append(f"Which limit holds on broker{plural(len(unknown))} {numbers} is not known.")
+        return lines
+
+    def _brokers(self, client: ReassignmentClient) -> Collection[int]:
+        moves = client.list_partition_reassignments()
+        return {
+            broker
+            for name, one in moves.items()
+            if (not self._topics and not self._partitions) or name.topic in self._topics or name in self._partitions
+            for broker in one.replicas
+        }

@@ -1,0 +1,54 @@
+"""What --dry-run shows in place of starting moves."""
+
+from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition, text_format
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.action_describe_topic import brokers, comes_and_goes
+from kafka_reassign_rpc.reassign_command.leader_sizes import leader_sizes
+from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
+
+
+def show(context: ActionContext, targets: Assignment, current: Assignment) -> None:
+    """What each move would change, and how much it would copy."""
+    leaders = {name: one.leader for name, one in context.partitions({name.topic for name in targets}).items()}
+    sizes = leader_sizes(context.client, {name: leaders[name] for name in targets})
+    documents = []
+    for name, target in sorted(targets.items()):
+        adding = tuple(broker for broker in target if broker not in current[name])
+        removing = tuple(broker for broker in current[name] if broker not in target)
+        copied = len(adding) * sizes[name] if name in sizes else None
+        amount = f"{'an unknown size' if copied is None else text_format.size(copied)} to copy"
+        change = comes_and_goes(PartitionReassignment(target, adding, removing))
+        if not adding and not removing and target == current[name]:
+            change = "as it is"
+        parts = [change, amount] if adding else [change]
+        context.output.line(f"{name}: {brokers(current[name])} -> {brokers(target)}: {', '.join(parts)}")
+        documents.append(
+            {
+                **partition_fields(name),
+                "replicas": current[name],
+                "target": target,
+                "adding_replicas": adding,
+                "removing_replicas": removing,
+                "bytes": copied if adding else 0,
+            }
+        )
+    context.output.line("Nothing was changed: this is a dry run. The controller has not been asked.")
+    context.output.note(dry_run=documents)
+
+
+def refused(
+    targets: Assignment, before: Assignment, current: Assignment, expected: Assignment, *, may_change: bool
+) -> dict[TopicPartition, str]:
+    """What the options of this command line make the controller refuse.
+
+    before     replicas without those that a move in flight adds: the replication factor is theirs
+    current    all replicas: the controller compares these with the expected ones
+    """
+    why = {}
+    for name, target in targets.items():
+        if not may_change and len(target) != len(before[name]):
+            why[name] = f"The replication factor is changed from {len(before[name])} to {len(target)}"
+        elif name in expected and expected[name] != current[name]:
+            why[name] = f"It has the replicas {brokers(current[name])}, not {brokers(expected[name])} as expected"
+    return why

@@ -1,0 +1,263 @@
+"""The status document as text: what `--status` and `kafka-reassign-rpc status` print. It derives nothing.
+
+No line is wider than 80 columns, and what does not fit goes on further in. What others have written is shown without
+control characters, and cut after a word.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from kafka_reassign_rpc.client import Event, HealingStatus, PastFigures, Progress, text_format
+from kafka_reassign_rpc.core.reassignment_settings import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.status.documents import BrokerStatus, Group, Move, Status, Throttle
+from kafka_reassign_rpc.reassign_command import action_events, action_heal, action_watch, history_plots
+from kafka_reassign_rpc.support.bounded_text import abridged, printable
+from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.human_units import duration, utc_time
+from kafka_reassign_rpc.support.text_columns import width_of, wrapped
+
+WIDTH = 80
+"""Columns of a terminal."""
+MOVES_SHOWN = 20
+GROUPS_SHOWN = 10
+EVENTS_SHOWN = 10
+LONGEST, LONGEST_NAME, LONGEST_REASON, LONGEST_EVENT = 120, 50, 300, 400
+"""Characters: of a name; of the name of a partition or a rack; of a reason; of an event's line."""
+LONGEST_PROBLEM = 600
+LONGEST_SHUTTING_DOWN, LONGEST_CORDONED = 65, 70
+"""Characters of their ids: with the words before them they fit into 80 columns."""
+UNKNOWN = "unknown"
+OF_A_LEASE = "*"
+"""Marks a throttle."""
+NO_CAP = "none"
+"""Of a cap that is not set, for people; JSON has null, as the API of the status page."""
+
+
+class Seen(NamedTuple):
+    """What was read: the status document, then what other calls tell.
+
+    moves              all of them for JSON, else those with the most bytes left; `of`: how many there are
+    is_stock           the controller tells no document: it was made here
+    is_stored          no controller was asked: it was made from what ZooKeeper holds
+    silent             brokers whose configs nobody tells
+    events             None where there are none
+    healing, history   None where the controller does not tell
+    """
+
+    status: Status
+    moves: Sequence[Move]
+    of: int
+    brokers: Sequence[BrokerStatus]
+    is_stock: bool = False
+    is_stored: bool = False
+    silent: Collection[int] = ()
+    events: Sequence[Event] | None = None
+    healing: HealingStatus | None = None
+    history: Sequence[PastFigures] | None = None
+
+
+def lines(seen: Seen, blocks: str = history_plots.BLOCKS) -> Iterator[str]:
+    """For people, in 80 columns. `blocks`: the characters of plots."""
+    for line in _lines(seen, blocks):
+        yield from fitted(line)
+
+
+def last_lines(status: Status) -> Iterator[str]:
+    """What was known last, where the present is not known."""
+    last = status.last
+    if status.totals is not None:
+        return
+    if last is None:
+        yield from fitted("The state of the moves is not known, and the server that answers has known none before.")
+        return
+    age = duration(max(0, status.at - last.at) / 1000)
+    who = "" if last.server is None else f" by server {last.server}"
+    yield from fitted(f"Last known{who} {age} ago, at {utc_time(last.at)} UTC; it may be otherwise now:")
+    for problem in last.problems:
+        yield from fitted(f"  {'!!' if problem.level == 'wrong' else '!'} {_words(problem.text, LONGEST_PROBLEM)}")
+    for line in (_health(last), _may_start(last), action_watch.headline(last), *_group_lines(last.groups or ())):
+        yield from fitted(f"  {line}")
+
+
+def fitted(line: str) -> list[str]:
+    """The line, or what continues it further in, wrapped at words."""
+    if width_of(line) <= WIDTH:
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())]
+    return wrapped(line, WIDTH, first=indent, following=f"{indent}    ", breaks=True)
+
+
+def _lines(seen: Seen, blocks: str) -> Iterator[str]:
+    status, controller = seen.status, seen.status.controller
+    role = "no controller" if controller.id is None else f"controller {controller.id}"
+    role += " (not a kafka-reassign-rpc server)" if seen.healing is None and not seen.is_stored else ""
+    role += "" if controller.epoch is None else f", epoch {controller.epoch}"
+    role += "" if controller.since is None else f", since {utc_time(controller.since)} UTC"
+    yield f"cluster {_plain(status.cluster or UNKNOWN)}: {role}"
+    if status.version:
+        yield f"kafka-reassign-rpc {_plain(status.version)}"
+    for problem in status.problems:
+        yield f"{'!!' if problem.level == 'wrong' else '!'} {_words(problem.text, LONGEST_PROBLEM)}"
+    if status.last is not None:
+        yield from last_lines(status)
+    yield _health(status)
+    yield _may_start(status)
+    no_cap = UNKNOWN if status.caps is None else NO_CAP
+    caps = (f"{name}={no_cap if value is None else value}" for name, value in caps_of(status).items())
+    yield f"caps: {', '.join(caps)}"
+    yield ""
+    yield action_watch.headline(status)
+    yield from _group_lines(status.groups or ())
+    yield from _move_lines(seen)
+    yield ""
+    yield from _broker_lines(seen)
+    yield ""
+    if seen.is_stored:
+        yield "Progress, self-healing, history and events: only a controller tells them."
+        return
+    if seen.healing is not None:
+        yield from action_heal.status_lines(seen.healing)
+    else:
+        yield "Self-healing: the controller does not know it."
+    yield ""
+    if seen.history is None:
+        yield "History: the controller keeps none."
+    else:
+        yield from history_plots.lines(seen.history, blocks)
+    yield ""
+    if seen.events is None:
+        yield "Events: the controller keeps none."
+    else:
+        yield from (_words(action_events.line(event), LONGEST_EVENT) for event in seen.events[-EVENTS_SHOWN:])
+
+
+def _may_start(status: Status) -> str:
+    if status.enabled is None:
+        return "Whether new moves may start is not known here."
+    if status.enabled:
+        return "New moves may start."
+    return f"No new move may start: {_words(status.disabled_by or UNKNOWN, LONGEST_REASON)}."
+
+
+def _health(status: Status) -> str:
+    totals = status.totals
+    if totals is None or totals.under_replicated is None or totals.offline is None:
+        return "How many partitions are under-replicated or offline is not known yet."
+    under, offline = totals.under_replicated, totals.offline
+    return f"{counted(under, 'partition', 'are')} under-replicated, {offline} {agreeing(offline, 'are')} offline"
+
+
+def _group_lines(groups: Sequence[Group]) -> Iterator[str]:
+    """Where there are several requests or plans, each of them."""
+    for one in groups[:GROUPS_SHOWN] if len(groups) > 1 else ():
+        share = UNKNOWN if one.share is None else f"{int(100 * one.share)} %"
+        counts = f"{one.in_flight} in flight, {one.waiting} waiting, {one.ended} done"
+        reason = "" if one.reason is None else f", {_words(one.reason, LONGEST_REASON)}"
+        yield f"  by {one.route}{reason}: {share}, {counts}"
+
+
+def _move_lines(seen: Seen) -> Iterator[str]:
+    """Each move: where it goes, how far it is, and who has asked for it and why."""
+    for one in seen.moves[:MOVES_SHOWN]:
+        leader = "no leader" if one.leader is None else f"leader {one.leader}"
+        name = _plain(f"{one.topic}-{one.partition}", LONGEST_NAME)
+        yield f"{name}  {list(one.original)} to {list(one.target)}: {comes_and_goes(one)}, {leader}"
+        waits = one.state == "waiting"
+        yield f"    {_words(_waits(one) if waits else text_format.amounts(progress_of(one)), LONGEST_REASON)}"
+        since = [] if waits else [f"since {UNKNOWN if one.since is None else f'{utc_time(one.since)} UTC'}"]
+        # A stock controller tells neither the reason nor the route.
+        why = [] if seen.is_stock else [f"by {one.route}", f"asked by {_plain(one.who or UNKNOWN, LONGEST)}"]
+        if one.reason:
+            why.append(_words(one.reason, LONGEST_REASON))
+        if told := [*since, *why]:
+            yield f"    {', '.join(told)}"
+    if seen.of > MOVES_SHOWN:
+        yield f"… and {seen.of - MOVES_SHOWN} more (--json shows all)"
+
+
+def comes_and_goes(one: Move) -> str:
+    """Which replicas come and which go: `3 and 4 come, 1 goes`."""
+    told = [
+        f"{' and '.join(map(str, brokers))} {agreeing(len(brokers), verb)}"
+        for brokers, verb in ((one.adding, "come"), (one.removing, "go"))
+        if brokers
+    ]
+    return ", ".join(told) or "only the order changes"
+
+
+def progress_of(one: Move) -> Progress:
+    seconds = None if one.remaining_ms is None else one.remaining_ms / 1000
+    return Progress(one.bytes_copied, one.bytes_total, one.rate, seconds, one.copied, one.stalled, one.waits_for)
+
+
+def _waits(one: Move) -> str:
+    size = "" if one.bytes_total is None else f"{text_format.size(one.bytes_total)}, "
+    place = "" if one.place is None else f", place {one.place}"
+    return f"waits, {size}for {one.waits_for}{place}"
+
+
+def _broker_lines(seen: Seen) -> Iterator[str]:
+    """The table, and what its columns have no room for: a lease is a mark, a shutdown a line."""
+    rows = [("BROKER", "RACK", "IN", "OUT", "THROTTLE IN", "THROTTLE OUT", "REPLICAS", "LEADERS")]
+    for one in seen.brokers:
+        silent = seen.is_stock and (not one.alive or one.id in seen.silent)
+        rows.append(
+            (
+                f"{one.id}{'' if one.alive else ' dead'}",
+                _plain(one.rack or ("none" if one.alive else UNKNOWN), LONGEST_NAME),
+                _rate(one.rate_in),
+                _rate(one.rate_out),
+                UNKNOWN if silent else _throttle(one.throttle_in),
+                UNKNOWN if silent else _throttle(one.throttle_out),
+                str(one.replicas),
+                str(one.leaders),
+            )
+        )
+    table = text_format.table(rows)
+    if max(map(width_of, table)) <= WIDTH:
+        yield from table
+    else:
+        for row in rows[1:]:
+            named = (f"{name.lower()} {cell}" for name, cell in zip(rows[0][1:], row[1:], strict=True))
+            yield f"broker {row[0]}: {', '.join(named)}"
+    if not seen.is_stock and any(one.throttle_in or one.throttle_out for one in seen.brokers):
+        yield f"Throttles: {OF_A_LEASE} by a lease of moves, else by a config."
+    shutting_down = [str(one.id) for one in seen.brokers if one.shutting_down]
+    if shutting_down:
+        yield f"Shutting down: {abridged(', '.join(shutting_down), LONGEST_SHUTTING_DOWN)}"
+    closed = [str(one.id) for one in seen.brokers if one.cordoned]
+    if closed:
+        yield f"Cordoned: {abridged(', '.join(closed), LONGEST_CORDONED)}"
+
+
+def _plain(text: str, limit: int = LONGEST) -> str:
+    """What others have written as one short line of visible characters."""
+    return abridged(printable(text), limit)
+
+
+def _words(text: str, limit: int) -> str:
+    """The same; a longer text ends after a word, so that no number of a ticket is cut."""
+    plain = printable(text)
+    if len(plain) <= limit:
+        return plain
+    start = plain[:limit]
+    whole = start if plain[limit] == " " else start.rpartition(" ")[0]
+    return f"{whole.rstrip() or start} …"
+
+
+def _rate(bytes_per_second: int | None) -> str:
+    return UNKNOWN if bytes_per_second is None else f"{text_format.size(bytes_per_second)}/s"
+
+
+def _throttle(throttle: Throttle | None) -> str:
+    if throttle is None:
+        return "none"
+    return _rate(throttle.rate) + (f" {OF_A_LEASE}" if throttle.by == "lease" else "")
+
+
+def caps_of(status: Status) -> Mapping[str, int | None]:
+    caps = status.caps
+    values = (
+        (None, None, None) if caps is None else (caps.moves_per_broker, caps.moves_per_cluster, caps.bytes_in_flight)
+    )
+    return dict(zip((MAX_PER_BROKER, MAX_PER_CLUSTER, MAX_BYTES_IN_FLIGHT), values, strict=True))

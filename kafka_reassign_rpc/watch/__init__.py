@@ -1,0 +1,12 @@
+"""`kafka-reassign-rpc watch`: sees the moves of any Kafka cluster, changes nothing, and shows them as a server does.
+
+    move_book      which move is which from look to look, and how it ended
+    seen_cluster   the cluster as core knows it, from what its nodes tell
+    sizes          what brokers tell of their log dirs, as a sample takes it
+    pace           how often to ask, so that it costs the cluster little
+    watcher        looks again and again, and bears whatever comes
+    served         the status page, its API, metrics and the event log
+
+The first four decide without I/O. All figures are made by the code that makes those of a server (`core.status`,
+`core.reassignment.progress`).
+"""

@@ -1,0 +1,181 @@
+"""Which move is which: Kafka lists what moves now, without ids, times and outcomes. The book compares looks.
+
+A move that is listed no longer is over. How it ended shows in its partition's replicas, which a broker may tell a
+little later than the controller's list: what could be such a delay has to be seen twice, other replicas
+`LOOKS` times.
+
+    replicas are the target            completed
+    replicas are the original ones     cancelled
+    no such partition                  gone: it was deleted
+    anything else                      gone: the replicas are others
+    not told                           gone: nobody tells
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.client.result_values import PartitionReassignment
+from kafka_reassign_rpc.client.stock_cluster import Listed
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.state.cluster import MoveRecord, TopicPartition
+
+TWICE, LOOKS = 2, 10
+DELETED = "its partition was deleted"
+OTHERS = "its replicas are neither the target nor the original ones"
+NOT_TOLD = "no broker tells the replicas of its partition"
+
+
+class Standing(NamedTuple):
+    """What a broker tells of a partition. `topic_id`: "" where it tells none."""
+
+    replicas: tuple[int, ...]
+    topic_id: str = ""
+
+
+Told = Mapping[TopicPartition, Standing | None]
+"""None: there is no such partition. One that is missing here was not told."""
+
+
+class _Move:
+    """A move that is followed. `unlisted`: looks since it was listed; `alike`: of these, how many in a row gave the
+    same answer, `last`."""
+
+    __slots__ = ("alike", "last", "record", "topic_id", "unlisted")
+
+    def __init__(self, record: MoveRecord) -> None:
+        self.record = record
+        self.topic_id = ""
+        self.listed()
+
+    def listed(self) -> None:
+        self.unlisted = self.alike = 0
+        self.last: str | None = None
+
+
+class MoveBook:
+    """The moves of one cluster. Give it every look with `observe`."""
+
+    def __init__(self) -> None:
+        self._moves: dict[TopicPartition, _Move] = {}
+        self._looks = 0
+        self._last_id = -1
+
+    @property
+    def records(self) -> dict[TopicPartition, MoveRecord]:
+        return {name: one.record for name, one in self._moves.items()}
+
+    @property
+    def topics(self) -> set[str]:
+        """Those of moves whose outcome is not known yet."""
+        return {name.topic for name in self._moves}
+
+    def observe(
+        self, at: int, listed: Listed, told: Told, at_rest: Mapping[TopicPartition, Sequence[int]]
+    ) -> list[Event]:
+        """One look. `at`: ms since 1970; `at_rest`: replicas in their order, of partitions that were seen before they
+        moved. The list is older than what is told. Returns what has happened."""
+        events = [*self._events(at, listed, told, at_rest)]
+        self._looks += 1
+        return events
+
+    def _events(
+        self, at: int, listed: Listed, told: Told, at_rest: Mapping[TopicPartition, Sequence[int]]
+    ) -> Iterator[Event]:
+        moving = {name: move for name, move in listed.items() if not move.is_waiting}
+        for name in [name for name in self._moves if name not in moving]:
+            yield from self._unlisted(name, told)
+        for name, move in moving.items():
+            standing = told.get(name)
+            known = self._moves.get(name)
+            if known is not None:
+                replaced = [*_replaced(name, known, move, standing)]
+                yield from replaced
+                if replaced and replaced[0].event != catalogue.MOVE_RETARGETED:
+                    known = None
+            if known is None:
+                record = self._record(at, move, at_rest.get(name, ()))
+                known = self._moves[name] = _Move(record)
+                if self._looks:
+                    yield _event(catalogue.MOVE_STARTED, name, record)
+            known.listed()
+            if standing is not None and standing.topic_id:
+                known.topic_id = standing.topic_id
+
+    def _record(self, at: int, move: PartitionReassignment, at_rest: Sequence[int]) -> MoveRecord:
+        """A server of ours tells its own id. At the first look nobody knows since when a move is in flight."""
+        original = tuple([one for one in move.replicas if one in move.sources])
+        if set(at_rest) == move.sources:
+            original = tuple(at_rest)
+        self._last_id = max(at, self._last_id + 1)
+        id_ = self._last_id if move.id < 0 else move.id
+        started = at if self._looks else -1
+        return MoveRecord(move.target, original, id_, started, move.route, move.reason)
+
+    def _unlisted(self, name: TopicPartition, told: Told) -> Iterator[Event]:
+        one = self._moves[name]
+        one.unlisted += 1
+        answer = _answer(name, one, told)
+        one.alike = one.alike + 1 if answer == one.last else 1
+        one.last = answer
+        if answer == catalogue.MOVE_COMPLETED or (
+            one.alike >= (TWICE if answer in (catalogue.MOVE_CANCELLED, DELETED) else LOOKS)
+        ):
+            del self._moves[name]
+            if answer in (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED):
+                yield _event(answer, name, one.record)
+            else:
+                yield replace(_event(catalogue.MOVE_GONE, name, one.record), reason=answer)
+        elif one.unlisted >= 3 * LOOKS:  # brokers contradict one another
+            del self._moves[name]
+            yield replace(_event(catalogue.MOVE_GONE, name, one.record), reason=OTHERS)
+
+
+def _answer(name: TopicPartition, one: _Move, told: Told) -> str:
+    if name not in told:
+        return NOT_TOLD
+    standing = told[name]
+    if standing is None or (one.topic_id and standing.topic_id and standing.topic_id != one.topic_id):
+        return DELETED
+    if set(standing.replicas) == set(one.record.target):
+        return catalogue.MOVE_COMPLETED
+    return catalogue.MOVE_CANCELLED if set(standing.replicas) == set(one.record.original) else OTHERS
+
+
+def _replaced(
+    name: TopicPartition, known: _Move, move: PartitionReassignment, standing: Standing | None
+) -> Iterator[Event]:
+    """What has become of the known move, where another one is listed for its partition."""
+    record = known.record
+    if standing is not None and known.topic_id and standing.topic_id and standing.topic_id != known.topic_id:
+        yield replace(_event(catalogue.MOVE_GONE, name, record), reason=DELETED)
+        return
+    is_other = 0 <= move.id != record.id
+    sources = move.sources
+    if not is_other and move.target == record.target:
+        return
+    if sources == set(record.target) or (is_other and sources == set(record.original)):
+        ended = catalogue.MOVE_COMPLETED if sources == set(record.target) else catalogue.MOVE_CANCELLED
+        yield _event(ended, name, record)
+    elif is_other:
+        yield replace(_event(catalogue.MOVE_GONE, name, record), reason=OTHERS)
+    else:
+        known.record = replace(record, target=move.target, route=move.route, reason=move.reason)
+        yield _event(catalogue.MOVE_RETARGETED, name, known.record)
+
+
+def _event(event: str, name: TopicPartition, record: MoveRecord) -> Event:
+    at_end = record.original if event == catalogue.MOVE_CANCELLED else record.target
+    return Event(
+        event,
+        *name,
+        id=record.id,
+        route=record.route,
+        reason=record.reason or None,
+        target=record.target,
+        original=record.original,
+        replicas=at_end if event in (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED) else None,
+        started=None if record.started < 0 else record.started,
+    )

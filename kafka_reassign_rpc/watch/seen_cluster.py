@@ -1,0 +1,126 @@
+"""The cluster as core knows it, from look to look: what was read of all topics stays, moving topics are put in as they
+are now, and lost brokers have the time at which they were first missed."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
+from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo
+from kafka_reassign_rpc.client.stock_cluster import Listed, Records, brokers_of, cluster_of, put_described
+from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.writers.topic_writes import remove_topic
+from kafka_reassign_rpc.support.slices import run_through
+from kafka_reassign_rpc.watch.move_book import Standing
+
+
+def told_of(topics: Iterable[TopicInfo]) -> dict[TopicPartition, Standing | None]:
+    """What brokers tell of the partitions of these topics."""
+    return {
+        TopicPartition(topic.name, index): Standing(found.replicas, topic.topic_id)
+        for topic in topics
+        if topic.error is None
+        for index, found in topic.partitions.items()
+    }
+
+
+def missing(topics: Sequence[TopicInfo], names: Iterable[TopicPartition]) -> dict[TopicPartition, None]:
+    """Those of `names` that a broker says do not exist. A topic without an answer is not among them."""
+    found = {topic.name: topic for topic in topics}
+    return {
+        name: None
+        for name in names
+        if (topic := found.get(name.topic)) is not None
+        and (
+            isinstance(topic.error, UnknownTopicOrPartition)
+            or (topic.error is None and name.partition not in topic.partitions)
+        )
+    }
+
+
+def refused(topics: Iterable[TopicInfo]) -> list[str]:
+    """Topics that this principal may not describe, and others that no broker tells."""
+    return sorted(
+        topic.name
+        for topic in topics
+        if topic.error is not None and not isinstance(topic.error, UnknownTopicOrPartition)
+    )
+
+
+def made_new(
+    former: Cluster | None,
+    nodes: Iterable[ClusterNode],
+    topics: Iterable[TopicInfo],
+    listed: Listed,
+    records: Records,
+    at: int,
+) -> Cluster:
+    """After a look at all topics."""
+    cluster = cluster_of(nodes, (one for one in topics if one.error is None), listed, records)
+    if former is not None:
+        cluster.soft = former.soft
+        cluster.topic_configs, cluster.broker_configs = former.topic_configs, former.broker_configs
+    run_through(_put_listed(cluster, listed, records))
+    _date_losses(cluster, former, at)
+    return cluster
+
+
+def brought_up_to_date(
+    cluster: Cluster,
+    nodes: Iterable[ClusterNode],
+    topics: Iterable[TopicInfo],
+    listed: Listed,
+    records: Records,
+    at: int,
+) -> Iterator[None]:
+    """After a look at these topics alone. Others see the cluster between the steps."""
+    cluster.brokers = brokers_of(nodes)
+    cluster.failed = {one: since for one, since in cluster.failed.items() if one not in cluster.brokers}
+    before = dict(cluster.failed)
+    for topic in topics:
+        yield
+        if topic.error is None:
+            put_described(cluster, topic, listed, records)
+        elif isinstance(topic.error, UnknownTopicOrPartition):
+            remove_topic(cluster, topic.name)
+    yield from _put_listed(cluster, listed, records)
+    for name in cluster.moving:
+        yield
+        for partition in cluster.topics[name].partitions.values():
+            for broker in partition.replicas:
+                if broker not in cluster.brokers:
+                    cluster.failed.setdefault(broker, at)
+    cluster.failed.update({one: at for one, since in cluster.failed.items() if one not in before and since < 0})
+
+
+def _put_listed(cluster: Cluster, listed: Listed, records: Records) -> Iterator[None]:
+    """Moves of topics that no broker describes. The list tells neither leader nor ISR: the first of the old replicas
+    stands for the leader."""
+    lacking: dict[str, dict[int, PartitionInfo]] = {}
+    for name, move in listed.items():
+        yield
+        if not move.is_waiting and cluster.get(*name) is None:
+            leader = next((one for one in move.replicas if one in move.sources), -1)
+            lacking.setdefault(name.topic, {})[name.partition] = PartitionInfo(leader, move.replicas, move.replicas)
+    for topic, partitions in lacking.items():
+        yield
+        known = cluster.topics.get(topic)
+        rest: Mapping[int, PartitionInfo] = (
+            {}
+            if known is None
+            else {index: PartitionInfo(one.leader, one.replicas, one.isr) for index, one in known.partitions.items()}
+        )
+        put_described(cluster, TopicInfo(topic, {**rest, **partitions}, None), listed, records)
+
+
+def _date_losses(cluster: Cluster, former: Cluster | None, at: int) -> None:
+    """At the first look nobody knows since when a broker is lost."""
+    if former is not None:
+        cluster.failed = {one: former.failed.get(one, at) for one in cluster.failed}
+
+
+def at_rest(cluster: Cluster | None, listed: Listed) -> dict[TopicPartition, Sequence[int]]:
+    """The replicas of listed partitions, in their order, as they were seen before they moved."""
+    if cluster is None:
+        return {}
+    seen = {name: cluster.get(*name) for name in listed}
+    return {name: one.replicas for name, one in seen.items() if one is not None and not one.is_moving}

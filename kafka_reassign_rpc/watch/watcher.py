@@ -1,0 +1,372 @@
+"""Looks at a cluster again and again, and bears whatever comes.
+
+One look: the list of moves, then the nodes and the topics of moves (every now and then all topics), then the sizes on
+brokers with moves, side by side, one request at a time to each, and now and then configs. A look that fails is told in
+one line, and tried again; what was seen last is shown for `STALE_S`, then the reason why nothing is seen.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from kafka_reassign_rpc.client import AsyncReassignmentClient, KafkaError, Unauthenticated
+from kafka_reassign_rpc.client.config_calls import BROKER, OF_ALL_BROKERS, TOPIC, Config
+from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
+from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
+from kafka_reassign_rpc.client.reassignment_calls import by_topic
+from kafka_reassign_rpc.client.stock_cluster import Listed
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
+from kafka_reassign_rpc.core.partition_health import PartitionHealth
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.config_entities import DEFAULT
+from kafka_reassign_rpc.core.status.views import UNKNOWN, ServerView, TermView
+from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.support.backoff import Backoff
+from kafka_reassign_rpc.support.counted import first_of, plural
+from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.slices import pieces
+from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.support.turns import Pace as Turns
+from kafka_reassign_rpc.support.wall_clock import now_ms
+from kafka_reassign_rpc.watch import seen_cluster, sizes
+from kafka_reassign_rpc.watch.move_book import MoveBook
+from kafka_reassign_rpc.watch.pace import Ask, Pace
+
+log = logging.getLogger(__name__)
+
+ANSWER_S = 5.0
+SIZES_WAIT_S = 1.0
+"""How long a look waits for sizes. A later answer is in a later look: those of other brokers do not wait for it."""
+EVENTS_AT_ONCE = 500
+STALE_S = 10.0
+STALL_S = 60.0
+LONGEST_WAIT_S, AFTER_REFUSAL_S = 10.0, 30.0
+"""Between two tries of a cluster that does not answer, and after it has refused who asks."""
+TRIES = 3
+"""After so many failures the client begins again with the given addresses: the brokers may have moved."""
+NAMED = 5
+
+Sizes = BrokerLogDirs | KafkaError
+
+
+class _Asked(NamedTuple):
+    """A broker that is asked for sizes. The answer has the time at which it came."""
+
+    task: asyncio.Task[tuple[Sizes, float]]
+    began: float
+
+
+Record = Callable[[Sequence[Event]], None]
+
+
+class Watcher:
+    """configs  of the client
+    record   takes events
+    begun    whether a look has succeeded, ever
+    """
+
+    def __init__(self, configs: Mapping[str, Any], record: Record) -> None:
+        self._configs = configs
+        self._record = record
+        self._client: AsyncReassignmentClient | None = None
+        self._asked: dict[int, _Asked] = {}
+        self._why = "the first look at the cluster is not over yet"
+        self._failures = 0
+        self._seen_at = float("-inf")
+        self._begin("")
+
+    def _begin(self, cluster_id: str) -> None:
+        """With another cluster nothing of what is known holds."""
+        self.cluster_id = cluster_id
+        self._controller = UNKNOWN
+        self._cluster: Cluster | None = None
+        self._book = MoveBook()
+        self._progress = ProgressTracker(STALL_S)
+        self._health = PartitionHealth()
+        self._pace = Pace()
+        self._paces: dict[int, Pace] = {}
+        """Of each broker's sizes."""
+        self._heard: dict[int, sizes.Heard] = {}
+        self._told: frozenset[int] = frozenset()
+        """Brokers whose throttles are known."""
+        self._unseen: dict[Ask, str] = {}
+
+    # ------------------------------------------------------------------------------------------------ what is seen
+
+    def view(self) -> ServerView:
+        """Of the cluster, as it was seen last."""
+        cluster = self._cluster
+        is_seen = cluster is not None and (
+            not self._failures or asyncio.get_running_loop().time() - self._seen_at < STALE_S
+        )
+        if cluster is None or not is_seen:
+            return ServerView(UNKNOWN, self.cluster_id, "", self._why, UNKNOWN, UNKNOWN, UNKNOWN, {}, {}, None)
+        health = self._health.now if self._health.counted else None
+        silent = (cluster.brokers.keys() | cluster.failed.keys()) - self._told
+        term = TermView(cluster, self._progress, DEFAULT_SETTINGS, health, None, silent=silent, knows_configs=False)
+        return ServerView(
+            UNKNOWN,
+            self.cluster_id,
+            "watch",
+            "",
+            self._controller,
+            UNKNOWN,
+            UNKNOWN,
+            cluster.brokers,
+            {},
+            term,
+            list(self._unseen.values()),
+        )
+
+    @property
+    def tracker(self) -> ProgressTracker:
+        return self._progress
+
+    @property
+    def answers(self) -> bool:
+        """Whether the cluster has answered the last look."""
+        return not self._failures and self._cluster is not None
+
+    # ---------------------------------------------------------------------------------------------------- the loop
+
+    async def run(self) -> None:
+        """Look until it is cancelled."""
+        backoff = Backoff(0.5, LONGEST_WAIT_S)
+        try:
+            while True:
+                wait_s = await self._try(backoff)
+                await asyncio.sleep(wait_s)
+        finally:
+            await self._close()
+
+    async def _try(self, backoff: Backoff) -> float:
+        """One look. Returns how long to wait."""
+        try:
+            await self._look()
+        except (KafkaError, ProtocolError, OSError, EOFError) as error:
+            text = error_text(error) if isinstance(error, OSError) else str(error) or type(error).__name__
+            await self._failed(text)
+            return AFTER_REFUSAL_S if isinstance(error, Unauthenticated) else backoff.next_s()
+        except Exception:
+            log.exception("a defect: this look at the cluster is lost; the next one follows")
+            await self._failed("a defect: see the log of this process")
+            return backoff.next_s()
+        if self._failures:
+            log.info("the cluster answers again: its moves are shown as they are now")
+        self._failures = 0
+        self._why = ""
+        self._seen_at = asyncio.get_running_loop().time()
+        backoff.reset()
+        return self._due_in_s()
+
+    async def _failed(self, text: str) -> None:
+        why = f"the cluster cannot be seen: {text}"
+        if why != self._why:
+            log.warning("%s; it is asked again and again, and its moves are not shown until it answers", why)
+        self._why = why
+        self._failures += 1
+        if self._failures % TRIES == 0:
+            await self._close()
+
+    def _due_in_s(self) -> float:
+        now = self._now()
+        return max(0.05, min(self._pace.due_in_s(what, now, moving=self._is_moving) for what in self._wanted))
+
+    @property
+    def _wanted(self) -> Sequence[Ask]:
+        return tuple(Ask) if self._is_moving else (Ask.MOVES, Ask.CONFIGS, Ask.EVERYTHING)
+
+    @property
+    def _is_moving(self) -> bool:
+        return bool(self._book.records)
+
+    def _is_due(self, what: Ask) -> bool:
+        return self._pace.due_in_s(what, self._now(), moving=self._is_moving) == 0
+
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()
+
+    async def _close(self) -> None:
+        asked, self._asked = self._asked, {}
+        with suppress(KafkaError, ProtocolError, OSError, EOFError):
+            await end(*(one.task for one in asked.values()))
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    # ---------------------------------------------------------------------------------------------------- one look
+
+    async def _look(self) -> None:
+        if self._client is None:
+            client = AsyncReassignmentClient(**self._configs)
+            await client.start()
+            self._client = client
+        client = self._client
+        if self._is_due(Ask.MOVES):
+            await self._look_at_moves(client)
+        cluster = self._cluster
+        if cluster is None:
+            return
+        if self._is_moving and self._is_due(Ask.SIZES):
+            await self._look_at_sizes(client, cluster)
+        if self._is_due(Ask.CONFIGS):
+            await self._look_at_configs(client, cluster)
+
+    async def _look_at_moves(self, client: AsyncReassignmentClient) -> None:
+        began = self._now()
+        try:
+            listed: Listed = await client.list_partition_reassignments()
+        except ClusterAuthorizationFailed as error:
+            raise ClusterAuthorizationFailed(
+                f"to see moves this principal needs the operation DESCRIBE on the cluster: {error.message}"
+            ) from None
+        self._pace.asked(Ask.MOVES, self._now(), self._now() - began)
+        began, of_all = self._now(), self._cluster is None or self._is_due(Ask.EVERYTHING)
+        names = self._book.topics | {name.topic for name in listed}
+        found = await (client.describe_everything() if of_all else client.describe_some(sorted(names)))
+        topics = await asyncio.to_thread(list, found.topics)
+        if found.cluster_id and self.cluster_id not in ("", found.cluster_id):
+            log.warning(
+                "another cluster answers at the same address: %s, it was %s; what was known of that one is dropped",
+                found.cluster_id,
+                self.cluster_id,
+            )
+            for one in self._asked.values():
+                one.task.cancel()
+            self._asked.clear()
+            self._begin(found.cluster_id)
+            return  # the list of moves may be that of the other one: the next look follows at once
+        self.cluster_id = found.cluster_id or self.cluster_id
+        self._controller = await client.active_controller(found.controller)
+        if of_all:
+            self._pace.asked(Ask.EVERYTHING, self._now(), self._now() - began)
+        await self._take(found, topics, listed, of_all=of_all)
+
+    async def _take(self, found: Everything, topics: Sequence[TopicInfo], listed: Listed, *, of_all: bool) -> None:
+        at = now_ms()
+        cluster = self._cluster
+        events = await asyncio.to_thread(self._compared, at, topics, listed)
+        records = self._book.records
+        if cluster is None or of_all:
+            make = seen_cluster.made_new
+            cluster = await asyncio.to_thread(make, cluster, found.nodes, topics, listed, records, at)
+        else:
+            await Turns().through(seen_cluster.brought_up_to_date(cluster, found.nodes, topics, listed, records, at))
+        self._cluster = cluster
+        refused = seen_cluster.refused(topics)
+        lacking = (
+            f"Leaders and ISRs of {len(refused)} topic{plural(len(refused))} are not seen:"
+            f" they need the operation DESCRIBE on them ({first_of(refused, NAMED)})"
+        )
+        self._note(Ask.MOVES, lacking if refused else "")
+        turns = Turns()
+        for some in pieces(events, EVENTS_AT_ONCE):
+            self._record([*self._progress.ended(some, cluster)])
+            await turns.rest()
+        await turns.through(self._health.update(cluster))
+
+    def _compared(self, at: int, topics: Sequence[TopicInfo], listed: Listed) -> list[Event]:
+        """In a thread: only this look reads and changes the book meanwhile, and nobody changes the cluster."""
+        told = {**seen_cluster.told_of(topics), **seen_cluster.missing(topics, {*self._book.records, *listed})}
+        return self._book.observe(at, listed, told, seen_cluster.at_rest(self._cluster, listed))
+
+    async def _look_at_sizes(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
+        wanted = await asyncio.to_thread(_to_ask, cluster)
+        begun = []
+        for broker, some in wanted.items():
+            pace = self._paces.setdefault(broker, Pace())
+            if broker not in self._asked and pace.due_in_s(Ask.SIZES, self._now(), moving=True) == 0:
+                begun.append(asyncio.create_task(_sizes(client, broker, some), name=f"sizes-{broker}"))
+                self._asked[broker] = _Asked(begun[-1], self._now())
+        if begun:
+            await asyncio.wait(begun, timeout=SIZES_WAIT_S)
+        answers: dict[int, BrokerLogDirs | KafkaError] = {}
+        for broker, one in list(self._asked.items()):
+            if one.task.done():
+                del self._asked[broker]
+                found, at = one.task.result()
+                self._paces.setdefault(broker, Pace()).asked(Ask.SIZES, at, at - one.began)
+                answers[broker] = found
+                self._heard[broker] = sizes.heard(found)
+            elif self._now() - one.began > ANSWER_S:
+                self._heard[broker] = sizes.Heard.SILENT
+        self._heard = {broker: one for broker, one in self._heard.items() if broker in wanted}
+        self._pace.asked(Ask.SIZES, self._now(), 0.0)
+        self._note(Ask.SIZES, sizes.lacking(self._heard))
+        samples = await asyncio.to_thread(lambda: {broker: sizes.sampled(one) for broker, one in answers.items()})
+        events: list[Event] = []
+        fresh: dict[TopicPartition, int | None] = {}
+        await Turns().through(self._progress.update(self._now(), cluster, samples, events, fresh))
+        for name, size in fresh.items():
+            if size is None:
+                cluster.soft.sizes.pop(name, None)
+            else:
+                cluster.soft.sizes[name] = size
+        self._record(events)
+
+    async def _look_at_configs(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
+        """Throttles."""
+        began = self._now()
+        brokers = await client.describe_broker_configs(cluster.brokers, timeout_ms=int(ANSWER_S * 1000))
+        asked = [(BROKER, ""), *((TOPIC, topic) for topic in sorted(cluster.moving))]
+        found: Mapping[tuple[int, str], list[Config] | KafkaError]
+        try:
+            found = await client.describe_configs(asked)
+        except KafkaError as error:  # the moves are seen without them
+            found = dict.fromkeys(asked, error)
+        self._pace.asked(Ask.CONFIGS, self._now(), self._now() - began)
+        cluster.broker_configs = {
+            str(broker): {one.name: one.value for one in some if one.value and one.source != OF_ALL_BROKERS}
+            for broker, some in brokers.items()
+            if isinstance(some, list)
+        }
+        cluster.topic_configs = {}
+        for (kind, name), some in found.items():
+            if isinstance(some, list):
+                values = {one.name: one.value for one in some if one.value}
+                if kind == TOPIC:
+                    cluster.topic_configs[name] = values
+                else:
+                    cluster.broker_configs[DEFAULT] = values
+        why = sorted({one.message for one in (*brokers.values(), *found.values()) if isinstance(one, KafkaError)})
+        lacking = (
+            "Throttles are not all seen (the operation DESCRIBE_CONFIGS on the cluster and on topics tells them): "
+            f"{first_of(why, 2)}"
+        )
+        is_told = isinstance(found.get((BROKER, "")), list)
+        self._told = frozenset(one for one, told in brokers.items() if is_told and isinstance(told, list))
+        self._note(Ask.CONFIGS, lacking if why else "")
+
+    def _note(self, what: Ask, text: str) -> None:
+        """Something cannot be seen, or can by now."""
+        if not text:
+            if self._unseen.pop(what, None) is not None:
+                log.info("what could not be seen can be by now: %s", what.name.lower())
+            return
+        if self._unseen.get(what) != text:
+            log.warning("%s", text)
+        self._unseen[what] = text
+
+
+async def _sizes(
+    client: AsyncReassignmentClient, broker: int, partitions: Mapping[str, Sequence[int]]
+) -> tuple[Sizes, float]:
+    answers = await client.describe_brokers({broker: partitions})
+    return answers[broker], asyncio.get_running_loop().time()
+
+
+def _to_ask(cluster: Cluster) -> dict[int, dict[str, list[int]]]:
+    """The moving partitions of each broker that is there."""
+    asked: dict[int, list[TopicPartition]] = {}
+    for topic, indexes in cluster.moving.items():
+        for index in indexes:
+            for broker in cluster.topics[topic].partitions[index].replicas:
+                if broker in cluster.brokers:
+                    asked.setdefault(broker, []).append(TopicPartition(topic, index))
+    return {broker: by_topic(some) for broker, some in asked.items()}

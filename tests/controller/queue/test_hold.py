@@ -1,0 +1,127 @@
+"""Moves of the queue that are held: durable, in ZooKeeper, over failovers and over deaths between any two writes."""
+
+import pytest
+
+from kafka_reassign_rpc.controller.commands.queue_commands import HoldMoves
+from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
+from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.state.queue_entries import Held
+from kafka_reassign_rpc.core.state.requesters import client
+from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
+from kafka_reassign_rpc.zookeeper import transactions, znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import (
+    BareController,
+    elected_controller,
+    put_topic,
+    queue_json,
+    register,
+    waiting_moves,
+)
+from tests.controller.crash_points import FIRST, NAMES, ORIGIN, put_cluster
+
+ALICE = client("User:alice", "ops", "10.0.0.7")
+HELD = Held(1_790_000_000_000, ALICE.who, "disks are replaced")
+ALL = Selection()
+
+
+async def hold(controller: BareController, selection: Selection = ALL) -> HoldOutcome:
+    return await controller.loop.submit(HoldMoves(selection, HELD, ALICE))
+
+
+async def release(controller: BareController, selection: Selection = ALL) -> HoldOutcome:
+    return await controller.loop.submit(HoldMoves(selection, None, ALICE))
+
+
+async def test_dh_5_a_hold_outlives_the_controller_and_ends_with_the_release(zk: ZooKeeper, zk_connect: str) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
+    await zk.create(znode_paths.REASSIGN_CANCEL, b"")
+    async with elected_controller(zk_connect) as controller:
+        await controller.alter({("t", 0): (1, 3), ("t", 1): (1, 3)}, queue=True, by=ALICE)
+        assert await hold(controller, Selection(topics=frozenset({"t"}))) == HoldOutcome(2, 0, 0)
+        assert await hold(controller) == HoldOutcome(0, 2, 0)
+        held = [event for event in controller.events if event.event == "move.held"]
+        assert [(one.partition, one.who, one.reason) for one in held] == [(n, ALICE.who, HELD.reason) for n in (0, 1)]
+        await controller.check()
+    stored = (await queue_json(zk) or {})["t", 0]
+    assert stored["held"] == {"since": HELD.since, "who": ALICE.who, "reason": HELD.reason}
+    assert stored["expected_replicas"] == [1, 2]
+    await zk.delete(znode_paths.REASSIGN_CANCEL)
+    async with elected_controller(zk_connect) as successor:
+        await successor.read_admin_znodes()
+        await successor.start_queued_moves()
+        assert {move.held for move in waiting_moves(successor.cluster.queue).values()} == {HELD}
+        assert not successor.cluster.moving
+        assert await release(successor) == HoldOutcome(2, 0, 0)
+        assert await release(successor) == HoldOutcome(0, 2, 0)
+        await successor.start_queued_moves()
+        assert await hold(successor) == HoldOutcome(0, 0, 2), "what is in flight goes on"
+        await successor.finish_moves()
+        await successor.check()
+        assert {successor.partition("t", index).replicas for index in (0, 1)} == {(1, 3)}
+    assert await queue_json(zk) is None
+
+
+async def test_dh_7_after_a_release_the_partition_must_have_the_replicas_of_the_hold(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Somebody else has controlled the cluster meanwhile, and has moved the partition."""
+    await register(zk, 1, 2, 3, 4)
+    await put_topic(zk, "t", {0: (1, 2)})
+    await zk.create(znode_paths.REASSIGN_CANCEL, b"")
+    async with elected_controller(zk_connect) as controller:
+        await controller.alter({("t", 0): (1, 3)}, queue=True)
+        await hold(controller)
+    await zk.delete(znode_paths.REASSIGN_CANCEL)
+    await zk.delete(f"{znode_paths.topic('t')}/partitions/0/state")
+    await zk.delete(f"{znode_paths.topic('t')}/partitions/0")
+    await zk.delete(f"{znode_paths.topic('t')}/partitions")
+    await zk.delete(znode_paths.topic("t"))
+    await put_topic(zk, "t", {0: (2, 4)})
+    async with elected_controller(zk_connect) as successor:
+        await successor.read_admin_znodes()
+        await release(successor)
+        await successor.start_queued_moves()
+        assert successor.partition("t").replicas == (2, 4)
+        refused = [event.reason for event in successor.events if event.event == "entry.refused"]
+        assert refused == ["The move was held at the replicas [1, 2], and is not made from [2, 4]: ask for it again."]
+    assert await queue_json(zk) is None
+
+
+async def test_dh_5_a_controller_that_dies_between_any_two_writes_of_a_hold_leaves_each_move_whole(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever comes next starts what is not held, and a hold that is sent again holds the rest."""
+    monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
+    counts = []
+    for lives in range(len(NAMES) + 1):
+        connect = f"{zk_connect}/{lives}"
+        async with ZooKeeper(connect) as world:
+            await put_cluster(world)
+            await world.ensure_path(znode_paths.REASSIGN_CANCEL)
+            async with elected_controller(connect) as controller:
+                await controller.read_admin_znodes()
+                await controller.alter(FIRST, queue=True)
+                controller.zk.lives = lives
+                try:
+                    await hold(controller)
+                except NotController:
+                    assert lives < len(NAMES)
+            async with elected_controller(connect) as successor:
+                await successor.check()
+                moves = waiting_moves(successor.cluster.queue)
+                assert moves.keys() == set(NAMES)
+                counts.append(successor.cluster.queue.held)
+                assert (await hold(successor)) == HoldOutcome(len(NAMES) - counts[-1], counts[-1], 0)
+                await world.delete(znode_paths.REASSIGN_CANCEL)
+                await successor.read_admin_znodes()
+                await successor.start_queued_moves()
+                assert [successor.partition(*name).replicas for name in NAMES] == [ORIGIN[name] for name in NAMES]
+                await release(successor)
+                await successor.start_queued_moves()
+                await successor.finish_moves()
+                await successor.check()
+                assert [successor.partition(*name).replicas for name in NAMES] == [FIRST[name] for name in NAMES]
+    assert counts == list(range(len(NAMES) + 1))

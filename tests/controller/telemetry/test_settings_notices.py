@@ -1,0 +1,31 @@
+"""What an operator is warned of about the settings of servers."""
+
+import pytest
+
+from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
+from tests.core.build import cluster
+
+
+def test_dh_2_a_list_of_cordoned_brokers_that_cannot_be_read_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Somebody has written it into ZooKeeper: a server would have refused it."""
+    notices, here = SettingsNotices(), cluster(live=(1,))
+    here.settings = {"cordoned.brokers": "2,five"}
+    notices.check(here)
+    here.settings = {"cordoned.brokers": "2,five", "failure.interval.ms": "5"}
+    notices.check(here)
+    [warned] = caplog.messages
+    assert warned.startswith("cordoned.brokers='2,five' cordons no broker: expected are ids of brokers")
+    here.settings = {"cordoned.brokers": "2,5"}
+    notices.check(here)
+    assert len(caplog.messages) == 1
+
+
+def test_dh_2_while_the_settings_cannot_be_read_the_warning_says_which_brokers_stay_cordoned(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    here = cluster(live=(1,))
+    here.settings_problem = "garbage"
+    SettingsNotices().check(here)
+    [warned] = caplog.messages
+    assert warned.startswith("garbage: no new move and no repair starts until the znode is repaired or deleted, ")
+    assert warned.endswith(" keep away only from brokers that this controller has known to be cordoned")

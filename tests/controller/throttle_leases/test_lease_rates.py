@@ -1,0 +1,130 @@
+"""Another rate for leases, of moves in flight and of moves that wait, in one command (dh-4)."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import pytest
+
+from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.state.requesters import client
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import BareController, Name, elected_controller, queue_json, waiting_moves
+from tests.controller.crash_points import FIRST, every_death, is_over_before_death, put_cluster
+from tests.waiting import eventually
+
+ALICE = client("User:alice", "cli", "10.0.0.1", "PLAINTEXT", "")
+MOVING: Name = ("a", 0)
+WAITING: tuple[Name, ...] = (("b", 0), ("a", 1))
+BROKERS = (1, 2, 3, 4)
+"""Those of the move in flight."""
+
+
+async def start(controller: BareController) -> None:
+    await controller.alter({MOVING: FIRST[MOVING]}, throttle=6, reason="out")
+    for name in WAITING:
+        await controller.alter({name: FIRST[name]}, throttle=6, reason="later", queue=True, by=ALICE)
+
+
+async def faster(controller: BareController) -> tuple[int, int, int]:
+    return await controller.loop.submit(ChangeLeaseRates(None, 40, ALICE))
+
+
+def rates(controller: BareController) -> Mapping[Name, int]:
+    """Of moves in flight and waiting."""
+    moves = {name: controller.partition(*name).move for name in (MOVING, *WAITING)}
+    waiting = {name: one.throttle for name, one in waiting_moves(controller.cluster.queue).items()}
+    return {name: one.throttle for name, one in moves.items() if one is not None} | waiting
+
+
+async def are(zk: ZooKeeper, *rates: str | None) -> bool:
+    configs = ConfigStore(zk)
+    found = [await configs.get("brokers", str(broker)) for broker in BROKERS]
+    return [one.get(name) for one in found for name in (LEADER_RATE, FOLLOWER_RATE)] == list(rates)
+
+
+async def test_dh_4_the_rate_of_moves_in_flight_and_waiting_changes_at_once_and_nothing_else_of_them(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put_cluster(zk)
+    async with elected_controller(zk_connect) as controller:
+        await start(controller)
+        assert await are(zk, *["6"] * 8)
+        before, queue = controller.partition(*MOVING), list(controller.cluster.queue.names.items())
+        written = await queue_json(zk)
+        for rate in (40, 3):
+            controller.events.clear()
+            assert await controller.loop.submit(ChangeLeaseRates(None, rate, ALICE)) == (1, 2, 0)
+            await eventually(partial(are, zk, *[str(rate)] * 8))
+            assert set(rates(controller).values()) == {rate}
+            [told] = [one for one in controller.events if one.event == catalogue.THROTTLE_CHANGED]
+            assert (told.bytes, told.reason, told.principal) == (rate, "1 move in flight, 2 waiting", "User:alice")
+        after = controller.partition(*MOVING)
+        assert before.move is not None
+        assert after.move is not None
+        assert (after.leader_epoch, after.partition_epoch, after.move.id) == (
+            before.leader_epoch,
+            before.partition_epoch,
+            before.move.id,
+        )
+        assert (after.move.reason, after.move.route, after.move.by) == (before.move.reason, "rpc", before.move.by)
+        assert list(controller.cluster.queue.names.items()) == queue, "each waits at its place"
+        assert written is not None
+        assert await queue_json(zk) == {name: {**entry, "throttle": 3} for name, entry in written.items()}
+        await controller.check()
+        assert await controller.loop.submit(ChangeLeaseRates({"b": None, "a": [1, 7]}, 5, ALICE)) == (0, 2, 0)
+        assert rates(controller) == {MOVING: 3, **dict.fromkeys(WAITING, 5)}
+        assert await controller.loop.submit(ChangeLeaseRates({"a": [0], "none": None}, 0, ALICE)) == (1, 0, 0)
+        await eventually(lambda: are(zk, *[None] * 8))
+        await controller.start_queued_moves()
+        moves = [controller.partition(*name).move for name in WAITING]
+        assert [(one.throttle, one.reason, one.by) for one in moves if one] == [(5, "later", ALICE)] * 2
+    async with elected_controller(zk_connect) as controller:
+        await controller.check()
+        assert (await controller.loop.submit(ChangeLeaseRates({}, 5, ALICE))) == (0, 0, 0)
+
+
+async def test_dh_4_a_controller_that_dies_while_it_changes_rates_loses_no_move_and_no_place(
+    zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def live_through(zk: ZooKeeper, connect: str, lives: int) -> bool:
+        over = await is_over_before_death(connect, (start,), (faster,), lives)
+        async with elected_controller(connect) as successor:
+            await successor.check()
+            found = rates(successor)
+            assert found.keys() == {MOVING, *WAITING}
+            assert set(found.values()) <= ({40} if over else {6, 40})
+            await successor.start_queued_moves()
+            assert await faster(successor) == (3, 0, 0)
+            assert rates(successor) == dict.fromkeys((MOVING, *WAITING), 40)
+            await eventually(lambda: are(zk, *["40"] * 8))
+            await successor.finish_moves()
+            await eventually(lambda: are(zk, *[None] * 8))
+        return over
+
+    await every_death(zk_connect, monkeypatch, live_through)
+
+
+async def test_fg_4_a_waiting_move_lifts_stricter_rates_when_it_starts_also_under_the_next_controller(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put_cluster(zk)
+    configs, strict = ConfigStore(zk), {LEADER_RATE: "5", FOLLOWER_RATE: "5"}
+    for broker in BROKERS:
+        await configs.alter("brokers", str(broker), lambda _: strict)
+    async with elected_controller(zk_connect) as controller:
+        await controller.alter({MOVING: FIRST[MOVING]}, throttle=40, lifts=True, queue=True)
+        entries = await queue_json(zk)
+        assert entries is not None
+        assert entries[MOVING]["lifts"] is True
+    async with elected_controller(zk_connect) as controller:
+        await controller.start_queued_moves()
+        await eventually(lambda: are(zk, *["40"] * 8))
+        assert await controller.loop.submit(ChangeLeaseRates(None, 30, ALICE)) == (1, 0, 0)
+        await eventually(lambda: are(zk, *["30"] * 8))
+    async with elected_controller(zk_connect) as controller:
+        await controller.check()
+        await controller.finish_moves()
+        await eventually(lambda: are(zk, *["5"] * 8))

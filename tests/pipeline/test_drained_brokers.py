@@ -1,0 +1,100 @@
+"""`submit` of a drain cordons the brokers first, and says at its end whether they are empty."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
+from kafka_reassign_rpc.pipeline.job_errors import JobFailed
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit
+from tests.pipeline.plans import write_plan
+from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
+
+OPENS = "`kafka-reassign cordon --uncordon --brokers 1,2` opens them again"
+CORDONED = f"brokers 1, 2 are cordoned: {OPENS}"
+EMPTY = ["broker 1 is empty", "broker 2 is empty"]
+AGAIN = (
+    "what is there has been left out, or came meanwhile: `kafka-reassign-rpc export` again, then `kafka-reassign-rpc"
+    " plan drain --brokers 1` and `submit` move it"
+)
+
+
+def drain(path: Path, topics: Sequence[str] = ()) -> Path:
+    batch = moves(p0=((3, 4), (1, 2)), p1=((4, 3), (2, 3)))
+    return write_plan(path, "c1", batch, kind="drain", requested={"brokers": [2, 1], "topics": list(topics)})
+
+
+def cluster(**others: tuple[int, ...]) -> SimulatedCluster:
+    replicas = {0: (1, 2), 1: (2, 3)} | {int(name[1:]): found for name, found in others.items()}
+    return SimulatedCluster(replicas, {1, 2, 3, 4})
+
+
+def run(path: Path, of: SimulatedCluster, **options: Any) -> list[str]:
+    """The lines about brokers."""
+    said: list[str] = []
+    submission(of, path, said=said, **options).execute()
+    return [line for line in said if "broker" in line and "cannot refuse" not in line]
+
+
+@pytest.mark.parametrize("by_batch", [False, True])
+def test_dh_2_submit_of_a_drain_cordons_the_brokers_before_its_first_move_and_says_that_they_are_empty(
+    tmp_path: Path, by_batch: bool
+) -> None:
+    here = cluster()
+    assert run(drain(tmp_path / "p"), here, by_batch=by_batch) == [CORDONED, *EMPTY]
+    assert here.cordoned_ones == {1, 2}
+    assert run(tmp_path / "p", here) == [CORDONED, *EMPTY], "once more, as after a kill"
+
+
+def test_dh_2_what_came_to_a_drained_broker_meanwhile_is_named_with_the_commands_that_move_it(tmp_path: Path) -> None:
+    here = cluster(p7=(1, 3), p8=(4, 1))
+    told = "broker 1 is not empty: it has 2 replicas (t-7, t-8)"
+    assert run(drain(tmp_path / "p"), here) == [CORDONED, told, "broker 2 is empty", AGAIN]
+
+
+def test_dh_2_no_cordon_drains_without_and_a_drain_of_topics_alone_cordons_nothing(tmp_path: Path) -> None:
+    here = cluster()
+    assert run(drain(tmp_path / "p"), here, cordons=False) == EMPTY
+    assert run(drain(tmp_path / "t", ["t"]), here) == []
+    assert here.cordoned_ones == set()
+
+
+def test_dh_2_where_the_controller_cordons_no_broker_submit_says_what_may_happen(tmp_path: Path) -> None:
+    here = cluster()
+    here.cordoned_ones = None
+    why = "this controller cannot cordon brokers: new topics may land on brokers 1, 2 meanwhile"
+    assert run(drain(tmp_path / "p"), here) == [why, *EMPTY]
+
+
+def test_dh_2_a_cordon_that_is_refused_ends_the_drain_before_anything_moves(tmp_path: Path) -> None:
+    here = cluster()
+    here.errors["cordon"] = [ClusterAuthorizationFailed("No.")]
+    with pytest.raises(JobFailed, match=r"^brokers 1, 2 could not be cordoned: No\. --no-cordon drains without$"):
+        run(drain(tmp_path / "p"), here)
+    assert here.altered == []
+
+
+def test_dh_2_a_dry_run_says_that_the_brokers_will_be_cordoned_and_cordons_none(tmp_path: Path) -> None:
+    here, said = cluster(), list[str]()
+    submission(here, drain(tmp_path / "p"), said=said).dry_run()
+    assert said[0] == "brokers 1, 2 are cordoned first (--no-cordon: not)"
+    assert here.cordoned_ones == set()
+
+
+def test_dh_2_a_drain_with_moves_left_out_says_all_the_same_which_brokers_are_not_empty(tmp_path: Path) -> None:
+    here, said = cluster(), list[str]()
+    path = write_plan(
+        tmp_path / "p", "c1", moves(p0=((3, 4), (1, 3))), kind="drain", requested={"brokers": [1], "topics": []}
+    )
+    with pytest.raises(PlanDoesNotFit):
+        submission(here, path, said=said).execute()
+    assert said[-2:] == ["broker 1 is not empty: it has 1 replica (t-0)", AGAIN]
+
+
+def test_dh_2_the_undo_of_a_drain_says_how_its_brokers_are_opened(tmp_path: Path) -> None:
+    here = cluster()
+    run(drain(tmp_path / "p"), here)
+    opens = "brokers 1, 2 are still cordoned: `kafka-reassign cordon --uncordon --brokers 1,2` opens them"
+    assert run(tmp_path / "p", here, undo=True) == [opens]

@@ -1,0 +1,265 @@
+"""A change by hand of each kind that a plan's rules forbid, and the rule that finds it: the table in docs/pipeline.md.
+
+Each case begins with a plan that keeps all rules.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+from kafka_reassign_rpc.pipeline.planning.plan_rules import ListedBroker, PlanFacts
+from kafka_reassign_rpc.pipeline.planning.verify_figures import SnapshotSums, faults_of_figures
+from kafka_reassign_rpc.pipeline.planning.verify_rows import BrokerDelta, CheckedRows, check_room, check_rows
+from kafka_reassign_rpc.pipeline.plans.plan_summary import (
+    BatchFigures,
+    BottleneckFigures,
+    BrokerFigures,
+    ImpactFigures,
+    LargestFigures,
+    LeftOutFigures,
+    LoadFigures,
+    PlanSummary,
+    RackFigures,
+)
+from tests.pipeline.plans import SUMMARY
+
+DOCS = Path(__file__).parents[2] / "docs" / "pipeline.md"
+BROKERS = [ListedBroker(n, rack, n != 9) for n, rack in enumerate("abcabcabc", 1)]
+"""Broker 9 is lost."""
+
+
+def facts(kind: str, *named: int, factor: int | None = None, **others: Any) -> PlanFacts:
+    return PlanFacts.of(kind, BROKERS, named, factor, ())._replace(typical=10, first_places={1: 1}, **others)
+
+
+def row(before: list[int], after: list[int] | None, **others: Any) -> dict[str, Any]:
+    """A partition of 10 bytes that the goal concerns; `after`: its target, None: it does not move."""
+    live = [broker for broker in before if broker != 9]
+    copied = 10 * len({*(after or ())} - {*before})
+    priority = others.pop("priority", 2)
+    move = {"first": others.pop("first", None), "copied": others.pop("copied", copied), "start": others.pop("start", 1)}
+    leader = others.pop("told_leader", live[0] if live else -1)
+    moves, forward, back = [], [], []
+    if after is not None:
+        reason = others.pop("reason", "why")
+        moves = [(before, after, leader, move["copied"], 1, priority, move["first"], move["start"], reason)]
+        forward, back = [(1, after, before, move["first"], "id", 0)], [(1, before, after, None, "id", 0)]
+    return {
+        "topic": "t", "partition": 0, "moves": moves, "forward": forward, "back": back, "left_out": [],
+        "concerned": True, "replicas": before, "leader": live[0] if live else -1, "isr": live, "in_flight": False,
+        "size": 10, "destination": before, "produce": 0, "fetch": 0, "topic_id": "id", **others,
+    }  # fmt: skip
+
+
+HEAL, DRAIN, UP, DOWN = facts("heal"), facts("drain", 1), facts("set-rf", factor=4), facts("set-rf", factor=2)
+RACKS, REBALANCE, EXPAND = facts("racks"), facts("rebalance"), facts("expand", 6)
+LOST = row([9, 1, 2], [6, 1, 2])
+DRAINED = row([1, 2, 3], [4, 2, 3])
+
+
+CLOSED = frozenset({3, 4, 5, 6, 7, 8})
+TOO_FEW = "replication factor 3 is larger than the 2 brokers that can hold a replica; 5 others are cordoned"
+
+
+class Mutation(NamedTuple):
+    """A row that keeps the rules, and what it is after a change by hand."""
+
+    rule: str
+    change: str
+    facts: PlanFacts
+    fine: dict[str, Any]
+    changed: dict[str, Any]
+
+
+MOVE = row([1, 2, 3], [4, 2, 3])
+STAYS = row([1, 2, 3], None, concerned=False)
+FLIGHT = "its reassignment is in flight"
+THAT = "its reassignment, in flight or waiting, does that already"
+OF_ROWS = [
+    Mutation("keeps-others", "heal moves a healthy replica too", HEAL, LOST, row([9, 1, 2], [6, 4, 2])),
+    Mutation("keeps-others", "heal puts the new replica into another place", HEAL, LOST, row([9, 1, 2], [1, 6, 2])),
+    Mutation("keeps-others", "drain moves a replica of a broker that stays", DRAIN, DRAINED, row([1, 2, 3], [4, 5, 3])),
+    Mutation("keeps-others", "set-rf up replaces a replica", UP, row([1, 2, 3], [1, 2, 3, 4]),
+             row([1, 2, 3], [1, 5, 3, 4])),
+    Mutation("keeps-others", "set-rf down changes the order", DOWN, row([1, 2, 3], [1, 2]), row([1, 2, 3], [2, 1])),
+    Mutation("keeps-others", "set-rf down brings a new replica", DOWN, row([1, 2, 3], [1, 3]), row([1, 2, 3], [1, 6])),
+    Mutation("keeps-others", "racks changes the order", RACKS, row([1, 4, 2], [1, 3, 2]), row([1, 4, 2], [1, 2, 3])),
+    Mutation("min-isr", "set-rf falls below min.insync.replicas", DOWN, row([1, 2, 3], [1, 2]),
+             row([1, 2, 3], [1, 2], topic="strict")),
+    Mutation("unconcerned", "heal moves a partition without a lost replica", HEAL, LOST,
+             row([1, 2, 3], [4, 2, 3], concerned=False)),
+    Mutation("heal-first", "rebalance moves one with a lost replica", REBALANCE, MOVE, row([1, 2, 9], [4, 2, 9])),
+    Mutation("live-brokers", "a replica goes to a lost broker", REBALANCE, MOVE, row([1, 2, 3], [1, 2, 9])),
+    Mutation("cordoned", "a replica goes to a cordoned broker", REBALANCE._replace(cordoned=frozenset({3, 7})), MOVE,
+             row([1, 2, 3], [7, 2, 3])),
+    Mutation("left-out", "a partition is left out as if too few brokers were open", DRAIN._replace(cordoned=CLOSED),
+             row([1, 2, 3], None, left_out=[([1, 2, 3], TOO_FEW)]),
+             row([1, 4, 5], None, left_out=[([1, 4, 5], TOO_FEW)])),
+    Mutation("distinct-replicas", "a broker is twice in a target", REBALANCE, MOVE, row([1, 2, 3], [2, 2, 3])),
+    Mutation("replication-factor", "a target has one replica fewer", REBALANCE, MOVE, row([1, 2, 3], [4, 2])),
+    Mutation("racks", "two replicas share a rack", REBALANCE, MOVE, row([1, 2, 3], [5, 2, 3])),
+    Mutation("mends-racks", "racks copies more than it needs", RACKS, row([1, 4, 2], [1, 3, 2]),
+             row([1, 4, 2], [1, 3, 5])),
+    Mutation("leaves-brokers", "drain brings a replica to a drained broker", DRAIN, DRAINED, row([2, 3, 1], [2, 3, 1])),
+    Mutation("only-to-new-brokers", "expand brings a replica to an old broker", EXPAND, row([1, 2, 3], [1, 2, 6]),
+             row([1, 2, 3], [4, 2, 3])),
+    Mutation("leader", "set-rf down takes the leader away", DOWN, row([1, 2, 3], [1, 2]), row([1, 2, 3], [2, 3])),
+    Mutation("source", "no live replica is in sync", REBALANCE, MOVE, MOVE | {"isr": []}),
+    Mutation("in-flight", "the partition has a reassignment", REBALANCE, MOVE, MOVE | {"in_flight": True}),
+    Mutation("unusable", "the leader is none of the replicas", REBALANCE, MOVE, MOVE | {"leader": 7}),
+    Mutation("stale", "the snapshot has other replicas", REBALANCE, MOVE, MOVE | {"replicas": [1, 3, 2]}),
+    Mutation("no-move", "the target is what there is", REBALANCE, MOVE, row([1, 2, 3], [1, 2, 3])),
+    Mutation("unknown-partition", "the snapshot has no such partition", REBALANCE, MOVE, MOVE | {"replicas": None}),
+    Mutation("topics", "a topic that was not asked for", REBALANCE._replace(topics=frozenset({"t"})), MOVE,
+             MOVE | {"topic": "u"}),
+    Mutation("bytes", "a move copies one byte more", REBALANCE, MOVE, row([1, 2, 3], [4, 2, 3], copied=11)),
+    Mutation("bytes", "an unknown size counts for another than the mean", REBALANCE, MOVE | {"size": None},
+             row([1, 2, 3], [4, 2, 3], copied=11, size=None)),
+    Mutation("snapshot-leader", "the table names another leader", REBALANCE, MOVE,
+             row([1, 2, 3], [4, 2, 3], told_leader=2)),
+    Mutation("first-leader", "the leader is to lead first", REBALANCE, MOVE, row([1, 2, 3], [4, 2, 3], first=1)),
+    Mutation("leaders-stay", "a replica leads first with --leaders-stay", REBALANCE._replace(leaders_stay=True), MOVE,
+             row([1, 2, 3], [4, 2, 3], first=2)),
+    Mutation("priority", "a partition at risk starts with the others", HEAL,
+             row([9, 1, 2], [6, 1, 2], isr=[1], priority=1), row([9, 1, 2], [6, 1, 2], isr=[1])),
+    Mutation("start", "the table has another order than the files", REBALANCE, MOVE,
+             row([1, 2, 3], [4, 2, 3], start=2)),
+    Mutation("reason", "a move has no reason", REBALANCE, MOVE, row([1, 2, 3], [4, 2, 3], reason="")),
+    Mutation("moved-twice", "a move has two rows", REBALANCE, MOVE, MOVE | {"moves": MOVE["moves"] * 2}),
+    Mutation("batches", "a batch file has another target", REBALANCE, MOVE,
+             MOVE | {"forward": [(1, [5, 2, 3], [1, 2, 3], None, "id", 0)]}),
+    Mutation("batches", "a batch file lacks a move", REBALANCE, MOVE, MOVE | {"forward": []}),
+    Mutation("rollback", "a rollback leads elsewhere", REBALANCE, MOVE,
+             MOVE | {"back": [(1, [5, 2, 3], [4, 2, 3], None, "id", 0)]}),
+    Mutation("topic-id", "a batch file has another id of a topic", REBALANCE, MOVE, MOVE | {"topic_id": "other"}),
+    Mutation("topic-id", "a file has no id of a topic", REBALANCE, MOVE,
+             MOVE | {"forward": [(1, [4, 2, 3], [1, 2, 3], None, None, 0)]}),
+    Mutation("forgotten", "a drained partition is not in the plan", DRAIN, DRAINED, row([1, 2, 3], None)),
+    Mutation("left-out", "a partition that can move is left out as in flight", DRAIN, DRAINED,
+             row([1, 2, 3], None, left_out=[([1, 2, 3], FLIGHT)])),
+    Mutation("left-out", "a partition is left out for an invented reason", DRAIN, DRAINED,
+             row([1, 2, 3], None, left_out=[([1, 2, 3], "it is large")])),
+    Mutation("left-out", "a partition is left out as if no live replica were in sync", DRAIN, DRAINED,
+             row([1, 2, 3], None, left_out=[([1, 2, 3], "no live replica is in sync: there is nothing to copy from")])),
+    Mutation("left-out", "a partition that the goal does not concern is left out", DRAIN, STAYS,
+             STAYS | {"left_out": [([1, 2, 3], "no broker has room for 10 bytes")]}),
+    Mutation("left-out", "a row of those left out has other replicas", DRAIN,
+             row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], FLIGHT)]),
+             row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 4], FLIGHT)])),
+    Mutation("left-out", "a reassignment that keeps the drained broker is said to do it", DRAIN,
+             row([1, 2, 3], None, in_flight=True, destination=[4, 2, 3], left_out=[([1, 2, 3], THAT)]),
+             row([1, 2, 3], None, in_flight=True, left_out=[([1, 2, 3], THAT)])),
+    Mutation("left-out", "a partition both moves and is left out", DRAIN, DRAINED,
+             DRAINED | {"in_flight": True, "left_out": [([1, 2, 3], FLIGHT)]}),
+]  # fmt: skip
+STRICT = {"strict": 3}
+
+
+@pytest.mark.parametrize("case", OF_ROWS, ids=lambda case: case.change)
+def test_dp_3_each_change_by_hand_of_a_row_is_found_by_its_rule(case: Mutation) -> None:
+    known = case.facts._replace(min_isrs=STRICT)
+    assert check_rows([tuple(case.fine.values())], known).named == {}
+    assert case.rule in check_rows([tuple(case.changed.values())], known).named
+
+
+@pytest.mark.parametrize("room", [None, 10, 9])
+@pytest.mark.parametrize("known", [DRAIN, HEAL, UP, RACKS])
+def test_dp_3_a_partition_left_out_for_lack_of_room_is_found_where_there_is_room(
+    known: PlanFacts, room: int | None
+) -> None:
+    """Broker 6, or 4 in the rack of the drained one, has room or not; all others are full."""
+    before = {"drain": [1, 2, 3], "heal": [9, 1, 2], "set-rf": [1, 2, 3], "racks": [1, 4, 2]}[known.kind]
+    one = row(before, None, left_out=[(before, "no broker has room for 10 bytes")])
+    assert check_rows([tuple(one.values())], known).no_room == 1
+    brokers = dict.fromkeys(known.staying, 0) | {4 if known.kind == "drain" else 6: room}
+    found = check_room([tuple(one.values())], known, brokers).named
+    assert ("left-out" in found) == (room != 9)
+
+
+LOADS = {1: BrokerDelta(20, 2, 2, 4, 6), 2: BrokerDelta(20, 2, 0, 4, 0), 3: BrokerDelta()}
+SUMS = SnapshotSums(2, 0, 20, 2, 10, LOADS)
+THREE = [ListedBroker(1, "a", True), ListedBroker(2, "b", True), ListedBroker(3, "a", True)]
+THREE_FACTS = PlanFacts.of("set-rf", THREE, (), 2, ())._replace(typical=10, first_places={1: 1})
+
+
+def of_three() -> tuple[CheckedRows, PlanSummary]:
+    """t-0 moves from [1, 2] to [3, 2]; t-1 is left out. By hand."""
+    moved = row([1, 2], [3, 2], produce=2, fetch=3)
+    left = row([1, 2], None, partition=1, left_out=[([1, 2], FLIGHT)], in_flight=True)
+    checked = check_rows([tuple(moved.values()), tuple(left.values())], THREE_FACTS)
+    target = LoadFigures(40 / 3, 4 / 3, 2 / 3, 8 / 3, 2)
+    before = [LoadFigures(20, 2, 2, 4, 6), LoadFigures(20, 2, 0, 4, 0), LoadFigures()]
+    after = [LoadFigures(10, 1, 1, 2, 3), LoadFigures(20, 2, 0, 4, 0), LoadFigures(10, 1, 1, 2, 3)]
+    brokers = [
+        BrokerFigures(one.id, one.rack, True, None, *of, target)
+        for one, of in zip(THREE, zip(before, after, strict=True), strict=True)
+    ]
+    far = {"bytes": 1.0, "replicas": 1.0, "leaders": 2.0, "produce": 1.0, "fetch": 2.0}
+    return checked, msgspec.structs.replace(
+        SUMMARY, kind="set-rf", partitions=2, moves=1, bytes=10, lower_bound=10, brokers=brokers, complete=True,
+        racks=[RackFigures("a", 2, before[0], LoadFigures(20, 2, 2, 4, 6)), RackFigures("b", 1, before[1], after[1])],
+        imbalance_before=far, furthest_before=dict.fromkeys(far, 3) | {"leaders": 1, "fetch": 1},
+        imbalance_after={"bytes": 0.5, "replicas": 0.5, "leaders": 1.0, "produce": 0.5, "fetch": 1.0},
+        furthest_after=dict.fromkeys(far, 2), batches=[BatchFigures(1, 2, 1, 10, 0.0, 1.0, 1, 10)], bandwidth=10,
+        expected_seconds=1.0, batches_seconds=1.0, bound_seconds=1.0, bottleneck=BottleneckFigures(1, True, 10, 10),
+        left_out=[LeftOutFigures(FLIGHT, 1, ["t-1"])], impact=ImpactFigures(leader_leaves=1),
+        largest=LargestFigures("t-0", 10),
+    )  # fmt: skip
+
+
+def second(summary: PlanSummary, **figures: Any) -> list[BrokerFigures]:
+    one, two, three = summary.brokers
+    return [one, msgspec.structs.replace(two, **figures), three]
+
+
+OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
+    ("complete", "`complete` is turned round", lambda one: {"complete": not one.complete}),
+    ("summary", "the number of partitions differs", lambda _: {"partitions": 3}),
+    ("summary", "sizes are said to be unknown", lambda _: {"unknown_sizes": 1}),
+    ("summary", "the largest partition has another size", lambda _: {"largest": LargestFigures("t-0", 11)}),
+    ("summary", "fewer partitions change their leader", lambda _: {"impact": ImpactFigures()}),
+    ("summary", "the least to copy is more than is copied", lambda _: {"lower_bound": 11}),
+    ("summary", "fewer are left out than the table has", lambda _: {"left_out": []}),
+    ("summary", "another partition is named as left out",
+     lambda _: {"left_out": [LeftOutFigures(FLIGHT, 1, ["t-7"])]}),
+    ("summary", "a broker held other bytes", lambda one: {"brokers": second(one, before=LoadFigures(21, 2, 0, 4, 0))}),
+    ("summary", "a broker will lead other partitions",
+     lambda one: {"brokers": second(one, after=LoadFigures(20, 2, 1, 4, 0))}),
+    ("summary", "a broker is said to be lost", lambda one: {"brokers": second(one, live=False)}),
+    ("summary", "a broker is said to be cordoned", lambda one: {"brokers": second(one, cordoned=True)}),
+    ("summary", "a broker is missing", lambda one: {"brokers": one.brokers[:2]}),
+    ("summary", "a broker has another target",
+     lambda one: {"brokers": second(one, target=LoadFigures(40 / 3, 2, 2 / 3, 8 / 3, 2))}),
+    ("summary", "a rack is not the sum of its brokers",
+     lambda one: {"racks": [msgspec.structs.replace(one.racks[0], brokers=1), one.racks[1]]}),
+    ("summary", "the worst broker is nearer than it is",
+     lambda one: {"imbalance_after": one.imbalance_after | {"bytes": 0.1}}),
+    ("summary", "another broker is said to be the furthest",
+     lambda one: {"furthest_before": one.furthest_before | {"bytes": 1}}),
+    ("summary", "the busiest broker of a batch has fewer bytes",
+     lambda one: {"batches": [msgspec.structs.replace(one.batches[0], busiest_bytes=9)]}),
+    ("summary", "the plan takes less than the least time", lambda _: {"expected_seconds": 0.9}),
+    ("summary", "the least time is less than it is", lambda _: {"bound_seconds": 0.9}),
+    ("summary", "another broker decides the time", lambda _: {"bottleneck": BottleneckFigures(2, True, 10, 10)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "change", "figures"), OF_FIGURES, ids=[change for _, change, _ in OF_FIGURES])
+def test_dp_3_each_change_by_hand_of_a_figure_is_found(
+    rule: str, change: str, figures: Callable[[PlanSummary], dict[str, Any]]
+) -> None:
+    checked, fine = of_three()
+    assert list(faults_of_figures(SUMS, checked, THREE, THREE_FACTS, fine)) == []
+    changed = msgspec.structs.replace(fine, **figures(fine))
+    found = list(faults_of_figures(SUMS, checked, THREE, THREE_FACTS, changed))
+    assert {one.rule for one in found} == {rule}, change
+
+
+def test_dp_3_the_table_of_changes_in_the_docs_has_every_change_that_is_tried() -> None:
+    lines = DOCS.read_text().partition("| rule | a change by hand that it finds |\n")[2].splitlines()[1:]
+    rows = [tuple(cell.strip() for cell in line.split("|")[1:3]) for line in lines if line.startswith("| `")]
+    tried = [(f"`{one.rule}`", one.change) for one in OF_ROWS] + [(f"`{rule}`", text) for rule, text, _ in OF_FIGURES]
+    assert rows == sorted(tried)

@@ -1,0 +1,100 @@
+"""Cordoned brokers keep what they hold, and no plan puts a replica there."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
+from kafka_reassign_rpc.planner.plan_result import Plan
+from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
+from tests.planner.clusters import MIB, brokers, partition, random_cluster, topic
+
+CORDONED = (3, 7)
+
+
+def _plan(cluster: PlannerCluster, kind: GoalKind, cordoned: tuple[int, ...] = CORDONED, **goal: Any) -> Plan:
+    closed = [msgspec.structs.replace(one, cordoned=one.id in cordoned) for one in cluster.brokers]
+    planner = InMemoryPlanner(PlannerCluster(closed, cluster.topics), Goal(kind, **goal), PlanOptions())
+    for _ in planner.steps():
+        pass
+    return planner.plan
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("kind", "goal", "dead"),
+    [
+        (GoalKind.HEAL, {}, (4,)),
+        (GoalKind.DRAIN, {"brokers": (5, 7)}, ()),
+        (GoalKind.REBALANCE, {}, ()),
+        (GoalKind.REBALANCE, {"racks": True}, ()),
+        (GoalKind.SET_FACTOR, {"factor": 4}, ()),
+        (GoalKind.RACKS, {}, ()),
+        (GoalKind.EXPAND, {"brokers": (8,)}, ()),
+    ],
+)
+def test_dh_2_no_goal_puts_a_replica_on_a_cordoned_broker(
+    kind: GoalKind, goal: dict[str, Any], dead: tuple[int, ...], seed: int
+) -> None:
+    plan = _plan(random_cluster(9, 3, 40, seed=seed, dead=dead), kind, **goal)
+    new = {broker for move in plan.moves for broker in set(move.target) - set(move.original)}
+    assert new.isdisjoint(CORDONED)
+    assert plan.moves or kind in (GoalKind.RACKS, GoalKind.EXPAND)
+
+
+def test_dh_2_a_rack_whose_brokers_are_all_cordoned_keeps_no_repair_back() -> None:
+    cluster = PlannerCluster(
+        brokers(["a", "a", "b", "b", "c", "c"], dead=[6]), [topic("t", partition(0, 1, 3, 6, live=[1, 3]))]
+    )
+    [move] = _plan(cluster, GoalKind.HEAL, (5,)).moves
+    assert set(move.target) - {1, 3} <= {2, 4}
+
+
+def test_dh_2_the_reason_of_a_partition_left_out_says_how_many_brokers_are_cordoned() -> None:
+    listed = brokers(["a"] * 6, dead=[1], capacity=10 * MIB)
+    few = PlannerCluster(listed, [topic("t", partition(0, 1, 2, 3, live=[2, 3]))])
+    huge = PlannerCluster(listed, [topic("t", partition(0, 1, 2, live=[2], size=11 * MIB))])
+    reasons = [
+        [one.reason for one in _plan(cluster, GoalKind.HEAL, closed).left_out]
+        for cluster, closed in ((few, (3, 4, 5, 6)), (huge, (3, 4)), (few, (4, 5)))
+    ]
+    assert reasons == [
+        ["replication factor 3 is larger than the 2 brokers that can hold a replica; 3 others are cordoned"],
+        [f"no broker has room for {11 * MIB} bytes; 2 others are cordoned"],
+        [],
+    ]
+
+
+def test_dh_2_a_plan_that_fills_a_cordoned_broker_says_so() -> None:
+    with pytest.raises(PlanError, match="broker 3 is cordoned"):
+        _plan(random_cluster(9, 3, 20), GoalKind.EXPAND, brokers=(3,))
+    with pytest.raises(PlanError, match="the other live brokers are cordoned"):
+        _plan(random_cluster(3, 3, 20), GoalKind.DRAIN, (1, 2), brokers=(0,))
+
+
+def test_dh_2_a_partition_with_a_replica_in_a_cordoned_rack_loses_no_other_rack() -> None:
+    """Broker 4 has no room for what broker 3, of the same rack, has lost."""
+    listed = brokers(["a", "a", "b", "b", "c"], dead=[3])
+    listed[3] = msgspec.structs.replace(listed[3], capacity=100 * MIB, free=0)
+    plan = _plan(PlannerCluster(listed, [topic("t", partition(0, 1, 3, 5, live=[1, 5]))]), GoalKind.HEAL, (5,))
+    assert plan.moves == ()
+    assert [one.reason for one in plan.left_out] == [
+        "no broker has room that leaves the partition as even over racks as it was"
+    ]
+
+
+def test_dh_2_a_cordoned_broker_beside_an_open_one_keeps_no_repair_back() -> None:
+    """Broker 3 is the only one of its rack that may get a replica, and it has one of the two that were there."""
+    cluster = PlannerCluster(
+        brokers(["a", "a", "b", "b", "b"], dead=[4]), [topic("t", partition(0, 1, 3, 4, live=[1, 3]))]
+    )
+    [move] = _plan(cluster, GoalKind.HEAL, (5,)).moves
+    assert move.target == (1, 3, 2)
+
+
+def test_dh_2_racks_whose_brokers_are_all_cordoned_cannot_be_mended() -> None:
+    cluster = PlannerCluster(brokers([None, "a", "a"], dead=[2]), [topic("t", partition(0, 1, 2, live=[1]))])
+    with pytest.raises(PlanError, match="all live brokers with a rack are cordoned"):
+        _plan(cluster, GoalKind.RACKS, (3,))

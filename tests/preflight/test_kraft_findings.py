@@ -1,0 +1,287 @@
+"""What keeps a cluster from its migration to KRaft, one blocker at a time."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.controller import odd_znodes
+from kafka_reassign_rpc.controller.controller_election import ControllerOwner
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
+from kafka_reassign_rpc.preflight.findings import Finding, Level
+from kafka_reassign_rpc.preflight.kraft_findings import findings, is_credential
+from kafka_reassign_rpc.preflight.migration_state import MigrationState, writers
+from kafka_reassign_rpc.preflight.own_znodes import OwnZnode, OwnZnodes
+from kafka_reassign_rpc.preflight.read_state import ControllerNow, FoundState
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import AclEntry
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from tests.core.build import broker, cluster, moving, not_moving
+from tests.preflight.found_states import found_state
+
+OF_3_9 = {
+    "inter.broker.protocol.version": "3.9-IV0",
+    "controller.quorum.bootstrap.servers": "",
+    "log.dirs": "/data",
+    "zookeeper.metadata.migration.enable": "true",
+}
+CREDENTIAL = "salt=MTIz,stored_key=YWJj,server_key=YWJj,iterations=4096"
+State = tuple[Cluster, dict[str, Any], dict[str, Any], list[BrokerAnswer]]
+"""A cluster, the rest of FoundState and of MigrationState, and what its brokers have answered."""
+
+
+def answer(id_: int, log_dirs: Any = (("/data", 0),), problem: str = "", **configs: str) -> BrokerAnswer:
+    """`configs` with `_` for `.`; an empty one is not there."""
+    given = {name.replace("_", "."): value for name, value in configs.items()}
+    known = {name: value for name, value in {**OF_3_9, **given}.items() if name not in given or value}
+    one = broker(id_)
+    return BrokerAnswer(one, one.endpoints[0], problem, configs=known, log_dirs=log_dirs)
+
+
+def found(change: Callable[[State], Any] = lambda state: None) -> list[Finding]:
+    """What is found in a cluster of three brokers that is ready, after a change. A change may return other brokers."""
+    here = cluster(not_moving(1, 2), not_moving(2, 3), live=(1, 2, 3))
+    state = found_state()
+    more: dict[str, Any] = {"quotas": {}, "unreadable": {}, "own": OwnZnodes([], []), "tokens": 0, "acls": []}
+    more["owners"] = {}
+    answers = [answer(1), answer(2), answer(3)]
+    change((here, state, more, answers))
+    return list(findings(FoundState(cluster=here, **state), MigrationState(**more), answers))
+
+
+def put(partition: Partition) -> Callable[[State], Any]:
+    return lambda state: state[0].topics["t"].partitions.update({0: partition})
+
+
+def with_(of: int, **values: Any) -> Callable[[State], Any]:
+    """`of`: 0 the cluster, 1 and 2 the rest of FoundState and MigrationState."""
+
+    def change(state: State) -> None:
+        here, *rest = state[:3]
+        for name, value in values.items():
+            setattr(here, name, value) if of == 0 else rest[of - 1].update({name: value})
+
+    return change
+
+
+def brokers(*answers: BrokerAnswer) -> Callable[[State], Any]:
+    return lambda state: state[3].__setitem__(slice(None), answers)
+
+
+def in_flight(state: State) -> None:
+    state[0].topics["t"].partitions[0] = moving([1, 2], [2, 3])
+    state[0].moving["t"] = {0}
+
+
+def without_id(state: State) -> None:
+    state[0].topics["t"].id = None
+
+
+NAME = TopicPartition("t", 1)
+GARBAGE = BadZnode("/x", "it is no JSON")
+BLOCKERS: dict[str, tuple[Callable[[State], Any], str, str]] = {
+    "a move in flight": (in_flight, "moves", "t-0"),
+    "an entry of reassign_partitions": (
+        with_(0, batch=BatchZnode(entries={NAME: None})),  # type: ignore[dict-item]
+        "waiting-moves",
+        "t-1",
+    ),
+    "an unreadable reassign_partitions": (
+        with_(0, batch=BatchZnode(unreadable=True)),
+        "requests",
+        znode_paths.REASSIGN_PARTITIONS,
+    ),
+    "a request": (with_(0, requests=frozenset({"r"})), "requests", znode_paths.REASSIGNMENT_REQUESTS),
+    "a cancellation": (with_(0, cancel_all=CancelAll(1)), "requests", znode_paths.CANCEL_IN_PROGRESS),
+    "moves are disabled": (with_(0, disabled_by_znode=True), "requests", znode_paths.REASSIGN_CANCEL),
+    "an election": (with_(1, election=True), "requests", znode_paths.PREFERRED_REPLICA_ELECTION),
+    "a broken queue": (with_(1, problems=["the queue is broken"]), "requests", "the queue is broken"),
+    "a deletion": (with_(1, marks=["t"]), "deletions", "t"),
+    "a lease": (
+        with_(2, own=OwnZnodes([OwnZnode("/admin/reassignment_throttles/brokers/1", 5, 0, 0)], [])),
+        "leases",
+        "brokers/1",
+    ),
+    "a topic without id": (without_id, "topic-ids", "t"),
+    "an unreadable topic": (with_(0, unreadable={"u": "garbage"}), "topics", "u"),
+    "no replicas": (put(Partition(())), "empty-replicas", "t-0"),
+    "no state": (put(Partition((1, 2))), "stateless", "t-0"),
+    "a broker that is gone": (put(not_moving(1, 7, isr=[1])), "lost-replicas", "t-0"),
+    "a replica to be deleted there": (
+        put(Partition((1, 2), leader=1, isr=(1, 2), partition_epoch=1, pending_deletion=(8,))),
+        "lost-replicas",
+        "8",
+    ),
+    "an unreadable registration": (with_(1, registered=["1", "2", "3", "x"]), "registrations", "x"),
+    "our settings among the defaults": (
+        with_(0, broker_configs={"<default>": {"failure.interval.ms": "1000"}}),
+        "settings",
+        "failure.interval.ms",
+    ),
+    "configs of no broker": (with_(0, broker_configs={"one": {}}), "broker-configs", "one"),
+    "configs that are garbage": (
+        with_(0, topic_configs={"u": {}}, config_versions={("topics", "t"): (1, 0), ("topics", "u"): (1, 0)}),
+        "configs",
+        "/config/topics/t.",
+    ),
+    "configs of a broker that are garbage": (
+        with_(0, config_versions={("brokers", "1"): (1, 0)}),
+        "configs",
+        "/config/brokers/1.",
+    ),
+    "ACLs that are garbage": (with_(2, acls=["/kafka-acl/Topic/x: it is no JSON"]), "acls", "/kafka-acl/Topic/x"),
+    "a quota that is no number": (with_(2, quotas={"users/a": {"producer_byte_rate": "x"}}), "quotas", "users/a"),
+    "a broken credential": (with_(2, quotas={"users/a": {"SCRAM-SHA-256": "salt=a"}}), "quotas", "users/a"),
+    "a credential of a pair": (
+        with_(2, quotas={"users/a/clients/c": {"SCRAM-SHA-256": CREDENTIAL}}),
+        "quotas",
+        "users/a/clients/c",
+    ),
+    "quotas that are garbage": (with_(2, unreadable={"ips/x": "it is no JSON"}), "quotas", "ips/x"),
+    "znodes of two owners": (
+        with_(2, owners={"/a": frozenset({"sasl:x"}), "/b": frozenset({"sasl:y"})}),
+        "znode-acls",
+        "/b only by sasl:y",
+    ),
+    "znodes that nobody may write, or whose ACLs may not be read": (
+        with_(2, owners={"/a": None, "/b": frozenset()}),
+        "znode-acls",
+        "nobody may write /b",
+    ),
+    "no broker": (brokers(), "brokers", "no broker"),
+    "a silent broker": (brokers(answer(1), answer(2, problem="refused")), "brokers", "broker 2 (refused)"),
+    "an old protocol": (brokers(answer(1, inter_broker_protocol_version="3.3-IV3")), "versions", "3.3-IV3"),
+    "no protocol": (brokers(answer(1, inter_broker_protocol_version="new")), "versions", "new"),
+    "two protocols": (brokers(answer(1), answer(2, inter_broker_protocol_version="3.8-IV0")), "versions", "3.8-IV0"),
+    "a failed log dir": (brokers(answer(1, log_dirs=[("/a", 0), ("/b", 56)])), "log-dirs", "/b of broker 1"),
+    "log dirs that are not told": (brokers(answer(1, log_dirs=None)), "log-dirs", "brokers 1"),
+    "several log dirs below 3.7": (
+        brokers(answer(4, log_dirs=[("/a", 0), ("/b", 0)], inter_broker_protocol_version="3.6-IV2")),
+        "log-dirs",
+        "brokers 4",
+    ),
+    "an empty /migration": (with_(1, migration=odd_znodes.migration(b"")), "migration", znode_paths.MIGRATION),
+    "garbage in /migration": (with_(1, migration=odd_znodes.migration(b"{")), "migration", znode_paths.MIGRATION),
+    "a /controller that nobody owns": (
+        with_(1, controller=ControllerNow(ControllerOwner(1, (), 0, 0), 3, 0, None)),
+        "controller",
+        znode_paths.CONTROLLER,
+    ),
+    "a broken epoch": (with_(1, controller=ControllerNow(None, -1, -1, GARBAGE)), "controller", "/x"),
+}
+
+
+def test_mg_1_a_cluster_where_nothing_stands_in_the_way_is_ready() -> None:
+    assert {one.level for one in found()} == {Level.OK}
+
+
+@pytest.mark.parametrize("case", BLOCKERS)
+def test_mg_1_each_blocker_is_named_with_what_to_do(case: str) -> None:
+    change, subject, named = BLOCKERS[case]
+    blockers = [one for one in found(change) if one.level is Level.UNSAFE]
+    assert {one.subject for one in blockers} == {subject}
+    assert any(named in one.text for one in blockers)
+    assert all(one.advice for one in blockers)
+
+
+def test_mg_1_each_partition_on_a_broker_that_is_gone_is_named() -> None:
+    """One of them makes the migration wait forever."""
+
+    def gone(state: State) -> None:
+        many = {index: not_moving(1, 9, isr=[1]) for index in range(100)}
+        state[0].topics["t"].partitions.update(many)
+
+    [blocker] = [one for one in found(gone) if one.subject == "lost-replicas"]
+    assert blocker.text.startswith("100 replicas are on 9, ")
+    assert all(f"t-{index}" in blocker.text for index in range(100))
+    assert "plan heal" in blocker.advice
+
+
+def test_mg_1_a_replica_on_an_id_of_ours_is_moved_and_not_brought_back() -> None:
+    def ours(state: State) -> None:
+        put(not_moving(1, 1000, isr=[1]))(state)
+        state[1]["taken_ids"] = ["1000"]
+
+    [blocker] = [one for one in found(ours) if one.subject == "lost-replicas"]
+    assert "a server of kafka-reassign-rpc" in blocker.text
+    assert "bring" not in blocker.advice
+
+
+def test_mg_1_what_has_to_be_prepared_keeps_no_cluster_from_being_ready() -> None:
+    def change(state: State) -> None:
+        here, _, more, answers = state
+        more |= {"tokens": 2, "owners": {"/a": frozenset({"sasl:x", "sasl:y"}), "/b": frozenset({"sasl:y"})}}
+        more |= {"quotas": {"users/a": {"SCRAM-SHA-256": CREDENTIAL, "producer_byte_rate": "1e6"}}}
+        here.settings = {"failure.interval.ms": "1000"}
+        here.broker_configs = {
+            "1": {"leader.replication.throttled.rate": "5", "ssl.keystore.password": "secret"},
+            "77": {},
+        }
+        here.topics["t"].partitions[0] = Partition((1, 2), leader=-1, isr=(1,), partition_epoch=1)
+        answers[:] = [
+            answer(
+                1001,
+                [("/a", 0), ("/b", 0)],
+                inter_broker_protocol_version="3.8-IV0",
+                authorizer_class_name="kafka.security.authorizer.AclAuthorizer",
+                control_plane_listener_name="CONTROL",
+                broker_id_generation_enable="true",
+                reserved_broker_max_id="1000",
+                zookeeper_metadata_migration_enable="false",
+            )
+        ]
+
+    levels = {one.subject: one.level for one in found(change) if one.level is not Level.OK}
+    assert set(levels.values()) == {Level.WARNING}
+    assert levels.keys() == {
+        "authorizer", "broker-configs", "broker-ids", "control-plane", "controllers", "delegation-tokens", "log-dirs",
+        "offline", "passwords", "settings", "throttles", "versions", "znode-acls",
+    }  # fmt: skip
+
+
+def test_mg_1_a_release_below_the_bridge_is_told_by_what_the_broker_does_not_know() -> None:
+    old = answer(1)
+    old = old._replace(configs={name: one for name, one in old.configs.items() if "bootstrap" not in name})
+    [warned] = [one for one in found(brokers(old)) if one.level is not Level.OK]
+    assert (warned.level, warned.subject) == (Level.WARNING, "releases")
+
+
+@pytest.mark.parametrize(
+    ("broker", "reserved", "warned"),
+    [(1000, "1000", False), (1001, "1000", True), (1, "0", True), (0, "0", False), (1001, "", True)],
+)
+def test_mg_1_an_id_above_the_reserved_ones_may_have_come_from_zookeeper(
+    broker: int, reserved: str, warned: bool
+) -> None:
+    one = answer(broker, broker_id_generation_enable="true", reserved_broker_max_id=reserved)
+    assert ("broker-ids" in {it.subject for it in found(brokers(one))}) == warned
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        (CREDENTIAL, True),
+        (CREDENTIAL.replace("YWJj", "YWI", 1), True),
+        (CREDENTIAL.replace("MTIz", "M"), False),
+        (CREDENTIAL.replace("MTIz", "M?=="), False),
+        (CREDENTIAL.replace("4096", "many"), False),
+        (CREDENTIAL.replace("4096", "99999999999"), False),
+        (CREDENTIAL + ",more=1", False),
+        ("", False),
+    ],
+)
+def test_mg_1_a_credential_is_one_that_kafka_can_read(text: str, valid: bool) -> None:
+    assert is_credential(text) == valid
+
+
+def test_mg_1_a_znode_is_anybodys_if_the_world_may_write_it() -> None:
+    read, everything = 1, 31
+    assert writers([AclEntry(everything, "world", "anyone"), AclEntry(everything, "sasl", "kafka")]) is None
+    assert writers([AclEntry(read, "world", "anyone"), AclEntry(everything, "sasl", "kafka")]) == frozenset(
+        {"sasl:kafka"}
+    )
+    assert writers([AclEntry(read, "world", "anyone")]) == frozenset()
+    assert writers([]) == frozenset(), "not even the ACL may be read"

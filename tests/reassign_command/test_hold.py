@@ -1,0 +1,75 @@
+"""`kafka-reassign hold` and `release`, on a cluster of a server and simulated brokers."""
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from kafka_reassign_rpc.protocol.messages import DescribeStatusRequest, HoldMovesRequest
+from tests.controller.cluster import Cluster, cluster
+from tests.reassign_command.run_command import kafka_reassign
+from tests.stock.tools import Output
+
+
+@pytest_asyncio.fixture
+async def world(zk_connect: str) -> AsyncIterator[Cluster]:
+    async with cluster(zk_connect, brokers=(1, 2, 3)) as made:
+        await made.create_topic("t", {0: [1], 1: [1]})
+        yield made
+
+
+async def run(world: Cluster, *args: str) -> Output:
+    return await kafka_reassign(*args, "--bootstrap-server", world.bootstrap)
+
+
+async def test_dh_5_operators_hold_and_release_moves_of_the_queue(world: Cluster) -> None:
+    assert (await run(world, "--disable")).code == 0
+    queued = await run(world, "move", "t", "-p", "0:2", "-p", "1:3", "--queue", "--reason", "PLAN-8")
+    assert queued.code == 0, queued.err
+    held = await run(world, "hold", "--broker", "2", "--request", "PLAN-8", "--reason", "disks are replaced")
+    assert (held.code, held.lines, held.err) == (0, ["1 move held."], "")
+    again = await run(world, "hold", "--all", "--json")
+    assert json.loads(again.out) == {"held": 1, "unchanged": 1, "in_flight": 0}
+    listed = await run(world, "--list")
+    assert " held by User:ANONYMOUS as " in listed.out
+    assert " UTC: disks are replaced. route: queue. reason: PLAN-8" in listed.out
+    assert (await run(world, "--enable")).code == 0
+    answer = await world.ask(DescribeStatusRequest(document="moves", query=""), 0)
+    found = {one["partition"]: one for one in json.loads(answer.content)["moves"]}
+    assert {one["state"] for one in found.values()} == {"waiting"}
+    assert found[0]["waits_for"].startswith("its release: held by User:ANONYMOUS as ")
+    answer = await world.ask(DescribeStatusRequest(document="status", query=""), 0)
+    assert json.loads(answer.content)["work"]["no_estimate"] == "2 waiting moves are held until somebody releases them"
+    released = await run(world, "release", "--topic", "t")
+    assert (released.code, released.lines) == (0, ["2 moves released."])
+    assert (await run(world, "release", "--all")).lines[0].startswith("0 moves released")
+    done = await run(world, "--watch")
+    assert done.code == 0
+    assert (await run(world, "--list")).lines == ["No partition reassignments found."]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("hold",),
+        ("release",),
+        ("hold", "--all", "--topic", "t"),
+        ("hold", "--broker", "x"),
+        ("release", "--reason", "x"),
+    ],
+)
+async def test_dh_5_a_hold_that_does_not_say_of_what_is_not_sent(args: tuple[str, ...]) -> None:
+    done = await kafka_reassign(*args, "--bootstrap-server", "127.0.0.1:1")
+    assert done.code == 1
+    assert done.err.startswith(f"kafka-reassign {args[0]}: ")
+
+
+async def test_dh_5_a_request_that_names_nothing_or_too_much_is_invalid(world: Cluster) -> None:
+    for wrong in (
+        HoldMovesRequest(hold=True),
+        HoldMovesRequest(hold=True, all=True, topics=["t"]),
+        HoldMovesRequest(hold=True, all=True, reason="x" * 201),
+    ):
+        answer = await world.ask(wrong, 0)
+        assert (answer.error_code, answer.changed) == (42, 0)

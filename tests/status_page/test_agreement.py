@@ -1,0 +1,250 @@
+"""One truth on every screen: API, stream, metrics, vendor API and commands, asked at one instant, state after state."""
+
+import asyncio
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from msgspec import to_builtins
+
+from kafka_reassign_rpc.cli import status_command
+from kafka_reassign_rpc.client import AsyncReassignmentClient, LogDirProgressTracker, ReassignmentClient, TopicPartition
+from kafka_reassign_rpc.client.move_progress import read_progress
+from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
+from kafka_reassign_rpc.controller.lifecycle.server_config import EventLogConfig, ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
+from kafka_reassign_rpc.core.healing.healing_settings import INTERVAL, MAX_BROKERS, MAX_PERCENTAGE, PAUSED
+from kafka_reassign_rpc.core.reassignment_settings import ENABLED, MAX_PER_CLUSTER
+from kafka_reassign_rpc.preflight import cluster_status, read_status
+from kafka_reassign_rpc.preflight.cluster_status import StatusParts
+from kafka_reassign_rpc.reassign_command import action_status, action_watch
+from kafka_reassign_rpc.reassign_command.output import Output
+from tests.controller.cluster import LISTENERS, RATE, SIZE, cluster
+from tests.controller.telemetry.test_metrics import Samples, scraped
+from tests.http_client import get, streamed
+from tests.waiting import eventually
+from tests.zookeeper.proxy import Proxy
+
+SAMPLING = Sampling(interval_s=0.2, stall_s=3.0)
+Json = dict[str, Any]
+
+
+def of_commands(bootstrap: str) -> tuple[Json, Json, Json, Json]:
+    """What the vendor API tells, and the documents of `--status`, of `--watch` and of `kafka-reassign-rpc status`."""
+    configs = {"bootstrap_servers": bootstrap}
+    around = asyncio.run(read_status.from_nodes(configs, 10.0))
+    seen = status_command.seen_of(around, configs, 10.0, as_json=True)
+    around = cluster_status.with_document(around, StatusParts(seen.status, seen.moves, seen.brokers))
+    with ReassignmentClient(bootstrap_servers=bootstrap) as client:
+        stream = io.StringIO()
+        context: Any = SimpleNamespace(client=client, client_of=None, output=Output(stream, as_json=True))
+        told = to_builtins(client.status())
+        action_status.run(context, sleep=lambda _: None)
+        context.output.finish()
+        _, snapshot = read_progress(client, LogDirProgressTracker(), 0.0, with_document=True)
+        return (
+            told,
+            json.loads(stream.getvalue()),
+            {**action_watch.document(snapshot), "line": action_watch.summary(snapshot)},
+            cluster_status.document(around),
+        )
+
+
+async def read(page: str) -> Json:
+    answer = await get(page, "/api/v1/status")
+    assert answer.status == 200
+    return timeless(json.loads(answer.body))
+
+
+def timeless(status: Json) -> Json:
+    """Without what differs from one moment to the next."""
+    return {name: value for name, value in status.items() if name != "at"}
+
+
+async def agreed(page: str, bootstrap: str, zk_connect: str, is_so: Callable[[Json], object]) -> Json:
+    """Waits for a state, and asks every screen while it lasts."""
+    while True:
+
+        async def reached() -> bool:
+            return bool(is_so(await read(page)))
+
+        await eventually(reached)
+        before = await read(page)
+        metrics = await scraped(page)
+        [(_, streamed_now)] = await streamed(f"http://{page}/api/v1/stream", 1)
+        told, by_status, by_watch, by_rpc_status = await asyncio.to_thread(of_commands, bootstrap)
+        by_zookeeper = cluster_status.document(await read_status.from_zookeeper(zk_connect, 10.0))
+        if await read(page) == before:
+            break
+    assert timeless(streamed_now) == before
+    assert timeless(told) == before
+    assert timeless(by_status["status"]) == before
+    assert timeless(by_rpc_status["status"]) == before
+    compare_command(before, by_status, by_watch)
+    compare_rpc_command(before, by_rpc_status, by_zookeeper)
+    compare_metrics(before, metrics)
+    return before
+
+
+def compare_command(status: Json, by_status: Json, by_watch: Json) -> None:
+    totals, work = status["totals"], status["work"]
+    for found in (by_status, by_watch):
+        assert found["stalled"] == (totals["stalled"] or 0)
+        assert found["waiting"] == sum(totals["waiting"].values())
+        assert found["total"]["done_bytes"] == work["bytes_copied"]
+        assert found["total"]["total_bytes"] == work["bytes_total"]
+        assert found["total"]["bytes_per_second"] == totals["rate"]
+        assert found["total"]["no_estimate"] == work["no_estimate"]
+        seconds = None if work["done_ms"] is None else round(work["done_ms"] / 1000, 1)
+        assert found["total"]["remaining_seconds"] == seconds
+    assert by_status["problems"] == status["problems"]
+    assert sum(one["state"] == "moving" for one in by_status["moves"]) == len(by_watch["moves"]) == totals["in_flight"]
+    assert (by_status["under_replicated"], by_status["offline"]) == (totals["under_replicated"], totals["offline"])
+    assert by_status["disabled"] == status["disabled_by"]
+    moving = [one for one in by_status["moves"] if one["state"] == "moving"]
+    same = "total_bytes", "done_bytes", "bytes_per_second", "remaining_seconds", "stalled"
+    assert [[one[key] for key in same] for one in moving] == [[one[key] for key in same] for one in by_watch["moves"]]
+    assert by_watch["line"].startswith(f"{totals['in_flight']} move" if totals["in_flight"] else "Nothing moves")
+
+
+def compare_rpc_command(status: Json, by_nodes: Json, by_zookeeper: Json) -> None:
+    totals, stored = status["totals"], by_zookeeper["status"]
+    for found in (by_nodes, by_zookeeper):
+        assert sum(found["moving"].values()) == totals["in_flight"]
+        assert found["waiting"] == totals["waiting"]
+        assert len(found["brokers"]) == status["brokers_live"]
+        assert found["controller"]["id"] == status["controller"]["id"]
+        assert found["controller"]["epoch"] == status["controller"]["epoch"]
+    same = "in_flight", "waiting"  # a server counts the health of partitions now and then
+    assert {key: stored["totals"][key] for key in same} == {key: totals[key] for key in same}
+    of_place = "cluster", "brokers_live", "brokers_lost", "enabled", "disabled_by", "caps"
+    assert {key: stored[key] for key in of_place} == {key: status[key] for key in of_place}
+
+
+def compare_metrics(status: Json, metrics: Samples) -> None:
+    totals, work, healing = status["totals"], status["work"], status["healing"]
+    told = {
+        "moves_in_flight": totals["in_flight"],
+        "moves_stalled": totals["stalled"],
+        "moves_bytes": totals["bytes_total"],
+        "moves_bytes_left": totals["bytes_left"],
+        "all_done_seconds": -1 if work["done_ms"] is None else work["done_ms"] / 1000,
+        "moves_remaining_seconds": -1 if totals["remaining_ms"] is None else totals["remaining_ms"] / 1000,
+        "partitions_under_replicated": totals["under_replicated"],
+        "partitions_offline": totals["offline"],
+        "brokers_live": status["brokers_live"],
+        "reassignments_enabled": int(status["enabled"]),
+        "healing_paused": int(healing["paused"]),
+        "brokers_failed": len(healing["failed"]),
+        "controller_epoch": status["controller"]["epoch"],
+    }
+    assert {name: metrics.get((name, ())) for name in told} == told
+    for route in ("rpc", "queue", "batch", "heal"):
+        assert metrics["moves_waiting", (route,)] == totals["waiting"].get(route, 0)
+
+
+async def test_sv_11_page_api_metrics_vendor_api_and_commands_tell_the_same_in_each_state(
+    zk_connect: str, tmp_path: Path
+) -> None:
+    address, _, chroot = zk_connect.partition("/")
+    async with (
+        Proxy(address) as zookeeper,
+        cluster(
+            zk_connect,
+            sampling=SAMPLING,
+            metrics=True,
+            status_page="full",
+            event_log=tmp_path / "events",
+            connect_of_server=f"127.0.0.1:{zookeeper.port}/{chroot}",
+        ) as world,
+    ):
+        page, bootstrap = world.metrics_address, world.bootstrap
+
+        def kinds(status: Json) -> list[str]:
+            return [one["kind"] for one in status["problems"]]
+
+        def lost(status: Json) -> list[int]:
+            return [one["broker"] for one in status["healing"]["failed"]]
+
+        async def state(is_so: Callable[[Json], object]) -> Json:
+            return await agreed(page, bootstrap, zk_connect, is_so)
+
+        found = await state(lambda now: now["healing"] and now["totals"]["offline"] == 0)
+        assert (found["work"]["moves"], found["work"]["done_ms"], kinds(found)) == (0, 0, []), "nothing to do"
+
+        await world.create_topic("a", {0: (1, 2), 1: (2, 1)}, held=True)
+        await world.create_topic("b", {0: (1, 2)}, held=True)
+        await world.create_topic("c", {0: (4, 5)}, held=True)
+        await world.configure("brokers", "<default>", {RATE: "0"})
+        await world.settings({MAX_PER_CLUSTER: "2"})
+        await world.alter({("a", 0): (3, 2), ("a", 1): (3, 1)}, reason="one", throttle=5_000)
+        await world.alter({("b", 0): (4, 2)}, reason="two", queue=True)
+        found = await state(lambda now: now["work"]["bytes_total"] == 3 * SIZE and not now["totals"]["stalled"])
+        assert (found["totals"]["in_flight"], found["totals"]["waiting"]) == (2, {"queue": 1}), (
+            "in flight, waiting, throttled"
+        )
+        found = await state(lambda now: now["totals"]["stalled"] == 2)
+        assert (kinds(found), found["work"]["no_estimate"]) == (["stalled"], "2 moves are stalled")
+        assert {one["reason"]: one["waiting"] for one in found["groups"]} == {"one": 0, "two": 1}
+
+        zookeeper.refusing = "close"
+        zookeeper.fin()
+        found = await state(lambda now: now["role"] == "none" and now["totals"]["stalled"] == 2)
+        assert found["reason"] == "ZooKeeper is not connected"
+        assert kinds(found) == ["no_controller", "stalled"], "no ZooKeeper: what the controller knows is shown"
+        zookeeper.refusing = ""
+        await state(lambda now: now["role"] == "controller")
+
+        assert set((await world.alter({("a", 1): None})).values()) == {(0, None)}
+        found = await state(lambda now: now["totals"]["stalled"] == 2 and not now["totals"]["waiting"])
+        assert (found["totals"]["in_flight"], found["work"]["moves"]) == (2, 3), "cancelled: what waited has begun"
+
+        await world.settings({ENABLED: "false", PAUSED: "true"})
+        found = await state(lambda now: now["enabled"] is False and now["healing"]["paused"])
+        assert kinds(found) == ["stalled", "disabled", "healing_paused"]
+
+        for broker in (3, 4):
+            await world.kill_broker(broker)
+        found = await state(lambda now: now["brokers_live"] == 3 and 4 in lost(now))
+        assert found["brokers_lost"] == len(lost(found))
+        assert "4 since " in found["problems"][0]["text"]
+
+        standby = ServerConfig(
+            zk_connect, LISTENERS, server_id=1002, metrics_listener=("127.0.0.1", 0), sampling=SAMPLING,
+            status_page="full", event_log=EventLogConfig(tmp_path / "second"),
+        )  # fmt: skip
+        async with ControllerProcess(standby) as server:
+            await server.ready()
+            await world.stop_server()
+            page, bootstrap = str(server.metrics_address), server.bootstrap
+            found = await state(
+                lambda now: now["role"] == "controller" and now["healing"] and now["totals"]["stalled"] == 2
+            )
+            assert (found["totals"]["bytes_left"], found["work"]["share"]) == (None, None), "nobody has measured them"
+
+            healed = {INTERVAL: "1000", MAX_BROKERS: "5", MAX_PERCENTAGE: "100"}
+            await world.settings({ENABLED: "true", PAUSED: "false", **healed})
+            found = await state(lambda now: now["healing"]["waiting"] + now["healing"]["in_flight"])
+            assert found["healing"]["repairs"], "healing"
+
+            await world.settings({INTERVAL: "-1", MAX_PER_CLUSTER: "100"})
+            await world.configure("brokers", "<default>", {})
+            for topic in ("a", "b", "c"):
+                await world.release(topic)
+            async with AsyncReassignmentClient(bootstrap_servers=bootstrap) as client:
+                await client.alter_partition_reassignments({TopicPartition("a", 0): None})  # its lease is slow
+            for number in (3, 4):
+                await world.start_broker(number)
+            found = await state(
+                lambda now: (
+                    now["brokers_live"] == 5
+                    and not now["totals"]["in_flight"]
+                    and not now["totals"]["waiting"]
+                    and now["totals"]["under_replicated"] == 0
+                    and not now["work"]["moves"]
+                )
+            )
+            assert (found["work"]["done_ms"], found["brokers_lost"], found["totals"]["bytes_left"]) == (0, 0, 0), "done"

@@ -1,0 +1,97 @@
+"""What watch concludes without I/O: its pace, sizes that make no sense, the cluster from look to look."""
+
+from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
+from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo, PartitionReassignment
+from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
+    KafkaError,
+    TopicAuthorizationFailed,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.support.slices import run_through
+from kafka_reassign_rpc.watch import seen_cluster
+from kafka_reassign_rpc.watch.pace import LONGEST_S, SHARE, Ask, Pace
+from kafka_reassign_rpc.watch.sizes import Heard, heard, lacking, sampled
+
+NODES = [ClusterNode(one, "h", 9092, None) for one in (1, 2, 3)]
+T0 = TopicPartition("t", 0)
+MOVE = PartitionReassignment((1, 3, 2), (3,), (2,))
+
+
+def topic(*replicas: int, name: str = "t", error: KafkaError | None = None) -> TopicInfo:
+    return TopicInfo(name, {0: PartitionInfo(replicas[0], replicas, replicas)} if replicas else {}, error)
+
+
+def test_kr_2_moves_are_asked_for_every_second_and_more_slowly_at_rest() -> None:
+    pace = Pace()
+    assert pace.due_in_s(Ask.MOVES, 5.0, moving=True) == 0
+    pace.asked(Ask.MOVES, 5.0, 0.001)
+    assert (pace.due_in_s(Ask.MOVES, 5.0, moving=True), pace.due_in_s(Ask.MOVES, 5.0, moving=False)) == (1.0, 5.0)
+    assert pace.due_in_s(Ask.MOVES, 6.0, moving=True) == 0
+    assert pace.due_in_s(Ask.SIZES, 5.0, moving=True) == 0, "each has its own time"
+
+
+def test_kr_2_who_answers_slowly_is_asked_less_often_within_a_bound() -> None:
+    pace = Pace()
+    pace.asked(Ask.SIZES, 0.0, 0.2)
+    assert pace.due_in_s(Ask.SIZES, 0.0, moving=True) == 0.2 / SHARE
+    pace.asked(Ask.SIZES, 0.0, 30.0)
+    assert pace.due_in_s(Ask.SIZES, 0.0, moving=True) == LONGEST_S
+
+
+def test_kr_1_sizes_below_0_and_contradictions_are_unknown() -> None:
+    replicas = [
+        HeldReplica("t", 0, -5, "/a", future=False),
+        HeldReplica("t", 1, 7, "/a", future=False),
+        HeldReplica("t", 1, 8, "/a", future=False),
+        HeldReplica("t", 2, 9, "/a", future=False),
+        HeldReplica("t", 2, 9, "/a", future=False),
+        HeldReplica("t", 3, 9, "/a", future=True),
+    ]
+    answer = BrokerLogDirs(replicas, [LogDir("/a"), LogDir("/b", online=False)])
+    found = sampled(answer)
+    assert found is not None
+    good, failed = found
+    assert good.sizes == {"t": {0: -1, 1: -1, 2: 9}}
+    assert (failed.path, failed.error) == ("/b", 56)
+    assert sampled(None) is None
+    found_of = {1: heard(answer), 2: heard(None), 3: heard(BrokerLogDirs(replicas[-1:], []))}
+    assert found_of == {1: Heard.WRONG, 2: Heard.SILENT, 3: Heard.ALL}
+    assert lacking(found_of) == "Broker 2: sizes are not known, there is no answer"
+    assert lacking({1: Heard.WRONG}) == "Broker 1: sizes below 0 were told, and count as unknown"
+    assert "DESCRIBE on the cluster" in lacking({1: Heard.ALL, 2: heard(ClusterAuthorizationFailed())})
+
+
+def test_kr_1_a_topic_that_nobody_may_describe_is_no_topic_without_a_leader() -> None:
+    denied = topic(error=TopicAuthorizationFailed())
+    cluster = seen_cluster.made_new(None, NODES, [denied], {T0: MOVE}, {}, 5)
+    partition = cluster.get("t", 0)
+    assert partition is not None
+    assert (partition.leader, partition.is_moving) == (1, True)
+    assert seen_cluster.refused([denied]) == ["t"]
+    assert not seen_cluster.missing([denied], [T0])
+    assert not seen_cluster.missing([], [T0]), "absence is no evidence"
+    assert seen_cluster.missing([topic(error=UnknownTopicOrPartition())], [T0]) == {T0: None}
+
+
+def test_kr_1_a_broker_is_lost_since_it_was_first_missed_and_unknown_at_the_first_look() -> None:
+    first = seen_cluster.made_new(None, NODES[:2], [topic(1, 3)], {}, {}, 5)
+    assert first.failed == {3: -1}
+    run_through(seen_cluster.brought_up_to_date(first, NODES[:1], [topic(1, 2)], {T0: MOVE}, {}, 9))
+    assert first.failed == {3: -1, 2: 9}
+    again = seen_cluster.made_new(first, NODES[:1], [topic(1, 2)], {}, {}, 20)
+    assert again.failed == {2: 9}
+    run_through(seen_cluster.brought_up_to_date(again, NODES, [topic(1, 2)], {}, {}, 30))
+    assert again.failed == {}
+
+
+def test_kr_2_a_look_at_many_topics_is_taken_in_steps() -> None:
+    """Others have their turn between two topics."""
+    cluster = seen_cluster.made_new(None, NODES, [], {}, {}, 5)
+    topics = [topic(1, 2, name=f"t{number}") for number in range(300)]
+    moves = {TopicPartition(one.name, 0): MOVE for one in topics}
+    for steps, _ in enumerate(seen_cluster.brought_up_to_date(cluster, NODES, topics, moves, {}, 6), 1):
+        assert len(cluster.topics) <= steps
+    assert len(cluster.moving) == 300

@@ -1,0 +1,188 @@
+"""Watch over real sockets: our own server with simulated brokers, and addresses where no Kafka answers."""
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from kafka_reassign_rpc.client import AsyncReassignmentClient
+from tests.controller.cluster import Cluster, cluster
+from tests.http_client import get
+from tests.status_page.documented import Documented
+from tests.waiting import eventually
+from tests.watch.moving_nodes import LOG_DIRS, TWO_MOVE, moving_nodes
+from tests.watch.watching import Watch, watching
+
+
+@pytest_asyncio.fixture
+async def world(zk_connect: str) -> AsyncIterator[Cluster]:
+    async with cluster(zk_connect) as made:
+        yield made
+
+
+async def test_kr_1_moves_their_bytes_and_their_ends_are_seen(world: Cluster, tmp_path: Path) -> None:
+    await world.create_topic("slow", {0: [1, 2]}, held=True)
+    await world.create_topic("back", {0: [1, 2]}, held=True)
+    async with (
+        watching(world.bootstrap, tmp_path / "events") as watch,
+        AsyncReassignmentClient(bootstrap_servers=world.bootstrap) as client,
+    ):
+        await eventually(lambda: watch.served.watcher.answers)
+        await client.alter_partition_reassignments({("slow", 0): [1, 3], ("back", 0): [1, 4]})
+
+        async def measured() -> bool:
+            moves = await watch.moves()
+            return len(moves) == 2 and all(one["bytes_total"] for one in moves.values())
+
+        await eventually(measured)
+        one = (await watch.moves())["slow-0"]
+        assert (one["original"], one["target"], one["adding"], one["leader"]) == ([1, 2], [1, 3], [3], 1)
+        assert one["since"] is not None
+        assert b"kafka_reassign_moves_in_flight 2.0" in (await get(watch.served.address, "/metrics")).body
+        await client.alter_partition_reassignments({("back", 0): None})
+        await world.release("slow")
+
+        async def ended() -> bool:
+            return {("move.completed", "slow"), ("move.cancelled", "back")} <= set(await watch.events())
+
+        await eventually(ended)
+        assert not await watch.moves()
+        ready = await get(watch.served.address, "/ready")
+        assert (ready.status, json.loads(ready.body)) == (200, {"ready": True, "role": "watch", "controller": 1000})
+        await _shows_what_it_knows(watch)
+
+
+async def _shows_what_it_knows(watch: Watch) -> None:
+    """Nothing is told as known that only the controller knows."""
+    api = Documented(watch.served.address)
+    await api.ask_all(departure=False)
+    status = await api.ask("status")
+    assert (status["role"], status["server"], status["controller"]["id"]) == ("watch", None, 1000)
+    assert (status["enabled"], status["caps"], status["problems"]) == (None, None, [])
+    assert all(one["throttles_known"] for one in (await api.ask("brokers"))["brokers"])
+    assert b"<title>Reassignments \xc2\xb7 watch</title>" in (await get(watch.served.address, "/")).body
+
+
+async def _refused(bootstrap: str, tmp_path: Path) -> str:
+    """What watch says, while it goes on."""
+    async with watching(bootstrap, tmp_path / "events", request_timeout_ms=500, bootstrap_timeout_ms=500) as watch:
+
+        async def said() -> str:
+            problems = await watch.problems()
+            return problems[0] if "the first look" not in problems[0] else ""
+
+        text: str = await eventually(said)
+        ready = await get(watch.served.address, "/ready")
+        assert ready.status == 503
+        await Documented(watch.served.address).ask("status")
+        return text
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(200), b"\0\0\0\x08" + bytes(4)])
+async def test_kr_1_a_bootstrap_that_is_no_kafka_is_one_clear_line_and_watch_goes_on(
+    tmp_path: Path, answer: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        text = await _refused(f"127.0.0.1:{port}", tmp_path)
+    assert text.startswith("the cluster cannot be seen: ")
+    assert f"127.0.0.1:{port}" in text
+    assert "Traceback" not in caplog.text
+    warned = [one.getMessage() for one in caplog.records if "cannot be seen" in one.getMessage()]
+    assert len(warned) == len(set(warned)) >= 1
+
+
+async def test_kr_1_tls_at_a_listener_without_it_is_said_and_watch_goes_on(world: Cluster, tmp_path: Path) -> None:
+    context = ssl.create_default_context()
+    async with watching(
+        world.bootstrap, tmp_path / "events", security_protocol="SSL", ssl_context=context, bootstrap_timeout_ms=500
+    ) as watch:
+
+        async def said() -> bool:
+            (text, *_) = await watch.problems()
+            return "cannot be seen" in text and world.bootstrap in text
+
+        await eventually(said)
+
+
+async def test_kr_1_a_tls_handshake_that_nobody_answers_is_named(tmp_path: Path) -> None:
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while await reader.read(1_000):
+                pass
+        writer.close()
+
+    server = await asyncio.start_server(take, "127.0.0.1", 0)
+    async with server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        context = ssl.create_default_context()
+        async with watching(
+            address, tmp_path / "events", security_protocol="SSL", ssl_context=context, bootstrap_timeout_ms=300
+        ) as watch:
+
+            async def said() -> bool:
+                (text, *_) = await watch.problems()
+                return address in text and "no answer within 0.3 s, asked by SSL" in text
+
+            await eventually(said)
+
+
+async def test_kr_2_one_broker_that_hangs_does_not_keep_the_sizes_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafka_reassign_rpc.watch.watcher.ANSWER_S", 0.5)
+    async with moving_nodes() as (good, hung):
+        hung.replies[LOG_DIRS] = lambda _: b""  # it takes the request, and says nothing
+        async with watching(f"127.0.0.1:{good.port}", tmp_path / "events") as watch:
+
+            async def is_named() -> bool:
+                return "Broker 2: sizes are not known, there is no answer" in await watch.problems()
+
+            await eventually(is_named, within=30)
+            await eventually(lambda: good.asked.count(LOG_DIRS) >= 3, within=40)
+            assert hung.asked.count(LOG_DIRS) <= 2
+            moves = await watch.moves()
+            assert len(moves) == len(TWO_MOVE)
+            assert {one["bytes_total"] for one in moves.values()} == {1_000}
+
+
+async def test_kr_1_throttles_that_nobody_tells_are_unknown_and_the_moves_are_shown(tmp_path: Path) -> None:
+    """These nodes do not serve DescribeConfigs."""
+    async with moving_nodes() as (good, _), watching(f"127.0.0.1:{good.port}", tmp_path / "events") as watch:
+
+        async def are_shown() -> bool:
+            return len(await watch.moves()) == len(TWO_MOVE)
+
+        await eventually(are_shown)
+
+        async def is_said() -> bool:
+            return any(text.startswith("Throttles are not all seen") for text in await watch.problems())
+
+        await eventually(is_said)
+        brokers = (await watch.document("brokers"))["brokers"]
+        assert [one["throttles_known"] for one in brokers] == [False, False]
+        assert watch.served.watcher.answers
+
+
+@pytest.mark.parametrize("leader", [None, 3000])
+async def test_kr_1_the_controller_of_kraft_is_the_leader_of_its_quorum(tmp_path: Path, leader: int | None) -> None:
+    """In KRaft mode Metadata names any broker. None: ZooKeeper mode, where it names the controller."""
+    async with moving_nodes() as nodes:
+        for node in nodes:
+            node.quorum_leader = leader
+        async with watching(f"127.0.0.1:{nodes[0].port}", tmp_path / "events") as watch:
+            await eventually(lambda: watch.served.watcher.answers)
+            status = await watch.document("status")
+            assert status["controller"]["id"] == (leader or nodes[0].cluster.controller)
+            assert (status["server"], status["role"]) == (None, "watch")

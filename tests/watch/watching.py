@@ -1,0 +1,47 @@
+"""`watch` in this process, and what it shows."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
+from kafka_reassign_rpc.server.http_security import HttpSecurity
+from kafka_reassign_rpc.watch.served import ServedWatch
+from tests.http_client import get
+
+PATIENCE_MS = 3_000
+
+
+class Watch:
+    def __init__(self, served: ServedWatch) -> None:
+        self.served = served
+
+    async def document(self, name: str) -> Any:
+        answer = await get(self.served.address, f"/api/v1/{name}")
+        assert answer.status == 200, answer
+        return json.loads(answer.body)
+
+    async def moves(self) -> dict[str, Any]:
+        return {f"{one['topic']}-{one['partition']}": one for one in (await self.document("moves"))["moves"]}
+
+    async def events(self) -> list[tuple[str, str]]:
+        """The oldest first."""
+        found = (await self.document("events"))["events"]
+        return [(one["event"], one["topic"]) for one in reversed(found)]
+
+    async def problems(self) -> list[str]:
+        return [one["text"] for one in (await self.document("status"))["problems"]]
+
+
+@asynccontextmanager
+async def watching(bootstrap: str, log: Path, **configs: Any) -> AsyncIterator[Watch]:
+    settings = {
+        "bootstrap_servers": bootstrap.split(","),
+        "request_timeout_ms": PATIENCE_MS,
+        "bootstrap_timeout_ms": PATIENCE_MS,
+        **configs,
+    }
+    async with ServedWatch(settings, ("127.0.0.1", 0), HttpSecurity(), "full", EventLog(log)) as served:
+        yield Watch(served)
