@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.client.blocking_client import ReassignmentClient
 from kafka_reassign_rpc.client.config_calls import TOPIC
-from kafka_reassign_rpc.client.standing_rates import SIDES, StandingRates, limit_texts, standing_rates
+from kafka_reassign_rpc.client.standing_rates import standing_rates
 from kafka_reassign_rpc.client.text_format import named
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
@@ -25,6 +25,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     Named,
     named_replicas,
 )
+from kafka_reassign_rpc.core.throttling.standing_rates import SIDES, StandingRates, limit_texts
 from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.counted import counted
 

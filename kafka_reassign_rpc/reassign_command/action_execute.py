@@ -12,7 +12,8 @@ from kafka_reassign_rpc.client.reassignment_calls import (
     NO_REPLICATION_FACTOR_GUARD,
     Results,
 )
-from kafka_reassign_rpc.client.standing_rates import StandingRates, lease_lines, standing_rates, stricter_document
+from kafka_reassign_rpc.client.standing_rates import standing_rates
+from kafka_reassign_rpc.core.throttling.standing_rates import StandingRates, lease_lines, stricter_document
 from kafka_reassign_rpc.reassign_command import action_watch, dry_run, log_dir_moves, set_and_clear_throttles
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure

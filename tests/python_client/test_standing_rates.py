@@ -6,10 +6,11 @@ import pytest
 
 from kafka_reassign_rpc.client import KafkaError, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.config_calls import BROKER, Config
-from kafka_reassign_rpc.client.standing_rates import lease_lines, standing_rates, stricter_document
+from kafka_reassign_rpc.client.standing_rates import standing_rates
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.throttling.controller_state import BrokerState, ControllerState
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.core.throttling.standing_rates import lease_lines, stricter_document
 
 OF_BROKER, OF_ALL, STATIC = 2, 3, 4
 BOTH = (LEADER_RATE, FOLLOWER_RATE)

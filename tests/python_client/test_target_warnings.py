@@ -3,7 +3,6 @@
 import pytest
 
 from kafka_reassign_rpc.client import TopicPartition
-from kafka_reassign_rpc.client.standing_rates import StandingRates
 from kafka_reassign_rpc.client.target_warnings import few_replicas_warning, held_warning
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
@@ -12,6 +11,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_REPLICAS,
     RateInForce,
 )
+from kafka_reassign_rpc.core.throttling.standing_rates import StandingRates
 
 A, B = TopicPartition("t", 0), TopicPartition("u", 1)
 Rates = dict[int, dict[str, RateInForce | None]]

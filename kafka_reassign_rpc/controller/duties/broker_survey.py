@@ -154,8 +154,11 @@ class BrokerSurvey:
         await self._evaluated_until(lambda: self.lets_anybody_in is not None or self.had_time_to_say)
 
     async def all_answered(self) -> None:
-        """Waits until each registered broker has answered, or has had the time to."""
-        await self._evaluated_until(lambda: self.had_time_to_say)
+        """Waits until each registered broker has answered or refused to, at most `PATIENCE_S` after the last one has
+        come. A broker registers before it accepts connections: a first attempt that failed says nothing yet."""
+        await self._evaluated_until(
+            lambda: self._has_looked and all(one.settings or one.refuses for one in self._registered.values())
+        )
 
     async def _evaluated_until(self, done: Callable[[], bool]) -> None:
         now = asyncio.get_running_loop().time()

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from kafka_reassign_rpc.client.standing_rates import SIDES, StandingRates, limit_texts
 from kafka_reassign_rpc.core.throttling.replication_throttles import rate_in_force
+from kafka_reassign_rpc.core.throttling.standing_rates import SIDES, StandingRates, limit_texts
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import ADDED, CONFIGS, OF_ALL_BROKERS, OF_BROKER

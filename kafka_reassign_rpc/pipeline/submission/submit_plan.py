@@ -12,8 +12,9 @@ import msgspec
 
 from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
 from kafka_reassign_rpc.client.reassignment_calls import NO_LEASES, NO_REASONS
-from kafka_reassign_rpc.client.standing_rates import lease_lines, standing_rates
+from kafka_reassign_rpc.client.standing_rates import standing_rates
 from kafka_reassign_rpc.client.text_format import duration, first_lines
+from kafka_reassign_rpc.core.throttling.standing_rates import lease_lines
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import SET_RF, PlanBatch, SubmittablePlan, read_batch
 from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
