@@ -157,7 +157,9 @@ class BrokerSurvey:
         """Waits until each registered broker has answered or refused to, at most `PATIENCE_S` after the last one has
         come. A broker registers before it accepts connections: a first attempt that failed says nothing yet."""
         await self._evaluated_until(
-            lambda: self._has_looked and all(one.settings or one.refuses for one in self._registered.values())
+            lambda: (
+                self._has_looked and all(one.of_topics is not None or one.refuses for one in self._registered.values())
+            )
         )
 
     async def _evaluated_until(self, done: Callable[[], bool]) -> None:

@@ -1,6 +1,7 @@
 """The server asks each broker what it is, and announces to clients no more than all live brokers know."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -116,10 +117,7 @@ async def silent_broker(connect: str) -> AsyncIterator[int]:
         server.close()
 
 
-@asynccontextmanager
-async def slow_broker(connect: str, configs: Mapping[str, str]) -> AsyncIterator[asyncio.Event]:
-    """A registered broker that was started with these configs. It answers once the event is set."""
-    may_answer = asyncio.Event()
+def started_with(configs: Mapping[str, str]) -> ScriptedBroker:
     broker = ScriptedBroker({ApiKey.DESCRIBE_CONFIGS: 4, ApiKey.API_VERSIONS: 3})
     of_result = DescribeConfigsResponse.DescribeConfigsResult
     entries = [
@@ -132,6 +130,14 @@ async def slow_broker(connect: str, configs: Mapping[str, str]) -> AsyncIterator
         if isinstance(body, DescribeConfigsRequest)
         else RESPONSES[body.API_KEY]
     )
+    return broker
+
+
+@asynccontextmanager
+async def slow_broker(connect: str, configs: Mapping[str, str]) -> AsyncIterator[asyncio.Event]:
+    """A registered broker that was started with these configs. It answers once the event is set."""
+    may_answer = asyncio.Event()
+    broker = started_with(configs)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await may_answer.wait()
@@ -153,11 +159,11 @@ async def test_hm_1_what_depends_on_a_broker_that_has_just_come_waits_for_its_an
     wanted = of_request.AlterableConfig(name="message.format.version", config_operation=0, value="3.0")
     asked = of_request(resource_type=2, resource_name="t", configs=[wanted])
     request = IncrementalAlterConfigsRequest(resources=[asked], validate_only=True)
-    started_with = {"inter.broker.protocol.version": "3.5", "log.message.format.version": "3.0-IV1"}
+    configs = {"inter.broker.protocol.version": "3.5", "log.message.format.version": "3.0-IV1"}
     await here.create_topic("t", {0: [1]})
     async with AsyncExitStack() as stack:
         client, other = [await stack.enter_async_context(asking(here.bootstrap)) for _ in range(2)]
-        may_answer = await stack.enter_async_context(slow_broker(here.connect, started_with))
+        may_answer = await stack.enter_async_context(slow_broker(here.connect, configs))
 
         async def is_known() -> bool:
             answer: Any = await other.call(MetadataRequest, MetadataRequest(version=9, topics=[]), 9)
@@ -171,6 +177,26 @@ async def test_hm_1_what_depends_on_a_broker_that_has_just_come_waits_for_its_an
         may_answer.set()
         [result] = (await answer).responses
         assert (result.error_code, result.error_message) == (0, None)
+
+
+async def test_hm_1_a_broker_that_registers_before_it_listens_gets_its_time_to_answer() -> None:
+    """A stock broker does. A first attempt that was refused is no answer: it would count as the oldest release."""
+    with socket.create_server(("127.0.0.1", 0)) as kept:
+        port = kept.getsockname()[1]
+    survey = BrokerSurvey("test", BrokerLinks())
+    survey.set_brokers({SILENT: Broker(SILENT, 1, (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", port),))})
+    answered = asyncio.create_task(survey.all_answered())
+    try:
+        await eventually(lambda: survey.has_asked_all)
+        assert not answered.done()
+        server = await asyncio.start_server(
+            started_with({"log.message.format.version": "3.0"})._serve, "127.0.0.1", port
+        )
+        await answered
+        assert survey.of_topics[SILENT] is not None
+    finally:
+        await survey.close()
+    await stop_listening([server])
 
 
 async def test_sv_9_what_the_brokers_know_is_announced_and_changes_when_brokers_come(here: Cluster) -> None:
