@@ -51,6 +51,7 @@ def passes(alert: str, metric: str, values: str, *, at: int) -> Case:
 
 GONE = Fired("No server is the controller, and none knows another.")
 WAIT = Fired("Moves wait, and none is in flight.")
+HELD = Fired("3 moves have been held for a day. Somebody may have forgotten them.")
 PAUSED = Fired("Self-healing has been paused for a day.")
 DISABLED = Fired("Reassignments have been disabled for hours. Somebody may have forgotten it.")
 CHANGED = Fired("The controller has changed 3 times in an hour.")
@@ -61,7 +62,11 @@ LEFT = Fired("Broker 1 has a throttle (leader), and nothing moves.", {"job": KAF
 THROTTLED = servers(
     "broker_throttle_bytes_per_second", f"-1x5 0{LONG}", broker="1", side="leader", by="config"
 ) | servers("broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="follower", by="none")
-NOTHING_MOVES = servers("moves_in_flight", f"0{LONG}", f"0{LONG}") | servers("moves_waiting", f"0{LONG}", route="rpc")
+NOTHING_MOVES = (
+    servers("moves_in_flight", f"0{LONG}", f"0{LONG}")
+    | servers("moves_waiting", f"0{LONG}", route="rpc")
+    | servers("moves_held", f"0{LONG}", f"0{LONG}")
+)
 OTHERS_MOVE = servers("moves_in_flight", f"7{LONG}", job=OTHER) | servers(
     "moves_waiting", f"1{LONG}", job=OTHER, route="rpc"
 )
@@ -233,6 +238,20 @@ CASES = (
         {25: (), 100: ()},
     ),
     Case("KafkaReassignMovesWaitForLong", "nothing waits", NOTHING_MOVES, {100: ()}),
+    Case(
+        "KafkaReassignMovesWaitForLong",
+        "all that waits is held, until one of them is released",
+        NOTHING_MOVES | WAITING | servers("moves_held", f"0x5 2x94 1{LONG}", f"0{LONG}"),
+        {50: (), 115: (), 116: (WAIT,)},
+    ),
+    crosses("KafkaReassignMovesHeldForLong", "moves_held", f"0x5 3{LONG}", HELD.summary, begins=6, lasts=1440),
+    passes("KafkaReassignMovesHeldForLong", "moves_held", f"0x5 3x1430 0{LONG}", at=1450),
+    Case(
+        "KafkaReassignMovesHeldForLong",
+        "the controller changes meanwhile",
+        servers("moves_held", "3x99 stale", f"0x101 3{LONG}"),
+        {1439: (), 1440: (HELD,)},
+    ),
     Case(
         "KafkaReassignDisabledForLong",
         "the controller says so",

@@ -128,6 +128,7 @@ def compare_metrics(status: Json, metrics: Samples) -> None:
     totals, work, healing = status["totals"], status["work"], status["healing"]
     told = {
         "moves_in_flight": totals["in_flight"],
+        "moves_held": totals["held"],
         "moves_stalled": totals["stalled"],
         "moves_bytes": totals["bytes_total"],
         "moves_bytes_left": totals["bytes_left"],

@@ -81,6 +81,9 @@ OFFLINE = _gauge("partitions_offline", "Partitions without a leader; absent unti
 BUILD_INFO = _gauge("build_info", "1; the labels say what runs.", "version", "python")
 MOVES_STALLED = _gauge("moves_stalled", "Moves that make no progress; absent before the first sample.")
 MOVES_WAITING = _gauge("moves_waiting", "Moves that wait in the queue or in the batch, by route.", "route")
+MOVES_HELD = _gauge(
+    "moves_held", "Moves of `kafka_reassign_moves_waiting` that do not start before somebody releases them."
+)
 BROKERS_LIVE = _gauge("brokers_live", "Brokers that are registered.")
 BROKERS_CORDONED = _gauge(
     "brokers_cordoned", "Registered brokers that get no new replica from the controller (KIP-1066); 0 on a standby."
@@ -172,6 +175,7 @@ METRICS: tuple[MetricType, ...] = (
     READY,
     MOVES_IN_FLIGHT,
     MOVES_WAITING,
+    MOVES_HELD,
     MOVES_STALLED,
     MOVES_BYTES,
     MOVES_BYTES_LEFT,

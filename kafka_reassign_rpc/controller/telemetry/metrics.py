@@ -31,7 +31,7 @@ from kafka_reassign_rpc.server.server_stats import ServerStats
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 LONG = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0)
 PAUSE = "pause"
-NOTHING = Totals(0, {}, 0, 0, 0, 0, 0, None, 0, 0)
+NOTHING = Totals(0, {}, 0, 0, 0, 0, 0, None, 0, 0, 0)
 NO_CAPS = Caps(None, None, None)
 """Of a server that is not the controller."""
 
@@ -147,6 +147,7 @@ class _ReadAtScrape(Collector):
             (metric_catalogue.CONTROLLER_ID, _or_none(document.controller.id)),
             (metric_catalogue.READY, document.role != "none"),
             (metric_catalogue.MOVES_IN_FLIGHT, totals.in_flight),
+            (metric_catalogue.MOVES_HELD, totals.held),
             (metric_catalogue.MOVES_BYTES_LEFT, totals.bytes_left),
             (metric_catalogue.MOVES_BYTES, totals.bytes_total),
             (metric_catalogue.MOVES_REMAINING, _seconds(totals.remaining_ms)),

@@ -116,6 +116,9 @@ class Totals(msgspec.Struct, frozen=True):
     ]
     under_replicated: Annotated[int | None, _about("partitions with fewer replicas in the ISR than they should have")]
     offline: Annotated[int | None, _about("partitions without a leader")]
+    held: Annotated[
+        int | None, _about("moves of `waiting` that do not start before somebody releases them; null: not known")
+    ] = None
 
 
 class FailedBroker(msgspec.Struct, frozen=True):

@@ -105,6 +105,11 @@ function standbyNotice() {
   return made;
 }
 
+function waitingBy({ waiting, held }) {
+  const routes = Object.entries(waiting).map(([route, number]) => `${count(number)} by ${route}`);
+  return [...routes, ...(held ? [`${count(held)} held`] : [])].join(", ");
+}
+
 function showTiles() {
   const { totals, work } = shown;
   const lost = shown.brokers_lost ?? 0;
@@ -114,7 +119,7 @@ function showTiles() {
     const unknown = work.moves_without_size;
     tiles.unshift(
       ["In flight", count(totals.in_flight), "", "", { state: "moving" }],
-      ["Waiting", count(waiting), Object.entries(totals.waiting).map(([route, number]) => `${count(number)} by ${route}`).join(", "), "", { state: "waiting" }],
+      ["Waiting", count(waiting), waitingBy(totals), "", { state: "waiting" }],
       ["Left to copy", size(work.bytes_left), unknown ? `${plural(unknown, "move")} of unknown size` : "", "", { sort: "left" }],
       ["Rate", rate(totals.rate), "", "", { sort: "rate" }],
       ["All done in", duration(work.done_ms), work.no_estimate ? `no estimate: ${work.no_estimate}` : "", "", { sort: "remaining" }],

@@ -36,7 +36,7 @@ DOCUMENT = replace(
     role="controller",
     controller=DocumentController(1000, 7, 1, None),
     brokers_live=5,
-    totals=Totals(3, {"queue": 2}, 1, 1000, 900, 0, 5, 8, 0, 0),
+    totals=Totals(3, {"queue": 2}, 1, 1000, 900, 0, 5, 8, 0, 0, held=1),
 )
 STANDING = ServerStatus(
     DOCUMENT, True, 0.002, 4,
@@ -97,6 +97,7 @@ def test_sv_7_a_scrape_reads_the_servers_status_at_that_moment() -> None:
         ("controller_active", 1),
         ("controller_epoch", 7),
         ("moves_in_flight", 3),
+        ("moves_held", 1),
         ("moves_bytes_left", 900),
         ("moves_stalled", 1),
         ("brokers_failed", 3),
