@@ -23,6 +23,7 @@ AsyncReassignmentClient has the same calls for asyncio.
     standing_rates                     the rates that hold while moves have a throttle lease
     target_warnings                    what a command says of the targets of moves before they start
     metadata_calls                     nodes and topics
+    kraft_calls                        the quorum, fenced brokers, eligible leader replicas
     config_calls, throttle_configs     dynamic configs; those that throttle moves
     log_dir_calls                      sizes of replicas, and moves between log dirs
     rack_loss                          moves that leave partitions on fewer racks, or less even over them

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.client import (
     event_calls,
     history_calls,
     hold_calls,
+    kraft_calls,
     log_dir_calls,
     metadata_calls,
     reassignment_calls,
@@ -26,6 +27,7 @@ from kafka_reassign_rpc.client import (
 from kafka_reassign_rpc.client.client_settings import client_settings
 from kafka_reassign_rpc.client.config_calls import Configs
 from kafka_reassign_rpc.client.event_calls import Event, EventPage
+from kafka_reassign_rpc.client.kraft_calls import Quorum
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.reassignment_calls import Expected, Moved
@@ -339,9 +341,17 @@ class AsyncReassignmentClient:
         """The nodes, and these topics alone, as some node knows them."""
         return await self._run(metadata_calls.describe_some, topics)
 
-    async def active_controller(self, named: int) -> int:
-        """The controller, where brokers name `named`; -1: unknown. In KRaft mode brokers name any of themselves."""
-        return await self._run(metadata_calls.active_controller, named)
+    async def describe_quorum(self, named: int) -> Quorum:
+        """The quorum of the controllers, where brokers name `named`: in KRaft mode they name any of themselves."""
+        return await self._run(kraft_calls.describe_quorum, named)
+
+    async def fenced_brokers(self) -> frozenset[int]:
+        """Those that are registered and fenced (KRaft); empty before Kafka 4.0, which does not tell."""
+        return await self._run(kraft_calls.fenced_brokers)
+
+    async def eligible_replicas(self, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
+        """The eligible leader replicas (KIP-966) of partitions that have some."""
+        return await self._run(kraft_calls.eligible_replicas, topics)
 
     async def describe_brokers(
         self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]], *, timeout_ms: int | None = None

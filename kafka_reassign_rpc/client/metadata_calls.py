@@ -16,13 +16,11 @@ from kafka_reassign_rpc.core.topic_ids import topic_id_text
 from kafka_reassign_rpc.protocol.frame_codec import decode_body_in_parts
 from kafka_reassign_rpc.protocol.messages import (
     DescribeClusterRequest,
-    DescribeQuorumRequest,
     DescribeReassignmentEventsRequest,
     MetadataRequest,
     MetadataResponse,
 )
 
-_CLUSTER_METADATA = "__cluster_metadata"
 _METADATA_MAX = 12
 """The last version of Metadata with all errors before or inside the topics."""
 
@@ -112,21 +110,6 @@ async def describe_some(router: RequestRouter, topics: Iterable[str]) -> Everyth
     answer = await router.ask_any(always(request), MetadataRequest)
     cluster_id = getattr(answer, "cluster_id", None) or ""
     return Everything(cluster_id, answer.controller_id, _nodes(answer), map(_topic, answer.topics))
-
-
-async def active_controller(router: RequestRouter, named: int) -> int:
-    """The controller; -1: unknown. `named`: as Metadata has it. In KRaft mode that is any broker, so the quorum of the
-    controllers is asked (DESCRIBE on the cluster)."""
-    one = DescribeQuorumRequest.TopicData
-    quorum = one(topic_name=_CLUSTER_METADATA, partitions=[one.PartitionData(partition_index=0)])
-    try:
-        answer = await router.ask_any(always(DescribeQuorumRequest(topics=[quorum])), DescribeQuorumRequest)
-    except UnsupportedHere:
-        return named
-    except KafkaError:
-        return -1
-    found = [one.leader_id for topic in answer.topics for one in topic.partitions if not one.error_code]
-    return -1 if answer.error_code or not found else found[0]
 
 
 def read_everything(answer: UndecodedAnswer) -> Everything:

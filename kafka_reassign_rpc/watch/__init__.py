@@ -3,10 +3,11 @@
     move_book      which move is which from look to look, and how it ended
     seen_cluster   the cluster as core knows it, from what its nodes tell
     sizes          what brokers tell of their log dirs, as a sample takes it
+    lost_brokers   what KRaft tells of lost brokers and of partitions that nobody leads
     pace           how often to ask, so that it costs the cluster little
     watcher        looks again and again, and bears whatever comes
     served         the status page, its API, metrics and the event log
 
-The first four decide without I/O. All figures are made by the code that makes those of a server (`core.status`,
-`core.reassignment.progress`).
+The first three and `pace` decide without I/O. All figures are made by the code that makes those of a server
+(`core.status`, `core.reassignment.progress`).
 """

@@ -12,11 +12,18 @@ class Ask(Enum):
 
     MOVES = "moves"
     SIZES = "sizes"
+    LOST = "lost brokers"
     CONFIGS = "configs"
     EVERYTHING = "everything"
 
 
-PAUSES_S = {Ask.MOVES: (1.0, 5.0), Ask.SIZES: (1.0, 5.0), Ask.CONFIGS: (30.0, 60.0), Ask.EVERYTHING: (30.0, 30.0)}
+PAUSES_S = {
+    Ask.MOVES: (1.0, 5.0),
+    Ask.SIZES: (1.0, 5.0),
+    Ask.LOST: (5.0, 10.0),
+    Ask.CONFIGS: (30.0, 60.0),
+    Ask.EVERYTHING: (30.0, 30.0),
+}
 """The least pause while something moves, and at rest."""
 
 

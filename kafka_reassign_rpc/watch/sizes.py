@@ -40,6 +40,7 @@ def sampled(answer: BrokerLogDirs | KafkaError | None) -> list[SampledLogDir] | 
             UNKNOWN if one.total_bytes is None else one.total_bytes,
             UNKNOWN if one.usable_bytes is None else one.usable_bytes,
             held.get(one.path, {}),
+            one.cordoned,
         )
         for one in answer.log_dirs
     ]

@@ -33,7 +33,7 @@ from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.turns import Pace as Turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.watch import seen_cluster, sizes
+from kafka_reassign_rpc.watch import lost_brokers, seen_cluster, sizes
 from kafka_reassign_rpc.watch.move_book import MoveBook
 from kafka_reassign_rpc.watch.pace import Ask, Pace
 
@@ -84,6 +84,7 @@ class Watcher:
         """With another cluster nothing of what is known holds."""
         self.cluster_id = cluster_id
         self._controller = UNKNOWN
+        self._quiet_s: Mapping[int, float] = {}
         self._cluster: Cluster | None = None
         self._book = MoveBook()
         self._progress = ProgressTracker(STALL_S)
@@ -179,7 +180,7 @@ class Watcher:
 
     @property
     def _wanted(self) -> Sequence[Ask]:
-        return tuple(Ask) if self._is_moving else (Ask.MOVES, Ask.CONFIGS, Ask.EVERYTHING)
+        return tuple(Ask) if self._is_moving else (Ask.MOVES, Ask.LOST, Ask.CONFIGS, Ask.EVERYTHING)
 
     @property
     def _is_moving(self) -> bool:
@@ -215,6 +216,8 @@ class Watcher:
             return
         if self._is_moving and self._is_due(Ask.SIZES):
             await self._look_at_sizes(client, cluster)
+        if self._is_due(Ask.LOST):
+            await self._look_at_lost_brokers(client, cluster)
         if self._is_due(Ask.CONFIGS):
             await self._look_at_configs(client, cluster)
 
@@ -243,7 +246,8 @@ class Watcher:
             self._begin(found.cluster_id)
             return  # the list of moves may be that of the other one: the next look follows at once
         self.cluster_id = found.cluster_id or self.cluster_id
-        self._controller = await client.active_controller(found.controller)
+        quorum = await client.describe_quorum(found.controller)
+        self._controller, self._quiet_s = quorum
         if of_all:
             self._pace.asked(Ask.EVERYTHING, self._now(), self._now() - began)
         await self._take(found, topics, listed, of_all=of_all)
@@ -342,6 +346,14 @@ class Watcher:
         is_told = isinstance(found.get((BROKER, "")), list)
         self._told = frozenset(one for one, told in brokers.items() if is_told and isinstance(told, list))
         self._note(Ask.CONFIGS, lacking if why else "")
+
+    async def _look_at_lost_brokers(self, client: AsyncReassignmentClient, cluster: Cluster) -> None:
+        """Nothing is asked where no broker is lost and every moving partition has a leader."""
+        began = self._now()
+        found, lacking = await lost_brokers.facts(client, cluster, self._quiet_s)
+        self._pace.asked(Ask.LOST, self._now(), self._now() - began)
+        cluster.soft.kraft = found
+        self._note(Ask.LOST, lacking)
 
     def _note(self, what: Ask, text: str) -> None:
         """Something cannot be seen, or can by now."""

@@ -5,6 +5,7 @@ alter_checks.py      why such a request is refused
 in_flight_caps.py    how many moves may be in flight: per broker, per cluster, in bytes
 progress.py          bytes, rate, remaining time and stalls of moves
 stall_reason.py      why a move is stalled
+tiered_topics.py     topics in tiered storage: what a new replica copies of them
 move_sums.py         sums over moves in flight, waiting and ended, by request or plan
 copy_rates.py        how fast moves copy to and from brokers
 waiting_moves.py     the moves that wait, and what they will copy

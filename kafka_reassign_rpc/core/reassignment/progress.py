@@ -17,6 +17,7 @@ from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
 from kafka_reassign_rpc.core.reassignment.move_sums import GroupedSums, GroupKey, MoveBytes, group_of
 from kafka_reassign_rpc.core.reassignment.remaining_time import Sample, Samples, SharedLinks
 from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason
+from kafka_reassign_rpc.core.reassignment.tiered_topics import copies_only_untiered
 from kafka_reassign_rpc.core.reassignment.waiting_moves import added_by, bytes_to_copy, waiting_moves
 from kafka_reassign_rpc.core.state.cluster import RPC, Cluster, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import requester_of
@@ -30,7 +31,8 @@ Throttles = Callable[[], TopicThrottles]
 
 
 class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
-    """A broker's log dir: its error code (0: none), bytes of its volume (-1: unknown), sizes of its replicas."""
+    """A broker's log dir: its error code (0: none), bytes of its volume (-1: unknown), sizes of its replicas, and
+    whether it is cordoned (KIP-1066)."""
 
     path: str
     error: int = 0
@@ -38,6 +40,7 @@ class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
     usable: int = -1
     sizes: Mapping[str, Mapping[int, int]] = {}
     """Bytes by topic and partition."""
+    cordoned: bool = False
 
 
 Answers = Mapping[int, Collection[SampledLogDir] | None]
@@ -369,10 +372,11 @@ class ProgressTracker:
         events: list[Event],
     ) -> None:
         name, before = followed.name, followed.figures
-        total = _replica_size(answers.get(partition.leader), name)
+        is_partial = copies_only_untiered(cluster, name.topic, partition.adding)
+        total = -1 if is_partial else _replica_size(answers.get(partition.leader), name)
         copied = tuple([_replica_size(answers.get(broker), name) for broker in partition.adding])
         all_known = -1 not in copied
-        sample = Sample(now, before.total if total < 0 else total, copied)
+        sample = Sample(now, before.total if total < 0 and not is_partial else total, copied)
         followed.leader = partition.leader
         if followed.samples:
             self.observed_throughput.grown(partition.adding, followed.samples.last.copied, copied, sample.total)
@@ -383,6 +387,8 @@ class ProgressTracker:
         followed.samples.add(sample)
         in_sync = sum([broker in partition.isr for broker in partition.adding])
         left = sum([max(0, sample.total - held) for held in copied]) if sample.total >= 0 and all_known else None
+        if is_partial and all_known:
+            left = -sum(copied)  # nobody knows how much is to come; the more there is, the less is left
         if in_sync > followed.in_sync or (left is not None and (followed.least is None or left < followed.least)):
             followed.advanced_at = now
         if left is not None:

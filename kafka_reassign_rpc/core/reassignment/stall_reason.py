@@ -1,6 +1,7 @@
 """Why a move is stalled. Of these reasons the first that holds is reported:
 
-dead broker          a broker of an adding replica is not registered
+dead broker          a broker of an adding replica is not registered, or fenced (KRaft)
+cordoned             all log dirs of its broker are cordoned, and it has no replica yet (Kafka 4.3)
 log dir              the log dir of the replica failed (offline or full); before it has one: any log dir of the
                      broker
 disk full soon       the log dir has less room than is still to come
@@ -8,10 +9,13 @@ no leader            there is no leader to copy from
 no answer            the leader, or a broker of an adding replica, does not answer
 throttle             the copying is throttled, and the partition grows faster than its copies
 never in sync        all is copied, and the replica still does not join the ISR
+sick unchanged       all adding replicas are in sync, and one that stays is not: up to Kafka 4.2 the move waits for it
+fetches nothing      a replica that lacks bytes does not grow
+too slow             a replica grows no faster than the partition
 unknown              none of these
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
@@ -21,6 +25,9 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.core.reassignment.progress import Answers, Throttles
+
+QUIET_S = 5.0
+"""A living broker fetches the metadata several times a second."""
 
 
 class StallReason:
@@ -41,6 +48,7 @@ class StallReason:
         self._throttles = throttles
         self._answers = answers
         self._first, self._last = samples.first, samples.last
+        self._kraft = cluster.soft.kraft
         self._late = [broker for broker in partition.adding if broker not in partition.isr]
         self._copied = dict(zip(partition.adding, self._last.copied, strict=True))
 
@@ -48,19 +56,42 @@ class StallReason:
         """The first reason that holds."""
         reasons: tuple[Callable[[], str | None], ...] = (
             self._dead,
+            self._cordoned,
             self._log_dir,
             self._no_leader,
             self._no_answer,
             self._throttle,
             self._never_in_sync,
+            self._sick_unchanged,
+            self._fetches_nothing,
+            self._too_slow,
         )
         return next(
             (why for reason in reasons if (why := reason()) is not None), "no progress, for no reason that shows"
         )
 
     def _dead(self) -> str | None:
-        dead = [broker for broker in self._late if broker not in self._cluster.brokers]
-        return f"{_brokers(dead)} dead" if dead else None
+        lost = [broker for broker in self._late if broker not in self._cluster.brokers]
+        return " and ".join(self._states(lost)) or None
+
+    def _states(self, lost: Iterable[int]) -> Iterator[str]:
+        """Of brokers that are not there."""
+        fenced = [broker for broker in lost if broker in self._kraft.fenced]
+        dead = [broker for broker in lost if broker not in self._kraft.fenced]
+        if dead:
+            yield f"{_brokers(dead)} dead"
+        if fenced:
+            yield f"{_brokers(fenced)} fenced"
+
+    def _cordoned(self) -> str | None:
+        closed = [broker for broker in self._late if self._copied[broker] <= 0 and self._takes_nothing_new(broker)]
+        return f"{_brokers(closed)} cordoned: no log dir takes a new replica" if closed else None
+
+    def _takes_nothing_new(self, broker: int) -> bool:
+        log_dirs = self._answers.get(broker) or ()
+        if any(self._name.partition in one.sizes.get(self._name.topic, ()) for one in log_dirs):
+            return False
+        return bool(log_dirs) and all(one.cordoned for one in log_dirs)
 
     def _log_dir(self) -> str | None:
         for broker in self._late:
@@ -78,20 +109,32 @@ class StallReason:
         return None
 
     def _no_leader(self) -> str | None:
-        return "there is no leader to copy from" if self._partition.leader < 0 else None
+        if self._partition.leader >= 0:
+            return None
+        eligible = self._kraft.eligible.get(self._name, ())
+        able = f": {_brokers(eligible)} eligible, start {'one of them' if len(eligible) > 1 else 'it'}"
+        return "there is no leader to copy from" + (able if eligible else "")
 
     def _no_answer(self) -> str | None:
         asked = dict.fromkeys((self._partition.leader, *self._late))
         silent = [broker for broker in asked if self._answers.get(broker) is None]
-        return f"no answer from {_brokers(silent, '')}" if silent else None
+        if not silent:
+            return None
+        quiet = max((self._kraft.quiet_s.get(broker, 0.0) for broker in silent), default=0.0)
+        lost = f", and no fetch of the metadata for {quiet:.0f} s" if quiet >= QUIET_S else ""
+        return f"no answer from {_brokers(silent, '')}{lost}"
 
-    def _throttle(self) -> str | None:
+    def _lowest_throttle(self) -> tuple[int, str, int]:
+        """Its rate, the side on which it is, and the broker."""
         leader = self._partition.leader
         index = self._name.partition
         throttles = self._throttles()
         limits = [(throttles.leader(index, leader), "leader", leader)]
         limits += [(throttles.follower(index, broker), "follower", broker) for broker in self._late]
-        rate, side, broker = min(limits)
+        return min(limits)
+
+    def _throttle(self) -> str | None:
+        rate, side, broker = self._lowest_throttle()
         if rate >= NO_THROTTLE or not any(0 <= self._copied[one] < self._last.total for one in self._late):
             return None
         grown, seconds = self._last.total - self._first.total, self._last.at - self._first.at
@@ -106,6 +149,42 @@ class StallReason:
             return None
         return f"full ISR never reached: {_brokers(full, 'has', 'have')} everything, out of sync all the same"
 
+    def _sick_unchanged(self) -> str | None:
+        """Only a version that waits for the whole target leaves such a move in flight."""
+        sick = [broker for broker in self._partition.target if broker not in self._partition.isr]
+        if self._late or not sick:
+            return None
+        states = " and ".join(self._states([broker for broker in sick if broker not in self._cluster.brokers]))
+        is_lost = f" ({states})" if states else ""
+        stays = f"{_brokers(sick, 'stays and is', 'stay and are')} out of sync{is_lost}"
+        return f"{stays}: mend {_it(sick)}, or change the target to one without {_it(sick)}"
+
+    def _fetches_nothing(self) -> str | None:
+        still = [broker for broker, (before, now) in self._lacking() if before == now]
+        if not still or self._last.at <= self._first.at:
+            return None
+        rate, side, broker = self._lowest_throttle()
+        throttled = f", throttled to {rate} B/s ({side} {broker})" if rate < NO_THROTTLE else ""
+        return f"{_brokers(still, 'fetches', 'fetch')} nothing from broker {self._partition.leader}{throttled}"
+
+    def _too_slow(self) -> str | None:
+        seconds = self._last.at - self._first.at
+        grown = self._last.total - self._first.total
+        for broker, (before, now) in self._lacking():
+            if seconds > 0 and 0 <= now - before <= grown:
+                copies, produced = int((now - before) / seconds), int(grown / seconds)
+                return f"broker {broker} copies {copies} B/s while {produced} B/s are produced"
+        return None
+
+    def _lacking(self) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Late replicas that are known to lack bytes: what they held at first, and hold now."""
+        if self._first.total < 0:
+            return
+        for place, broker in enumerate(self._partition.adding):
+            before, now = self._first.copied[place], self._last.copied[place]
+            if broker in self._late and before >= 0 and 0 <= now < self._last.total:
+                yield broker, (before, now)
+
 
 def _brokers(ids: Collection[int], one: str = "is", many: str = "are") -> str:
     named = ", ".join(map(str, ids))
@@ -118,3 +197,7 @@ def _error(code: int) -> str:
     if code == KafkaStorageError.code:
         return "KAFKA_STORAGE_ERROR: offline, or out of disk"
     return f"error {code}"
+
+
+def _it(ids: Collection[int]) -> str:
+    return "them" if len(ids) > 1 else "it"

@@ -8,6 +8,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.broker_settings import AT_FIRST, BrokerSettings
 from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
+from kafka_reassign_rpc.core.state.kraft_facts import NOTHING_TOLD, KRaftFacts
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
@@ -24,6 +25,7 @@ class SoftState(msgspec.Struct):
     former            partitions that others have removed from ZooKeeper or changed there
     cancelled         the id of the last `cancel_all` that the controller carried out, or -1
     reported          what events have reported about the queue: brokers that moves wait for, and `Queue.DISABLED`
+    kraft             what `watch` has heard of brokers in KRaft mode
 
     Also soft, but kept with their values: `Partition.offline`, `Topic.id_since`, and what a batch waits for
     (`BatchZnode.waiting`, `.lacks_room`, `.stripped`).
@@ -36,3 +38,4 @@ class SoftState(msgspec.Struct):
     former: FormerPartitions = msgspec.field(default_factory=FormerPartitions)
     cancelled: int = -1
     reported: set[int] = set()
+    kraft: KRaftFacts = NOTHING_TOLD

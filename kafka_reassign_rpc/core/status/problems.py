@@ -91,7 +91,8 @@ def _lost(term: TermView, lost: Mapping[int, int]) -> StatusProblem:
     for broker in sorted(lost)[:NAMED]:
         since = "" if lost[broker] < 0 else f" since {utc_time(lost[broker])} UTC"
         at = heal_at.get(broker)
-        told.append(f"{broker}{since}" + ("" if at is None else f", healed at {utc_time(at)} UTC"))
+        fenced = ", fenced" if broker in term.cluster.soft.kraft.fenced else ""
+        told.append(f"{broker}{since}{fenced}" + ("" if at is None else f", healed at {utc_time(at)} UTC"))
     lost_ones = first_of(told, NAMED, of=len(lost), between="; ")
     text = f"{registered} of {registered + len(lost)} brokers live; lost: {lost_ones}"
     return StatusProblem("lost_brokers", "wrong", text, min((one for one in lost.values() if one >= 0), default=None))

@@ -66,6 +66,7 @@ def _soft_state(known: Cluster, fresh: Cluster, lost: set[str]) -> SoftState:
         former=soft.former,
         cancelled=soft.cancelled,
         reported=soft.reported,
+        kraft=soft.kraft,
     )
 
 

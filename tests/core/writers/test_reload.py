@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.soft_state import SoftState
 from kafka_reassign_rpc.core.writers.reload import Reloaded, take_over
@@ -29,6 +30,7 @@ def known() -> Cluster:
         broker_settings=replace(KAFKA_DEFAULTS, min_insync_replicas=2),
         cancelled=77,
         reported={4},
+        kraft=KRaftFacts(frozenset({5})),
     )
     made.batch = BatchZnode(changed=5, waiting=3)
     return made
@@ -74,5 +76,5 @@ def test_sv_3_until_a_reload_ends_nothing_has_changed() -> None:
 def test_sv_3_every_field_of_the_soft_state_is_kept_or_named() -> None:
     """A new field has to be thought of in `reload`."""
     assert set(SoftState.__struct_fields__) == {
-        "shutting_down", "gone", "sizes", "broker_settings", "former", "cancelled", "reported",
+        "shutting_down", "gone", "sizes", "broker_settings", "former", "cancelled", "reported", "kraft",
     }  # fmt: skip

@@ -1,0 +1,97 @@
+"""Calls that only a cluster in KRaft mode answers: its quorum, fenced brokers, eligible leader replicas."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.client.client_errors import UnsupportedHere, raise_for
+from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.protocol.messages import (
+    DescribeClusterRequest,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    DescribeTopicPartitionsRequest,
+)
+
+_CLUSTER_METADATA = "__cluster_metadata"
+_MOST_PAGES = 20
+"""Answers about eligible replicas, of up to 2,000 partitions each (`max.request.partition.size.limit`)."""
+
+
+class Quorum(NamedTuple):
+    """leader   the active controller; -1: unknown
+    quiet_s  seconds since each node has fetched the metadata, by the leader's clock; empty before Kafka 3.3
+    """
+
+    leader: int
+    quiet_s: Mapping[int, float]
+
+
+async def describe_quorum(router: RequestRouter, named: int) -> Quorum:
+    """`named`: the controller as Metadata has it. In KRaft mode that is any broker, so the quorum of the controllers
+    is asked (DESCRIBE on the cluster)."""
+    one = DescribeQuorumRequest.TopicData
+    asked = one(topic_name=_CLUSTER_METADATA, partitions=[one.PartitionData(partition_index=0)])
+    try:
+        answer = await router.ask_any(always(DescribeQuorumRequest(topics=[asked])), DescribeQuorumRequest)
+    except UnsupportedHere:
+        return Quorum(named, {})
+    except KafkaError:
+        return Quorum(-1, {})
+    found = [one for topic in answer.topics for one in topic.partitions if not one.error_code]
+    if answer.error_code or not found:
+        return Quorum(-1, {})
+    return Quorum(found[0].leader_id, _quiet_s(found[0]))
+
+
+def _quiet_s(found: DescribeQuorumResponse.TopicData.PartitionData) -> dict[int, float]:
+    """The leader is caught up at its present time. -1: not known."""
+    nodes = [*(found.current_voters or ()), *(found.observers or ())]
+    now = max((one.last_caught_up_timestamp or -1 for one in nodes if one.replica_id == found.leader_id), default=-1)
+    if now < 0:
+        return {}
+    fetched = {one.replica_id: one.last_fetch_timestamp or -1 for one in nodes}
+    return {node: max(0, now - at) / 1000 for node, at in fetched.items() if at >= 0}
+
+
+async def fenced_brokers(router: RequestRouter) -> frozenset[int]:
+    """Empty before Kafka 4.0, which does not tell."""
+
+    def build(version: int) -> DescribeClusterRequest:
+        fenced = {"include_fenced_brokers": True} if version >= 2 else {}
+        return DescribeClusterRequest(
+            include_cluster_authorized_operations=False, endpoint_type=router.endpoint_type, **fenced
+        )
+
+    try:
+        answer = await router.ask_any(build, DescribeClusterRequest)
+    except UnsupportedHere:
+        return frozenset()
+    raise_for(answer.error_code, answer.error_message)
+    return frozenset(one.broker_id for one in answer.brokers if getattr(one, "is_fenced", False))
+
+
+async def eligible_replicas(router: RequestRouter, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
+    """The eligible leader replicas of partitions that have some (KIP-966, DESCRIBE on the topics); empty where the
+    cluster knows none. What comes after the first `_MOST_PAGES` answers is left out."""
+    asked = [DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in sorted(topics)]
+    found: dict[TopicPartition, tuple[int, ...]] = {}
+    cursor = None
+    for _ in range(_MOST_PAGES if asked else 0):
+        request = DescribeTopicPartitionsRequest(topics=asked, response_partition_limit=2_000, cursor=cursor)
+        try:
+            answer = await router.ask_any(always(request), DescribeTopicPartitionsRequest)
+        except UnsupportedHere:
+            return {}
+        for topic in answer.topics:
+            for one in topic.partitions or ():
+                if one.eligible_leader_replicas:
+                    name = TopicPartition(topic.name or "", one.partition_index)
+                    found[name] = tuple(one.eligible_leader_replicas)
+        if answer.next_cursor is None:
+            break
+        cursor = DescribeTopicPartitionsRequest.Cursor(
+            topic_name=answer.next_cursor.topic_name, partition_index=answer.next_cursor.partition_index
+        )
+    return found

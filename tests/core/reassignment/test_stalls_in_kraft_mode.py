@@ -1,0 +1,107 @@
+"""kr-3: why moves stall in KRaft mode, and what of tiered topics is left to copy."""
+
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.core.reassignment.progress import SampledLogDir
+from kafka_reassign_rpc.core.reassignment.tiered_topics import FROM_LAST_TIERED, TIERED
+from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.state.config_entities import DEFAULT
+from kafka_reassign_rpc.core.state.kraft_facts import KRaftFacts
+from tests.core.build import TOPIC, moving
+from tests.core.reassignment.test_progress import MOVE, NAME, PART, Answers, Followed, says
+
+ALL = says(b1=100, b2=100, b3=100, b4=100)
+LEADERLESS = moving((1, 2), (3, 4), leader=-1)
+
+
+def closed(broker: int, *, and_open: bool = False, holds: bool = False) -> Answers:
+    """The broker's log dirs, cordoned but for one with `and_open`."""
+    sizes = {TOPIC: {0: 0}} if holds else {}
+    dirs = [SampledLogDir("/a", cordoned=True, sizes=sizes), SampledLogDir("/b", cordoned=not and_open)]
+    return {**ALL, broker: dirs}
+
+
+@pytest.mark.parametrize(
+    ("options", "kraft", "value", "answers", "reason"),
+    [
+        ({"live": (1, 2, 3)}, KRaftFacts(fenced=frozenset({4})), MOVE, PART, "broker 4 is fenced"),
+        ({"live": (1, 2, 3)}, KRaftFacts(fenced=frozenset({3})), MOVE, PART, "broker 4 is dead"),
+        ({"live": (1, 2)}, KRaftFacts(fenced=frozenset({4})), MOVE, PART, "broker 3 is dead and broker 4 is fenced"),
+        ({}, KRaftFacts(), MOVE, closed(4), "broker 4 is cordoned: no log dir takes a new replica"),
+        ({}, KRaftFacts(), MOVE, closed(4, and_open=True), "broker 4 fetches nothing from broker 1"),
+        ({}, KRaftFacts(), MOVE, closed(4, holds=True), "broker 4 fetches nothing from broker 1"),
+        ({}, KRaftFacts(), LEADERLESS, PART, "there is no leader to copy from"),
+        (
+            {},
+            KRaftFacts(eligible={NAME: (2,)}),
+            LEADERLESS,
+            PART,
+            "there is no leader to copy from: broker 2 is eligible, start it",
+        ),
+        (
+            {},
+            KRaftFacts(eligible={NAME: (1, 2)}),
+            LEADERLESS,
+            PART,
+            "there is no leader to copy from: brokers 1, 2 are eligible, start one of them",
+        ),
+        (
+            {},
+            KRaftFacts(quiet_s={4: 14.6, 3: 99.0}),
+            MOVE,
+            {**PART, 4: None},
+            "no answer from broker 4, and no fetch of the metadata for 15 s",
+        ),
+        ({}, KRaftFacts(quiet_s={4: 1.0}), MOVE, {**PART, 4: None}, "no answer from broker 4"),
+        (
+            {},
+            KRaftFacts(),
+            moving((1, 2, 3), (1, 2, 4), isr=(1, 3, 4)),
+            ALL,
+            "broker 2 stays and is out of sync: mend it, or change the target to one without it",
+        ),
+        (
+            {"live": (1, 3, 4)},
+            KRaftFacts(fenced=frozenset({2})),
+            moving((1, 2, 3), (1, 2, 4), isr=(1, 3, 4)),
+            ALL,
+            "broker 2 stays and is out of sync (broker 2 is fenced): mend it, or change the target to one without it",
+        ),
+    ],
+)
+def test_kr_3_a_stalled_move_says_what_of_kraft_stops_it(
+    options: dict[str, Any], kraft: KRaftFacts, value: Partition, answers: Answers, reason: str
+) -> None:
+    followed = Followed(value, **options)
+    followed.cluster.soft.kraft = kraft
+    assert followed.stalled(answers) == reason
+
+
+def test_kr_3_a_replica_that_grows_no_faster_than_the_partition_is_named() -> None:
+    followed = Followed(moving((1,), (4,)))
+    followed.look(0, says(b1=1000, b4=10))
+    for second in range(5, 60, 5):
+        followed.look(second, says(b1=1000 + 20 * second, b4=10 + 10 * second))
+    found = followed.look(60, says(b1=2200, b4=610)).stalled
+    assert found == "broker 4 copies 10 B/s while 20 B/s are produced"
+
+
+@pytest.mark.parametrize("where", [DEFAULT, "4"])
+def test_kr_3_what_is_tiered_already_is_not_counted_as_left(where: str) -> None:
+    """With KIP-1023 a new replica leaves it out, and nobody knows how many bytes are to come."""
+    followed = Followed(moving((1,), (4,)), configs={TIERED: "true"})
+    assert followed.look(0, says(b1=100, b4=10)).bytes_left == 90, "without KIP-1023 the local log is copied"
+    followed.cluster.broker_configs[where] = {FROM_LAST_TIERED: "true"}
+    found = followed.look(5, says(b1=100, b4=20))
+    assert (found.bytes_left, found.bytes_total, found.remaining_ms, found.held) == (None, None, -1, {4: 20})
+    for second in range(10, 200, 10):
+        assert followed.look(second, says(b1=100, b4=20 + second)).stalled is None, "it grows"
+    assert followed.look(260, says(b1=100, b4=210)).stalled is not None
+
+
+def test_kr_3_a_topic_that_is_not_tiered_is_copied_whole() -> None:
+    followed = Followed(moving((1,), (4,)))
+    followed.cluster.broker_configs[DEFAULT] = {FROM_LAST_TIERED: "true"}
+    assert followed.look(0, says(b1=100, b4=10)).bytes_left == 90
