@@ -22,6 +22,7 @@ EXTRA_OF_COMMAND: dict[str, str] = {
     "leave": "server",
     "watch": "server",
     "health": "server",
+    "notify": "server",
     "fleet": "server",
     "zookeeper": "demo",
     "hash": "server",

@@ -6,10 +6,11 @@ from typing import Any
 from kafka_reassign_rpc.cli.http_settings import USERS_FILE
 from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.settings_reader import SECRET_FILES
-from kafka_reassign_rpc.security.secret_files import SecretFile, named_files
+from kafka_reassign_rpc.security.secret_files import WEBHOOK_SECRET, SecretFile, named_files
 
 
 def secret_files(values: Mapping[str, Any]) -> Iterator[SecretFile]:
     """The files, by the values that were read from --config and --kafka-config."""
     yield from values[SECRET_FILES]
-    yield from named_files({**security_properties(values), USERS_FILE: values[USERS_FILE]})
+    own = {name: values[name] for name in (USERS_FILE, WEBHOOK_SECRET)}
+    yield from named_files({**security_properties(values), **own})

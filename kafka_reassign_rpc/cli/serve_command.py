@@ -28,6 +28,7 @@ from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import CORE_DUMPS, SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.webhook_settings import webhook_config
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import INTERVAL, STALL_TIMEOUT, Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, EventLogConfig, ServerConfig
@@ -213,6 +214,7 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
         refuses_without_authorizer=values["broker.authorizer"] == "refuse",
         metrics_security=metrics_security,
         status_page=status_page(values, metrics_security),
+        webhooks=webhook_config(values),
         settings=ReassignmentSettings(
             values[REPLICATION_FACTOR_CHANGE_ALLOWED],
             InFlightCaps(values[MAX_PER_BROKER], values[MAX_PER_CLUSTER], values[MAX_BYTES_IN_FLIGHT]),

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.cli.value_parsers import (
     whole,
     zookeeper_connect,
 )
+from kafka_reassign_rpc.cli.webhook_settings import WEBHOOK_SETTINGS
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties import progress_sampling
 from kafka_reassign_rpc.core import reassignment_settings
@@ -403,6 +404,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="true|false",
     ),
     *HTTP_SETTINGS,
+    *WEBHOOK_SETTINGS,
     Setting(
         "log.level",
         one_of(*LEVELS),

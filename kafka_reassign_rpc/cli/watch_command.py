@@ -11,6 +11,7 @@ from kafka_reassign_rpc.cli.long_running import announce, run_until_signalled, s
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.webhook_settings import webhook_config
 from kafka_reassign_rpc.client import client_configs, load_properties
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.security.bad_setting import BadSetting
@@ -32,7 +33,7 @@ EPILOG = """\
 exit codes: 0 it was ended by a signal, 1 it cannot listen, 2 wrong flags or settings
 example:    kafka-reassign-rpc watch --bootstrap-server broker1:9092 --status-page full
 """
-_TAKEN = ("metrics.", "status.page", "event.log.", "log.", "ssl.", "kafka.config.other.names")
+_TAKEN = ("metrics.", "status.page", "event.log.", "webhook.", "log.", "ssl.", "kafka.config.other.names")
 LISTENER = ("127.0.0.1", 8090)
 WATCH_SETTINGS = tuple(
     one._replace(default=LISTENER, default_words="127.0.0.1:8090")
@@ -69,9 +70,10 @@ def run(arguments: argparse.Namespace) -> int:
     configs = _configs(arguments)
     security = http_security(values)
     page = status_page(values, security)
+    webhooks = webhook_config(values)
 
     async def main(stop: asyncio.Event) -> None:
-        served = ServedWatch(configs, values["metrics.listener"], security, page, _event_log(values))
+        served = ServedWatch(configs, values["metrics.listener"], security, page, _event_log(values), webhooks)
         try:
             async with served:
                 shown = page_address(served.address, {**values, "status.page": page})

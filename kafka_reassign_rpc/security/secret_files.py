@@ -17,7 +17,8 @@ from kafka_reassign_rpc.support.file_rights import readers_of
 
 _SECRET = re.compile(r"(?:^|\.)(?:password|secret|secret\.key|master\.key|keystore\.key|jaas\.config)$", re.IGNORECASE)
 _JAAS = "jaas.config"
-_NAMES_A_FILE = ("ssl.keystore.location", "plain.users.file", "metrics.users.file")
+WEBHOOK_SECRET = "webhook.secret.file"  # noqa: S105 (the name of a setting)
+_NAMES_A_FILE = ("ssl.keystore.location", "plain.users.file", "metrics.users.file", WEBHOOK_SECRET)
 _NAMES_A_TOKEN = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 (the name of a setting)
 _OPTION = re.compile(r"password|secret|^user_", re.IGNORECASE)
 """Options of login modules that are secrets: password, user_NAME of PlainLoginModule, clientSecret."""

@@ -9,6 +9,8 @@ from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, ServerStatus, build_version, health, readiness
 from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
+from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
+from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
 from kafka_reassign_rpc.core.status.summary import status_of
@@ -31,6 +33,7 @@ class ServedWatch:
     address    where to listen
     page       "off", "counts" or "full"
     event_log  None: events are not kept
+    webhooks   None: nobody is notified
     """
 
     def __init__(
@@ -40,10 +43,12 @@ class ServedWatch:
         security: HttpSecurity,
         page: str,
         event_log: EventLog | None,
+        webhooks: WebhookConfig | None = None,
     ) -> None:
         metrics = Metrics()
         self.watcher = watcher = Watcher(configs, self._record)
-        self._recorder = EventRecorder(now_ms, event_log, UNKNOWN, metrics)
+        notifier = Webhooks(webhooks, lambda: watcher.cluster_id or None, UNKNOWN) if webhooks else None
+        self._recorder = EventRecorder(now_ms, event_log, UNKNOWN, metrics, notifier)
         self._figures = FigureKeeper(lambda: watcher.view().term, FigureHistory())
         self._api = StatusApi(watcher.view, self._readers, self._figures, build_version(), full=page == "full")
         stats = ServerStats()
@@ -93,6 +98,7 @@ class ServedWatch:
             round_trip=0.0,
             events_lost=self._recorder.lost,
             figures=figures,
+            webhooks=self._recorder.notified,
         )
 
     async def _readers(self) -> Mapping[int, EventReader]:

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.client.stock_cluster import Listed
-from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.decided_events import ClusterNews, Event
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
@@ -87,6 +87,7 @@ class Watcher:
         self._quiet_s: Mapping[int, float] = {}
         self._cluster: Cluster | None = None
         self._book = MoveBook()
+        self._news = ClusterNews()
         self._progress = ProgressTracker(STALL_S)
         self._health = PartitionHealth()
         self._pace = Pace()
@@ -263,6 +264,7 @@ class Watcher:
         else:
             await Turns().through(seen_cluster.brought_up_to_date(cluster, found.nodes, topics, listed, records, at))
         self._cluster = cluster
+        self._record([*self._news.of(cluster)])
         refused = seen_cluster.refused(topics)
         lacking = (
             f"Leaders and ISRs of {len(refused)} topic{plural(len(refused))} are not seen:"

@@ -13,6 +13,7 @@ from typing import Any
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig, EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
+from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.core.broker_settings import Value
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.server_settings import SERVER_SETTINGS
@@ -86,6 +87,7 @@ class Cluster:
         self.refuses_without_authorizer = True
         self.authorizer: AuthorizerConfig | None = None
         """What servers are started with from now on."""
+        self.webhooks: WebhookConfig | None = None
         self.listeners: Sequence[Endpoint] = LISTENERS
         self.security: Callable[[], Mapping[str, Any]] = dict
         """Makes what the listeners of each server need."""
@@ -116,6 +118,7 @@ class Cluster:
             refuses_by_policy=self.refuses_by_policy,
             authorizer=self.authorizer,
             refuses_without_authorizer=self.refuses_without_authorizer,
+            webhooks=self.webhooks,
             **self.security(),
         )
         server = await self._server.enter_async_context(ControllerProcess(config))

@@ -57,6 +57,7 @@ DISABLED = Fired("Reassignments have been disabled for hours. Somebody may have 
 CHANGED = Fired("The controller has changed 3 times in an hour.")
 ON_A = {"job": KAFKA, "instance": "a"}
 LOST = Fired("a cannot write its event log.", ON_A)
+UNTOLD = Fired("https://hooks was not told some events by a.", {**ON_A, "receiver": "https://hooks"})
 SLOW = Fired("ZooKeeper is away from a, or slow.", ON_A)
 LEFT = Fired("Broker 1 has a throttle (leader), and nothing moves.", {"job": KAFKA, "broker": "1", "side": "leader"})
 THROTTLED = servers(
@@ -356,6 +357,18 @@ CASES = (
         servers("event_log_lost_total", "7x5 0x60", "3x60"),
         {6: (), 15: ()},
     ),
+    Case(
+        "KafkaReassignNotificationsDropped",
+        "events are dropped, and then no more",
+        servers("webhook_dropped_total", "0x5 7x60", "3x60", receiver="https://hooks"),
+        {5: (), 6: (UNTOLD,), 15: (UNTOLD,), 17: ()},
+    ),
+    Case(
+        "KafkaReassignNotificationsDropped",
+        "a server starts anew",
+        servers("webhook_dropped_total", "7x5 0x60", "3x60", receiver="https://hooks"),
+        {6: (), 15: ()},
+    ),
 )
 
 HEALTHY = {
@@ -367,6 +380,7 @@ HEALTHY = {
     **servers("zookeeper_round_trip_seconds", f"0.003{LONG}", f"0.003{LONG}"),
     **servers("broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="leader", by="none"),
     **NOTHING_MOVES,
+    **servers("webhook_dropped_total", f"0{LONG}", f"0{LONG}", receiver="https://hooks"),
     **{
         name: f"0{LONG}"
         for metric in (

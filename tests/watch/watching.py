@@ -26,10 +26,10 @@ class Watch:
     async def moves(self) -> dict[str, Any]:
         return {f"{one['topic']}-{one['partition']}": one for one in (await self.document("moves"))["moves"]}
 
-    async def events(self) -> list[tuple[str, str]]:
+    async def events(self) -> list[tuple[str, str | None]]:
         """The oldest first."""
         found = (await self.document("events"))["events"]
-        return [(one["event"], one["topic"]) for one in reversed(found)]
+        return [(one["event"], one.get("topic")) for one in reversed(found)]
 
     async def problems(self) -> list[str]:
         return [one["text"] for one in (await self.document("status"))["problems"]]

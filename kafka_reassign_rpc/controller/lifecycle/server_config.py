@@ -8,6 +8,7 @@ import msgspec
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
+from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, Value, shown
@@ -84,6 +85,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     refuses_without_authorizer
                         whether a server without one refuses what needs a right if the brokers have one, or may have
     status_page         what it shows at `metrics_listener`: `OFF`, `COUNTS` or `FULL`
+    webhooks            whom it notifies of what happens; None: nobody
     """
 
     zookeeper_connect: str
@@ -110,6 +112,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     refuses_without_authorizer: bool = True
     metrics_security: HttpSecurity = HttpSecurity()
     status_page: str = COUNTS
+    webhooks: WebhookConfig | None = None
 
     def own_broker_settings(self) -> Mapping[str, Value]:
         return self.broker_settings if self.authorizer is None else {**self.broker_settings, AUTHORIZER: CLASS_NAME}

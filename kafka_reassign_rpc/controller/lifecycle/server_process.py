@@ -22,6 +22,7 @@ from kafka_reassign_rpc.controller.lifecycle.supervisor import Supervisor
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.settings_notices import SettingsNotices
+from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
 from kafka_reassign_rpc.controller.watches.client_configs import ClientConfigs
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
@@ -48,7 +49,9 @@ class ControllerProcess:
             str(config.server_id), config.links, config.own_broker_settings(), refuses=config.refuses_by_policy
         )
         event_log = None if config.event_log is None else config.event_log.event_log()
-        recorder = EventRecorder(now_ms, event_log, config.server_id)
+        hooks = config.webhooks
+        notifier = Webhooks(hooks, lambda: self._cluster_id or None, config.server_id) if hooks else None
+        recorder = EventRecorder(now_ms, event_log, config.server_id, notifier=notifier)
         self._around = around = Surroundings(zk, config, survey, recorder, SettingsNotices())
         history, stats, quotas = FigureHistory(), ServerStats(), QuotaTable()
         service, standby = ControllerService(history), Standby(zk)

@@ -82,4 +82,5 @@ class ServerState:
             healing=self._service.repairs,
             refusing=config.links.troubles,
             figures=self._service.figures(),
+            webhooks=recorder.notified,
         )

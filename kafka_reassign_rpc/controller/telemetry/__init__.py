@@ -7,6 +7,10 @@
     refusal_limit      how many refusals a second the event log takes
     metrics            `/metrics`, `/health` and `/ready`
     metric_catalogue   every metric, with its kind, labels and meaning
+    webhooks           tells webhooks of some events
+    webhook_receiver   the task and the queue of one URL
+    webhook_requests   one attempt, signed
+    webhook_positions  up to which event webhooks were told
     settings_notices   warnings about settings of the servers that stand in the wrong place
     cluster_figures    what metrics show of the cluster
 

@@ -3,6 +3,7 @@
     events-00000000000000000000.jsonl       decisions, from number 0 on
     events-00000000000000041873.jsonl       the number of its first event is in a file's name
     refusals-00000000000000000000.jsonl     what was refused: anybody can cause it, and it pushes no decision out
+    webhooks.json                           up to which event each webhook was told (`webhook_positions`)
 
 Numbers increase by one from event to event, over both kinds and also over a restart. A gap stands for events that could
 not be written, or for refusals that are deleted by now. In a directory of release 0.1.0 the first kind of file has
@@ -39,7 +40,9 @@ from kafka_reassign_rpc.support.file_rights import restrict
 
 log = logging.getLogger(__name__)
 
-_OWN_NAME = re.compile(rf"lock|(?:events|refusals)-[0-9]{{{DIGITS}}}\.jsonl")
+TOLD = "webhooks.json"
+"""The file that says up to which event each webhook was told."""
+_OWN_NAME = re.compile(rf"lock|\.?{re.escape(TOLD)}(?:\.[0-9]+)?|(?:events|refusals)-[0-9]{{{DIGITS}}}\.jsonl")
 
 
 class EventLogPage(NamedTuple):

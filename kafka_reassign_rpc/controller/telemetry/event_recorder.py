@@ -8,7 +8,7 @@ Refusals beyond a rate are only counted, in the metrics and in an event of their
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -19,7 +19,9 @@ from kafka_reassign_rpc.controller.telemetry.event_log import EventLog, EventLog
 from kafka_reassign_rpc.controller.telemetry.refusal_limit import REPORT_MS, RefusalLimit
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.notifications import WebhookCounts
 from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.human_units import duration, size
 from kafka_reassign_rpc.support.turns import Pace
@@ -54,6 +56,26 @@ class EventCounter(Protocol):
         """A round or a commit took so many seconds."""
 
 
+class Notifier(Protocol):
+    """Tells others of some events."""
+
+    def wants(self, event: str) -> bool:
+        """Whether it tells events of this name."""
+
+    def tell(self, line: bytes, text: str) -> None:
+        """Takes a line of the event log, and the same for people. Returns at once."""
+
+    @property
+    def counts(self) -> Mapping[str, WebhookCounts]:
+        """By receiver."""
+
+    async def open(self, event_log: EventLog | None) -> None:
+        """Begins, with what it has not told yet of an open event log."""
+
+    async def close(self) -> None:
+        """Ends, a short time later at most."""
+
+
 Record = Callable[[Iterable[Event]], None]
 """Takes events that have become durable. An iterator may make them while it is read."""
 
@@ -69,6 +91,7 @@ class EventRecorder:
     event_log   None: events are not written
     server      id of this server
     counter     counts the events
+    notifier    tells others of some
     lost        number of events that could not be written
     """
 
@@ -78,8 +101,10 @@ class EventRecorder:
         event_log: EventLog | None = None,
         server: int = -1,
         counter: EventCounter | None = None,
+        notifier: Notifier | None = None,
     ) -> None:
         self.event_log = event_log
+        self._notifier = notifier
         self.lost = 0
         self._now_ms = now_ms
         self._server = server
@@ -97,27 +122,38 @@ class EventRecorder:
 
     async def open(self) -> None:
         """Opens the event log, if there is one. If that fails, logs a warning and goes on without it."""
-        if self.event_log is None:
-            return
+        if self.event_log is not None:
+            await self._open(self.event_log)
+        if self._notifier is not None:
+            await self._notifier.open(self.event_log)
+
+    async def _open(self, event_log: EventLog) -> None:
         try:
-            await self._in_thread(self.event_log.open)
+            await self._in_thread(event_log.open)
         except OSError as error:
             another = isinstance(error, BlockingIOError)
             why = "another process writes there" if another else error_text(error)
-            log.warning("no event log is kept in %s until the next start: %s", self.event_log.directory, why)
-            await self._in_thread(self.event_log.close)
+            log.warning("no event log is kept in %s until the next start: %s", event_log.directory, why)
+            await self._in_thread(event_log.close)
             self.event_log = None
         else:
-            self._seq = self._first = self.event_log.next_seq
+            self._seq = self._first = event_log.next_seq
 
     async def close(self) -> None:
         while self._task is not None or self._report is not None:
             if self._task is not None:
                 await self._task
             self._report_left_out()
+        if self._notifier is not None:
+            await self._notifier.close()
         if self.event_log is not None:
             await self._in_thread(self.event_log.close)
         self._thread.shutdown()
+
+    @property
+    def notified(self) -> Mapping[str, WebhookCounts]:
+        """What became of notifications, by receiver."""
+        return {} if self._notifier is None else self._notifier.counts
 
     def record(self, epoch: int, events: Iterable[Event]) -> None:
         self._waiting.append((epoch, self._now_ms(), events))
@@ -157,8 +193,11 @@ class EventRecorder:
                 seen[event.event] += 1
                 if seen[event.event] <= LINES:
                     log.log(level(event), "%s", line(event, at))
-                if self.event_log is not None:
-                    self._encode(epoch, at, event)
+                is_told = self._notifier is not None and self._notifier.wants(event.event)
+                if self.event_log is not None or is_told:
+                    encoded = self._encode(epoch, at, event)
+                    if self._notifier is not None and is_told:
+                        self._notifier.tell(encoded, line(event, at))
                     if len(self._decisions) + len(self._refusals) > CHUNK:
                         await self._write()
             await pace.rest()
@@ -185,16 +224,19 @@ class EventRecorder:
         if event is not None:
             self.record(self._epoch, [event])
 
-    def _encode(self, epoch: int, at: int, event: Event) -> None:
+    def _encode(self, epoch: int, at: int, event: Event) -> bytes:
+        """Numbers an event. Returns its line, which is written later if there is an event log."""
         try:
             encoded = self._encoder.encode(event)
         except UnicodeEncodeError:
             encoded = self._encoder.encode(_with_whole_characters(event))
-        chunk = self._refusals if event.event in _REFUSALS else self._decisions
-        chunk += b'{"seq":%d,"at":%d,"server":%d,"epoch":%d,' % (self._seq, at, self._server, epoch)
-        chunk += encoded[1:]
-        chunk += b"\n"
+        encoded = b'{"seq":%d,"at":%d,"server":%d,"epoch":%d,%s' % (self._seq, at, self._server, epoch, encoded[1:])
         self._seq += 1
+        if self.event_log is not None:
+            chunk = self._refusals if event.event in _REFUSALS else self._decisions
+            chunk += encoded
+            chunk += b"\n"
+        return encoded
 
     async def _write(self) -> None:
         if self.event_log is None or self._first == self._seq:
@@ -287,3 +329,5 @@ def _details(event: Event, at: int) -> Iterator[str]:
         yield f"after {took}" if event.event == catalogue.MOVE_CANCELLED else f"{copied}in {took}"
     if event.bytes is not None:
         yield f"{size(event.bytes)}/s"
+    if event.event == catalogue.MOVES_DONE:
+        yield counted(event.count or 0, "move", "have") + " ended"

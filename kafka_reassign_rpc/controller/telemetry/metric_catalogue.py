@@ -43,6 +43,17 @@ COMMIT_DURATION = _histogram("commit_duration", "How long ZooKeeper took to make
 LOOP_PAUSE = _histogram("loop_pause", "How late the event loop was, measured every tenth of a second.")
 EVENT_LOG_LOST = _counter("event_log_lost", "Events that could not be written to the event log.")
 
+WEBHOOK_SENT = _counter(
+    "webhook_sent", "Notifications that a webhook has taken, by scheme, host and port of its URL.", "receiver"
+)
+WEBHOOK_FAILED = _counter("webhook_failed", "Attempts to notify a webhook that failed.", "receiver")
+WEBHOOK_DROPPED = _counter(
+    "webhook_dropped",
+    "Events that a webhook was not told: too many waited, nobody took them in time (webhook.max.age.ms), or it refused"
+    " them.",
+    "receiver",
+)
+
 CONTROLLER_ACTIVE = _gauge("controller_active", "1 where this server is the controller.")
 CONTROLLER_EPOCH = _gauge("controller_epoch", "Epoch of this server's term; -1 where it is not the controller.")
 CONTROLLER_ID = _gauge("controller_id", "Id of the controller, as far as this server knows; -1: there is none.")
@@ -207,6 +218,9 @@ METRICS: tuple[MetricType, ...] = (
     LOOP_PAUSE,
     EVENTS,
     EVENT_LOG_LOST,
+    WEBHOOK_SENT,
+    WEBHOOK_FAILED,
+    WEBHOOK_DROPPED,
     REQUESTS,
     *SERVER_COUNTERS.values(),
     BUILD_INFO,

@@ -22,6 +22,7 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import COMMIT, ROUND
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import GAUGE, SERVER_COUNTERS, MetricType
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.notifications import WebhookCounts
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.state.cluster import ROUTES
 from kafka_reassign_rpc.core.status.documents import Caps, Status, Totals
@@ -55,6 +56,7 @@ class ServerStatus(NamedTuple):
     healing         failed brokers and their repairs, as last diagnosed
     refusing        brokers that do not take this server
     figures         throttles, bytes copied, cordoned brokers
+    webhooks        what became of notifications, by receiver
     """
 
     document: Status
@@ -64,6 +66,7 @@ class ServerStatus(NamedTuple):
     healing: RepairCounts = NO_REPAIRS
     refusing: int = 0
     figures: ClusterFigures = NO_FIGURES
+    webhooks: Mapping[str, WebhookCounts] = {}
 
 
 class Metrics:
@@ -174,6 +177,10 @@ class _ReadAtScrape(Collector):
         yield _family(metric_catalogue.MOVES_WAITING, {(route,): totals.waiting.get(route, 0) for route in ROUTES})
         yield _family(metric_catalogue.CAPS, _caps(document.caps))
         yield from _of_figures(status.figures)
+        for place, metric in enumerate(
+            (metric_catalogue.WEBHOOK_SENT, metric_catalogue.WEBHOOK_FAILED, metric_catalogue.WEBHOOK_DROPPED)
+        ):
+            yield _family(metric, {(receiver,): counts[place] for receiver, counts in status.webhooks.items()})
         yield _family(metric_catalogue.BUILD_INFO, {_BUILD: 1})
         stats = self._stats()
         counted: Mapping[int, int] = {**dict.fromkeys(self._api_names, 0), **stats.requests}

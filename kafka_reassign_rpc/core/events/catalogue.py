@@ -5,6 +5,7 @@ event log, standard error, the metrics `kafka_reassign_events_total` and `kafka_
 pipeline and `docs/events.md` follow this catalogue.
 
 move.*            one partition's move, from its start or its joining the queue to its end
+moves.done        the moves of one request or plan
 refusals.*        refusals beyond the limit on their rate
 entry.*           one entry of the batch or the queue, or one request znode
 batch.*           `/admin/reassign_partitions` as a whole
@@ -36,6 +37,7 @@ MOVE_HELD = "move.held"
 MOVE_RELEASED = "move.released"
 MOVE_STALLED = "move.stalled"
 MOVE_RESUMED = "move.resumed"
+MOVES_DONE = "moves.done"
 
 REFUSALS_LEFT_OUT = "refusals.left_out"
 
@@ -186,6 +188,14 @@ _TYPES = (
         "A move has made no progress for `reassignment.stall.timeout.ms`; `reason` is the most likely cause.",
     ),
     EventType(MOVE_RESUMED, "INFO", _SAMPLED, "A stalled move makes progress again."),
+    EventType(
+        MOVES_DONE,
+        "INFO",
+        ("route", "reason", "count"),
+        "A request or plan is finished: of the moves with this `route` and `reason` none is in flight or waits any"
+        " more, and `count` have ended since the first, completed or not. The next sample of progress finds it"
+        " (`reassignment.progress.interval.ms`); a repair has `heal.done` instead.",
+    ),
     EventType(
         ENTRY_REFUSED,
         "WARNING",

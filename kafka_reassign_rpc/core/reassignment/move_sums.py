@@ -1,6 +1,7 @@
 """Sums over moves that are in flight, that wait, and that have ended; and the moves that belong together."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -128,3 +129,10 @@ class GroupedSums:
         for key, group in self.groups.items():
             if key in before.groups:
                 group.keep_ended(before.groups[key])
+
+    def finished(self, now: "GroupedSums") -> Iterator[tuple[GroupKey, int]]:
+        """The groups of which moves have ended, and that have none any more by `now`: how many have ended."""
+        for key, group in self.groups.items():
+            after = now.groups.get(key)
+            if group.ended and (after is None or not (after.moves or after.waiting)):
+                yield key, group.ended

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.reassignment.remaining_time import Sample, Samples,
 from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason
 from kafka_reassign_rpc.core.reassignment.tiered_topics import copies_only_untiered
 from kafka_reassign_rpc.core.reassignment.waiting_moves import added_by, bytes_to_copy, waiting_moves
-from kafka_reassign_rpc.core.state.cluster import RPC, Cluster, MoveRecord, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import HEAL, RPC, Cluster, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import requester_of
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
@@ -283,7 +283,7 @@ class ProgressTracker:
     ) -> Iterator[None]:
         """Take a sample. `now`: seconds of any clock.
 
-        events   gets `move.stalled` and `move.resumed`
+        events   gets `move.stalled`, `move.resumed` and `moves.done`
         sizes    gets the changes for `SoftState.sizes`
         waiting  partitions with waiting moves, whose sizes are needed too
         """
@@ -332,10 +332,19 @@ class ProgressTracker:
         self.samples += 1
         self.sampled_at = now
         self._take_out_ended(self._ended, seen, cluster, sums)
+        events += self._finished(sums, cluster)
         sums.keep_ended(self.sums)
         self.sums = sums
         self.rates.sampled(now, self.copied_in, self.copied_out)
         self.observed_throughput.sampled(now, cluster, [broker for broker, answer in answers.items() if answer is None])
+
+    def _finished(self, sums: GroupedSums, cluster: Cluster) -> Iterator[Event]:
+        """Requests and plans without a move. One that began while the sample was taken is in no sum yet."""
+        if found := [one for one in self.sums.finished(sums) if one[0].route != HEAL]:
+            begun = {group_of(None if one is None else one.move) for one in (cluster.get(*at) for at in self._unseen)}
+            for key, count in found:
+                if key not in begun:
+                    yield Event(catalogue.MOVES_DONE, route=key.route, reason=key.reason or None, count=count)
 
     def _count_waiting(
         self,

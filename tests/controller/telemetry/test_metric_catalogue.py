@@ -7,12 +7,13 @@ from kafka_reassign_rpc.controller.telemetry.metric_catalogue import COUNTER, HI
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, ServerStatus
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.notifications import WebhookCounts
 from kafka_reassign_rpc.core.status.documents import Throttle
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from tests.controller.telemetry.test_metrics import DOCUMENT
 
 FIGURES = ClusterFigures(throttles={1: (Throttle(5, "config"), None)}, copied={1: (7, 8)})
-STATUS = ServerStatus(DOCUMENT, True, 0.002, 4, figures=FIGURES)
+STATUS = ServerStatus(DOCUMENT, True, 0.002, 4, figures=FIGURES, webhooks={"https://a": WebhookCounts(1)})
 
 
 def test_sv_7_the_page_shows_the_metrics_of_the_catalogue_and_no_others() -> None:

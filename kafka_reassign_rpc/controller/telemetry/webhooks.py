@@ -1,0 +1,151 @@
+"""Tells webhooks what happens, at least once each: a task for each receiver, and a queue with bounds.
+
+A server tells what it has recorded itself, so the controller tells, and a standby has nothing to tell but what was left
+of its own term. With an event log a restart tells what no receiver had taken by then; repeats have the ids of the first
+time. Without one, what waits at the end of the process is lost, and logged where the process could.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+import msgspec
+
+from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
+from kafka_reassign_rpc.controller.telemetry.event_recorder import line as line_for_people
+from kafka_reassign_rpc.controller.telemetry.webhook_positions import read_positions, write_positions
+from kafka_reassign_rpc.controller.telemetry.webhook_receiver import Receiver
+from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig, WebhookSession
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.notifications import Notice, WebhookCounts, notice, place_of
+from kafka_reassign_rpc.support.counted import counted
+from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.support.turns import Pace
+from kafka_reassign_rpc.support.wall_clock import now_ms
+
+log = logging.getLogger(__name__)
+
+CLOSE_S = 3.0
+"""What waits at the end of the process has so long."""
+PAGE_BYTES = 2**20
+_event_of = msgspec.json.Decoder(Event).decode
+
+
+class Webhooks:
+    """A `Notifier`.
+
+    cluster_id   None: not known yet
+    server       the id of this server
+    """
+
+    def __init__(self, config: WebhookConfig, cluster_id: Callable[[], str | None], server: int) -> None:
+        self._config = config
+        self._event_log: EventLog | None = None
+        self._session: WebhookSession | None = None
+        self._receivers = [
+            Receiver(url, config, lambda: (cluster_id(), server), self._keep_positions) for url in config.urls
+        ]
+        self._tasks: list[asyncio.Task[None]] = []
+        self._keeping = asyncio.Lock()
+        self._kept: Mapping[str, int] = {}
+        self._cannot_keep = False
+
+    def wants(self, event: str) -> bool:
+        return event in self._config.kinds
+
+    def tell(self, line: bytes, text: str) -> None:
+        one = notice(line, text)
+        for receiver in self._receivers:
+            receiver.add(one)
+
+    @property
+    def counts(self) -> dict[str, WebhookCounts]:
+        """By the receiver's origin; receivers of one origin together."""
+        found: dict[str, WebhookCounts] = {}
+        for one in self._receivers:
+            before, box = found.get(one.origin, WebhookCounts()), one.outbox
+            found[one.origin] = WebhookCounts(
+                before.sent + box.sent, before.failed + box.failed, before.dropped + box.dropped
+            )
+        return found
+
+    async def open(self, event_log: EventLog | None) -> None:
+        if event_log is not None:
+            await self._take_up(event_log)
+        self._event_log = event_log
+        await self._keep_positions()
+        self._session = session = WebhookSession(self._config)
+        self._tasks = [asyncio.create_task(one.run(session), name="webhook") for one in self._receivers]
+
+    async def close(self) -> None:
+        for one in self._receivers:
+            one.end()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=CLOSE_S)
+        await end(*self._tasks)
+        for one in self._receivers:
+            if len(one.outbox):
+                later = "the next start sends them" if self._event_log is not None else "no event log keeps them"
+                log.warning("%s was not told %s: %s", one.origin, counted(len(one.outbox), "event"), later)
+            elif self._event_log is not None:
+                one.outbox.next_seq = self._event_log.next_seq
+        await self._keep_positions()
+        if self._session is not None:
+            await self._session.close()
+
+    async def _take_up(self, event_log: EventLog) -> None:
+        """Queues what the event log has and a receiver was not told. A receiver that is new hears of what comes."""
+        last = event_log.next_seq
+        known: dict[str, int] = {}
+        try:
+            known = await asyncio.to_thread(read_positions, event_log.directory, self._config.urls)
+        except (OSError, ValueError) as error:
+            log.warning(
+                "webhooks are told of new events only: nobody knows which they were told (%s)", error_text(error)
+            )
+        for one in self._receivers:
+            one.outbox.next_seq = min(known.get(one.url, last), last)
+        seq = min(one.outbox.next_seq for one in self._receivers)
+        pace, since = Pace(), now_ms() - self._config.max_age_ms
+        while seq < last:
+            try:
+                page = await asyncio.to_thread(event_log.read, seq, PAGE_BYTES)
+            except OSError as error:
+                log.warning("webhooks are not told what was left of the last run: %s", error_text(error))
+                return
+            for line in page.events:
+                await pace.rest()
+                if (left := self._left(line, since)) is not None:
+                    for receiver in self._receivers:
+                        if left.seq >= receiver.outbox.next_seq:
+                            receiver.add(left)
+            if page.next_seq <= seq:
+                return
+            seq = page.next_seq
+
+    def _left(self, line: bytes, since: int) -> Notice | None:
+        line = line.rstrip(b"\n")
+        with suppress(ValueError):  # a line that somebody has damaged
+            place = place_of(line)
+            if place.event in self._config.kinds and place.at >= since:
+                return notice(line, line_for_people(_event_of(line), place.at))
+        return None
+
+    async def _keep_positions(self) -> None:
+        """A disk that takes nothing costs repeats after the next start."""
+        if self._event_log is None:
+            return
+        async with self._keeping:
+            positions = {one.url: one.outbox.next_seq for one in self._receivers}
+            if positions == self._kept:
+                return
+            try:
+                await asyncio.to_thread(write_positions, self._event_log.directory, positions)
+            except OSError as error:
+                if not self._cannot_keep:
+                    log.warning("webhooks may be told again after the next start: %s", error_text(error))
+                self._cannot_keep = True
+            else:
+                self._kept, self._cannot_keep = positions, False

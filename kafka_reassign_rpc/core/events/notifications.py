@@ -1,0 +1,218 @@
+"""Notifications: which events a webhook tells, and how they wait for one receiver.
+
+A notification is one JSON body with the events that wait: one event in a quiet night, thousands in few bodies in a bad
+one. It stays the same, byte for byte, until the receiver takes it or its first event is too old.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.support.counted import counted
+
+DEFAULT_KINDS = (
+    catalogue.BROKER_LOST,
+    catalogue.BROKER_RETURNED,
+    catalogue.BROKER_REPLICAS_OFFLINE,
+    catalogue.MOVE_STALLED,
+    catalogue.MOVE_RESUMED,
+    catalogue.MOVE_HELD,
+    catalogue.MOVES_DONE,
+    catalogue.REASSIGNMENTS_DISABLED,
+    catalogue.HEAL_ALERT,
+    catalogue.HEAL_HELD_BACK,
+    catalogue.HEAL_PAUSED,
+    catalogue.HEAL_MISCONFIGURED,
+    catalogue.HEAL_IMPOSSIBLE,
+    catalogue.HEAL_SCHEDULED,
+    catalogue.HEAL_DONE,
+    catalogue.TOPIC_VANISHED,
+    catalogue.CONTROLLER_ELECTED,
+    catalogue.CONTROLLER_RESIGNED,
+)
+"""What somebody on call wants to know: lost, stalled, held back, done, and who controls."""
+DEFAULT = "default"
+TEST = "webhook.test"
+"""The event of a test notification: no server records it."""
+
+MOST_EVENTS, MOST_BYTES = 10_000, 8 * 2**20
+"""What may wait for one receiver."""
+BODY_EVENTS, BODY_BYTES = 500, 256 * 2**10
+"""What one body has at most."""
+LINES = 10
+"""Events that the text of a notification tells one by one."""
+
+
+def kinds(words: Iterable[str]) -> frozenset[str]:
+    """The events that `webhook.events` chooses: names, `heal.*` for all that begin so, and `default`. Raises ValueError
+    with all names."""
+    found: set[str] = set()
+    for word in words:
+        if word == DEFAULT:
+            chosen: Sequence[str] = DEFAULT_KINDS
+        elif word.endswith(".*"):
+            chosen = [name for name in catalogue.EVENTS if name.startswith(word[:-1])]
+        else:
+            chosen = [word] if word in catalogue.EVENTS else []
+        if not chosen:
+            raise ValueError(
+                f"there is no event {word!r}; there are {', '.join(catalogue.EVENTS)}; heal.* stands for all that begin"
+                f" with heal., and {DEFAULT} for the default"
+            )
+        found.update(chosen)
+    return frozenset(found)
+
+
+class WebhookCounts(NamedTuple):
+    """Notifications that were taken, attempts that failed, events that were dropped."""
+
+    sent: int = 0
+    failed: int = 0
+    dropped: int = 0
+
+
+class Notice(NamedTuple):
+    """An event that is to be told.
+
+    seq   its number in the event log
+    at    when it was recorded, ms
+    id    names it among all events of all servers, also after a restart
+    text  the line for people
+    item  the entry of a body, as JSON
+    """
+
+    seq: int
+    at: int
+    id: str
+    text: str
+    item: bytes
+
+
+def notice(line: bytes, text: str) -> Notice:
+    """The notice of a line of the event log. Raises msgspec.DecodeError, a ValueError, if it is none."""
+    place = place_of(line)
+    id_ = f"{place.server}-{place.at}-{place.seq}"
+    item = b'{"id":"%s","text":%s,"event":%s}' % (id_.encode(), msgspec.json.encode(text), line)
+    return Notice(place.seq, place.at, id_, text, item)
+
+
+class LinePlace(msgspec.Struct, frozen=True):
+    """What a line of the event log has besides its event."""
+
+    seq: int
+    at: int
+    server: int
+    event: str
+
+
+place_of = msgspec.json.Decoder(LinePlace).decode
+
+
+class Notification(NamedTuple):
+    """`dropped`: how many events this body says the receiver did not get."""
+
+    id: str
+    body: bytes
+    notices: tuple[Notice, ...]
+    dropped: int
+
+
+class Outbox:
+    """What waits for one receiver.
+
+    next_seq   all events before it were told or dropped
+    sent       notifications that the receiver has taken
+    failed     attempts that failed
+    dropped    events that it did not get: too many waited, they were too old, or it refused them
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Notice] = deque()
+        self._bytes = 0
+        self._under_way: Notification | None = None
+        self._untold = 0
+        """Dropped events that no notification has told yet."""
+        self.next_seq = 0
+        self.sent = self.failed = self.dropped = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, one: Notice) -> bool:
+        """Whether there is room. What came first is kept: it is closest to the cause."""
+        if len(self._waiting) >= MOST_EVENTS or self._bytes + len(one.item) > MOST_BYTES:
+            self._drop(1)
+            return False
+        self._waiting.append(one)
+        self._bytes += len(one.item)
+        return True
+
+    def drop_older(self, than_ms: int) -> int:
+        """Drops events that were recorded before. Returns how many."""
+        count = 0
+        while self._waiting and self._waiting[0].at < than_ms:
+            self._take()
+            count += 1
+        if count:
+            self._under_way = None
+            self._drop(count)
+        return count
+
+    def notification(self, cluster: str | None, server: int) -> Notification | None:
+        """What to send: the same until it is taken or dropped. `cluster`: its id, if it is known."""
+        if self._under_way is None and self._waiting:
+            chosen: list[Notice] = []
+            size = 0
+            for one in self._waiting:
+                size += len(one.item) + len(one.text.encode(errors="replace"))
+                if chosen and (len(chosen) >= BODY_EVENTS or size > BODY_BYTES):
+                    break
+                chosen.append(one)
+            self._under_way = notification_of(tuple(chosen), cluster, server, dropped=self._untold)
+        return self._under_way
+
+    def taken(self) -> None:
+        """The receiver has taken the notification."""
+        self.sent += 1
+        self._untold -= self._end()
+
+    def refused(self) -> int:
+        """The receiver will never take this body. Returns how many events are dropped with it."""
+        count = 0 if self._under_way is None else len(self._under_way.notices)
+        self._end()
+        self._drop(count)
+        return count
+
+    def _end(self) -> int:
+        found, self._under_way = self._under_way, None
+        assert found is not None
+        for _ in found.notices:
+            self._take()
+        return found.dropped
+
+    def _take(self) -> None:
+        one = self._waiting.popleft()
+        self._bytes -= len(one.item)
+        self.next_seq = one.seq + 1
+
+    def _drop(self, count: int) -> None:
+        self.dropped += count
+        self._untold += count
+
+
+def notification_of(notices: tuple[Notice, ...], cluster: str | None, server: int, *, dropped: int = 0) -> Notification:
+    """Its id is made of those of its events and of `dropped`, so that another body has another one."""
+    ids = "\n".join([str(dropped), *(one.id for one in notices)])
+    id_ = f"{notices[0].id}-{hashlib.sha256(ids.encode()).hexdigest()[:16]}"
+    lines = [one.text for one in notices[:LINES]]
+    if len(notices) > LINES:
+        lines.append(f"and {counted(len(notices) - LINES, 'more event')}")
+    if dropped:
+        lines.append(f"{counted(dropped, 'event', 'were')} dropped before: the event log has them")
+    head = {"version": 1, "id": id_, "cluster": cluster, "server": server, "dropped": dropped, "text": "\n".join(lines)}
+    body = b'%s,"events":[%s]}' % (msgspec.json.encode(head)[:-1], b",".join(one.item for one in notices))
+    return Notification(id_, body, notices, dropped)
