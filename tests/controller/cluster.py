@@ -420,6 +420,7 @@ async def cluster(
     refuses_without_authorizer: bool = True,
     authorizer: AuthorizerConfig | None = None,
     acls: bool = False,
+    webhooks: WebhookConfig | None = None,
 ) -> AsyncIterator[Cluster]:
     """A cluster whose server is the controller and whose brokers are all registered.
 
@@ -443,7 +444,7 @@ async def cluster(
         made.racks, made.refuses_without_authorizer = racks or {}, refuses_without_authorizer
         made.connect_of_server = connect_of_server or connect
         made.session_timeout_ms = session_timeout_ms
-        made.authorizer = authorizer
+        made.authorizer, made.webhooks = authorizer, webhooks
         try:
             await made.start_server()
             await made.configure("brokers", "<default>", {RATE: "1"})

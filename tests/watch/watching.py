@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
+from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.watch.served import ServedWatch
 from tests.http_client import get
@@ -36,12 +37,14 @@ class Watch:
 
 
 @asynccontextmanager
-async def watching(bootstrap: str, log: Path, **configs: Any) -> AsyncIterator[Watch]:
+async def watching(
+    bootstrap: str, log: Path, webhooks: WebhookConfig | None = None, **configs: Any
+) -> AsyncIterator[Watch]:
     settings = {
         "bootstrap_servers": bootstrap.split(","),
         "request_timeout_ms": PATIENCE_MS,
         "bootstrap_timeout_ms": PATIENCE_MS,
         **configs,
     }
-    async with ServedWatch(settings, ("127.0.0.1", 0), HttpSecurity(), "full", EventLog(log)) as served:
+    async with ServedWatch(settings, ("127.0.0.1", 0), HttpSecurity(), "full", EventLog(log), webhooks) as served:
         yield Watch(served)
