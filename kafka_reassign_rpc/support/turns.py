@@ -17,8 +17,9 @@ Steps = Generator[None, None, T]
 Work = Generator[Awaitable[Any] | None, Any, T]
 """Work that may wait, and its result."""
 
-TURN_S = 0.002
-"""How long a task works before others run: about as long as the loop needs for what 64 clients have sent meanwhile."""
+TURN_S = 0.001
+"""How long a task works before others run. Several kinds of work have a turn in each iteration of the event loop, and a
+small request waits for all of them."""
 SHORT_S = 0.0005
 """Work that is done within this leaves time for the next in the same turn of the loop."""
 
