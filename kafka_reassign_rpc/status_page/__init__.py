@@ -7,7 +7,7 @@
     requests        the parameters of a request, within their limits
     status_api      the paths under /api/v1
     status_stream   server-sent events: what has changed, for all viewers at once
-    page            the page itself and its files
+    page            the page itself and its files; the list of several clusters
 
 The page is read-only: nothing here changes anything.
 """

@@ -4,7 +4,7 @@ The page has no data of the cluster but its id: all else comes as JSON, and the 
 the page allows nothing from elsewhere, and no script or style inside of it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -35,27 +35,37 @@ ASSETS = {
     "plots.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
+_PAGE, _LIST = "page.html.j2", "clusters.html.j2"
 
 
 @cache
-def _template() -> "Template":
+def _template(name: str) -> "Template":
     """The compiled template: the import and the compilation take longer than the event loop may be held up."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # few servers serve a page
 
     loader = PackageLoader(__package__, "templates")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined).get_template("page.html.j2")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined).get_template(name)
 
 
-def page(view: ServerView, version: str, *, full: bool) -> HttpPage:
-    """The page. `full`: it has the tables whose API answers."""
-    who = "watch" if view.server < 0 else f"server {view.server}"
-    html = _template().render(cluster=view.cluster_id, who=who, version=version, full=full, sorts=SORTS)
-    return HttpPage(html.encode(), "text/html; charset=utf-8", headers=HEADERS)
+def page(view: ServerView, version: str, *, full: bool, api: str, name: str = "") -> HttpPage:
+    """The page. `full`: it has the tables whose API answers; `name`: of the cluster, where there are several."""
+    who = f"watch {name}".rstrip() if view.server < 0 else f"server {view.server}"
+    return _html(_PAGE, cluster=view.cluster_id, who=who, version=version, full=full, sorts=SORTS, api=api, name=name)
+
+
+def list_page(rows: Sequence[Mapping[str, str | None]], version: str) -> HttpPage:
+    """The page with a row for each cluster. It is loaded again and again, and needs no script."""
+    return _html(_LIST, rows=rows, version=version)
+
+
+def _html(template: str, **values: object) -> HttpPage:
+    return HttpPage(_template(template).render(**values).encode(), "text/html; charset=utf-8", headers=HEADERS)
 
 
 def assets() -> Mapping[str, Callable[[], HttpPage]]:
-    """The files of the page, by path. They are read, and the template is compiled, when this is called."""
-    _template()
+    """The files of the page, by path. They are read, and the templates are compiled, when this is called."""
+    for template in (_PAGE, _LIST):
+        _template(template)
     folder = files(__package__) / "assets"
     made = {
         f"/static/{name}": HttpPage((folder / name).read_bytes(), content_type, headers=HEADERS)

@@ -63,6 +63,8 @@ class StatusApi:
     figures  of this server's moves, now and in the past
     full     whether names, reasons, principals and addresses are told
     last     what this server last knew of the moves; None: nothing
+    name     of the cluster, where the process has several
+    api      the path below which the API answers
     """
 
     def __init__(
@@ -74,7 +76,10 @@ class StatusApi:
         *,
         full: bool,
         last: Callable[[], Status | None] = lambda: None,
+        name: str = "",
+        api: str = API,
     ) -> None:
+        self._name, self._api = name, api
         self._last = last
         self._look = look
         self._version = version
@@ -102,9 +107,9 @@ class StatusApi:
             "history": QueryPage(self._history_page),
         }
         return {
-            "/": lambda: page(self._look(), self._version, full=self._full),
+            "/": lambda: page(self._look(), self._version, full=self._full, api=self._api, name=self._name),
             **assets(),
-            **{API + name: answer for name, answer in api.items()},
+            **{self._api + name: answer for name, answer in api.items()},
         }
 
     async def document(self, name: str, query: str) -> tuple[int, bytes]:

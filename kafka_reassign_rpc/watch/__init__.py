@@ -6,7 +6,9 @@
     lost_brokers   what KRaft tells of lost brokers and of partitions that nobody leads
     pace           how often to ask, so that it costs the cluster little
     watcher        looks again and again, and bears whatever comes
-    served         the status page, its API, metrics and the event log
+    cluster_watch  one cluster: its watcher, event log, metrics, status page and API
+    clusters       what a settings file says of several clusters, and `/api/v1/clusters`
+    served         the pages of one cluster or of several over HTTP
 
 The first three and `pace` decide without I/O. All figures are made by the code that makes those of a server
 (`core.status`, `core.reassignment.progress`).

@@ -1,65 +1,42 @@
-"""The status page of `watch`, its API, /metrics, /health and /ready, and the event log: a server's own."""
+"""The status pages of `watch`, their API, /metrics, /health and /ready: of one cluster or of several."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, figures_of
-from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
-from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
-from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, ServerStatus, build_version, health, readiness
-from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
-from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
-from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
-from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
-from kafka_reassign_rpc.core.status.summary import status_of
-from kafka_reassign_rpc.core.status.views import UNKNOWN
+import msgspec
+
+from kafka_reassign_rpc.controller.telemetry.metrics import build_version, health, metrics_of_clusters, readiness
 from kafka_reassign_rpc.server.http_security import HttpSecurity
-from kafka_reassign_rpc.server.http_server import HttpServer, Page
-from kafka_reassign_rpc.server.server_stats import ServerStats
-from kafka_reassign_rpc.status_page.events import EventReader
-from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
-from kafka_reassign_rpc.status_page.status_api import StatusApi
+from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer, Page
+from kafka_reassign_rpc.status_page.page import list_page
+from kafka_reassign_rpc.support.human_units import duration, size
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.watch.watcher import Watcher
+from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
+from kafka_reassign_rpc.watch.clusters import Clusters, ClusterStatus
+
+CLUSTERS = "/api/v1/clusters"
 
 
 class ServedWatch:
     """Use it as an async context manager; then `address` has host and port.
 
-    configs    of the client
-    address    where to listen
-    page       "off", "counts" or "full"
-    event_log  None: events are not kept
-    webhooks   None: nobody is notified
+    watches  of each cluster; one without a name is alone
+    address  where to listen
+    page     whether the status pages and their API are served
     """
 
     def __init__(
-        self,
-        configs: Mapping[str, Any],
-        address: tuple[str, int],
-        security: HttpSecurity,
-        page: str,
-        event_log: EventLog | None,
-        webhooks: WebhookConfig | None = None,
+        self, watches: Sequence[ClusterWatch], address: tuple[str, int], security: HttpSecurity, *, page: bool
     ) -> None:
-        metrics = Metrics()
-        self.watcher = watcher = Watcher(configs, self._record)
-        notifier = Webhooks(webhooks, lambda: watcher.cluster_id or None, UNKNOWN) if webhooks else None
-        self._recorder = EventRecorder(now_ms, event_log, UNKNOWN, metrics, notifier)
-        self._figures = FigureKeeper(lambda: watcher.view().term, FigureHistory())
-        self._api = StatusApi(watcher.view, self._readers, self._figures, build_version(), full=page == "full")
-        stats = ServerStats()
-        metrics.show(self._status, lambda: stats, {})
+        self.watches = watches
+        self._is_one = not watches[0].name
         self._security = security
-        pages: dict[str, Page] = {
-            "/metrics": metrics.page,
-            "/health": health,
-            "/ready": lambda: readiness(self._status()),
-            **(self._api.pages if page != "off" else {}),
-        }
+        pages: dict[str, Page] = {"/metrics": self._metrics, "/health": health, "/ready": self._ready}
+        for one in watches if page else ():
+            pages.update(one.pages())
+        if page and not self._is_one:
+            pages.update({"/": self._list, CLUSTERS: self._document})
         self._server = HttpServer(*address, pages, security, for_anybody=("/health", "/ready"))
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -69,8 +46,9 @@ class ServedWatch:
 
     async def __aenter__(self) -> "ServedWatch":
         await self._server.start()
-        await self._recorder.open()
-        works = [self.watcher.run(), self._figures.keep()]
+        for one in self.watches:
+            await one.recorder.open()
+        works = [work for one in self.watches for work in (one.watcher.run(), one.figures.keep())]
         if self._security.tls is not None:
             works.append(self._security.tls.keep())
         if self._security.users_file is not None:
@@ -80,26 +58,54 @@ class ServedWatch:
 
     async def __aexit__(self, *_: object) -> None:
         await end(*self._tasks)
-        await self._api.close()
+        for one in self.watches:
+            await one.api.close()
         await self._server.close()
-        await self._recorder.close()
+        for one in self.watches:
+            await one.recorder.close()
 
-    def _record(self, events: Sequence[Event]) -> None:
-        if events:
-            self._recorder.record(UNKNOWN, events)
+    # ------------------------------------------------------------------------------------------------ its pages
 
-    def _status(self) -> ServerStatus:
-        view = self.watcher.view()
-        document = status_of(view, at=now_ms(), version=build_version(), full=True)
-        figures = NO_FIGURES if view.term is None else figures_of(view.term.cluster, view.term.progress)
-        return ServerStatus(
-            document,
-            connected=self.watcher.answers,
-            round_trip=0.0,
-            events_lost=self._recorder.lost,
-            figures=figures,
-            webhooks=self._recorder.notified,
-        )
+    def _metrics(self) -> HttpPage:
+        if self._is_one:
+            return self.watches[0].metrics.page()
+        return metrics_of_clusters({one.name: one.metrics for one in self.watches})
 
-    async def _readers(self) -> Mapping[int, EventReader]:
-        return {UNKNOWN: RecordedEvents(self._recorder)}
+    def _ready(self) -> HttpPage:
+        """Of several clusters one that is seen is enough: a bad one does not take the process away from the others."""
+        if self._is_one:
+            return readiness(self.watches[0].status())
+        seen = sum(one.watcher.view().term is not None for one in self.watches)
+        shown = {"ready": seen > 0, "role": "watch", "clusters": len(self.watches), "seen": seen}
+        return HttpPage(msgspec.json.encode(shown), status=200 if seen else 503)
+
+    def _statuses(self) -> list[ClusterStatus]:
+        return [ClusterStatus.of(one.name, one.api.status()) for one in self.watches]
+
+    def _document(self) -> HttpPage:
+        return HttpPage(msgspec.json.encode(Clusters(now_ms(), self._statuses())))
+
+    def _list(self) -> HttpPage:
+        return list_page([_row(one) for one in self._statuses()], build_version())
+
+
+def _row(one: ClusterStatus) -> dict[str, str | None]:
+    """None: not known."""
+    status = one.status
+    totals, work, problems = status.totals, status.work, status.problems
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    row: dict[str, str | None] = {
+        "name": one.name,
+        "page": one.page,
+        "problem": f"{problems[0].text}{more}" if problems else None,
+    }
+    if totals is None:
+        return row | dict.fromkeys(("moves", "stalled", "left", "done", "brokers"))
+    left, done_ms = totals.bytes_left, None if work is None else work.done_ms
+    return row | {
+        "moves": str(totals.in_flight),
+        "stalled": None if totals.stalled is None else str(totals.stalled),
+        "left": None if left is None or totals.moves_without_size else size(left),
+        "done": None if done_ms is None else duration(done_ms / 1000),
+        "brokers": f"{status.brokers_live} live" + (f", {status.brokers_lost} lost" if status.brokers_lost else ""),
+    }

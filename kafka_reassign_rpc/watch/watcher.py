@@ -7,7 +7,7 @@ one line, and tried again; what was seen last is shown for `STALE_S`, then the r
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -64,13 +64,23 @@ class _Asked(NamedTuple):
 Record = Callable[[Sequence[Event]], None]
 
 
+class _Named(logging.LoggerAdapter[logging.Logger]):
+    """Of several clusters a line says which one it is about."""
+
+    def process(self, msg: str, kwargs: MutableMapping[str, Any]) -> tuple[str, MutableMapping[str, Any]]:
+        name = (self.extra or {}).get("cluster")
+        return (f"cluster {name}: {msg}" if name else msg), kwargs
+
+
 class Watcher:
     """configs  of the client
     record   takes events
+    name     of the cluster, where there are several
     begun    whether a look has succeeded, ever
     """
 
-    def __init__(self, configs: Mapping[str, Any], record: Record) -> None:
+    def __init__(self, configs: Mapping[str, Any], record: Record, name: str = "") -> None:
+        self._log = _Named(log, {"cluster": name})
         self._configs = configs
         self._record = record
         self._client: AsyncReassignmentClient | None = None
@@ -155,11 +165,11 @@ class Watcher:
             await self._failed(text)
             return AFTER_REFUSAL_S if isinstance(error, Unauthenticated) else backoff.next_s()
         except Exception:
-            log.exception("a defect: this look at the cluster is lost; the next one follows")
+            self._log.exception("a defect: this look at the cluster is lost; the next one follows")
             await self._failed("a defect: see the log of this process")
             return backoff.next_s()
         if self._failures:
-            log.info("the cluster answers again: its moves are shown as they are now")
+            self._log.info("the cluster answers again: its moves are shown as they are now")
         self._failures = 0
         self._why = ""
         self._seen_at = asyncio.get_running_loop().time()
@@ -169,7 +179,7 @@ class Watcher:
     async def _failed(self, text: str) -> None:
         why = f"the cluster cannot be seen: {text}"
         if why != self._why:
-            log.warning("%s; it is asked again and again, and its moves are not shown until it answers", why)
+            self._log.warning("%s; it is asked again and again, and its moves are not shown until it answers", why)
         self._why = why
         self._failures += 1
         if self._failures % TRIES == 0:
@@ -236,7 +246,7 @@ class Watcher:
         found = await (client.describe_everything() if of_all else client.describe_some(sorted(names)))
         topics = await asyncio.to_thread(list, found.topics)
         if found.cluster_id and self.cluster_id not in ("", found.cluster_id):
-            log.warning(
+            self._log.warning(
                 "another cluster answers at the same address: %s, it was %s; what was known of that one is dropped",
                 found.cluster_id,
                 self.cluster_id,
@@ -361,10 +371,10 @@ class Watcher:
         """Something cannot be seen, or can by now."""
         if not text:
             if self._unseen.pop(what, None) is not None:
-                log.info("what could not be seen can be by now: %s", what.name.lower())
+                self._log.info("what could not be seen can be by now: %s", what.name.lower())
             return
         if self._unseen.get(what) != text:
-            log.warning("%s", text)
+            self._log.warning("%s", text)
         self._unseen[what] = text
 
 

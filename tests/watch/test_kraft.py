@@ -106,7 +106,7 @@ async def test_kr_3_a_fenced_target_is_named_in_the_move_and_among_the_problems(
 
         await eventually(is_named)
         assert "1 of 2 brokers live; lost: 2, fenced" in await watch.problems()
-        assert watch.served.watcher.view().term.cluster.soft.kraft.quiet_s == {1: 0.0, 2: 20.0}  # type: ignore[union-attr]
+        assert watch.watcher.view().term.cluster.soft.kraft.quiet_s == {1: 0.0, 2: 20.0}  # type: ignore[union-attr]
         assert TOPIC_PARTITIONS not in node.asked, "every partition has a leader"
 
 

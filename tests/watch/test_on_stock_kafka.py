@@ -70,7 +70,7 @@ async def test_kr_1_moves_on_stock_kafka_are_seen_with_bytes_throttles_and_ends(
         moves = throttle_configs.all_moves({}, targets, {MOVED: [1], BACK: [1]})
         assert not any((await client.throttle_moves(moves, 1)).values())
         async with watching(bootstrap, tmp_path / "events") as watch:
-            await eventually(lambda: watch.served.watcher.answers)
+            await eventually(lambda: watch.watcher.answers)
             await client.alter_partition_reassignments(targets)
 
             async def measured() -> bool:

@@ -32,7 +32,7 @@ async def test_kr_1_moves_their_bytes_and_their_ends_are_seen(world: Cluster, tm
         watching(world.bootstrap, tmp_path / "events") as watch,
         AsyncReassignmentClient(bootstrap_servers=world.bootstrap) as client,
     ):
-        await eventually(lambda: watch.served.watcher.answers)
+        await eventually(lambda: watch.watcher.answers)
         await client.alter_partition_reassignments({("slow", 0): [1, 3], ("back", 0): [1, 4]})
 
         async def measured() -> bool:
@@ -172,7 +172,7 @@ async def test_kr_1_throttles_that_nobody_tells_are_unknown_and_the_moves_are_sh
         await eventually(is_said)
         brokers = (await watch.document("brokers"))["brokers"]
         assert [one["throttles_known"] for one in brokers] == [False, False]
-        assert watch.served.watcher.answers
+        assert watch.watcher.answers
 
 
 @pytest.mark.parametrize("leader", [None, 3000])
@@ -182,7 +182,7 @@ async def test_kr_1_the_controller_of_kraft_is_the_leader_of_its_quorum(tmp_path
         for node in nodes:
             node.quorum_leader = leader
         async with watching(f"127.0.0.1:{nodes[0].port}", tmp_path / "events") as watch:
-            await eventually(lambda: watch.served.watcher.answers)
+            await eventually(lambda: watch.watcher.answers)
             status = await watch.document("status")
             assert status["controller"]["id"] == (leader or nodes[0].cluster.controller)
             assert (status["server"], status["role"]) == (None, "watch")

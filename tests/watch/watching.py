@@ -9,6 +9,7 @@ from typing import Any
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
 from kafka_reassign_rpc.server.http_security import HttpSecurity
+from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
 from kafka_reassign_rpc.watch.served import ServedWatch
 from tests.http_client import get
 
@@ -18,6 +19,7 @@ PATIENCE_MS = 3_000
 class Watch:
     def __init__(self, served: ServedWatch) -> None:
         self.served = served
+        self.watcher = served.watches[0].watcher
 
     async def document(self, name: str) -> Any:
         answer = await get(self.served.address, f"/api/v1/{name}")
@@ -46,5 +48,6 @@ async def watching(
         "bootstrap_timeout_ms": PATIENCE_MS,
         **configs,
     }
-    async with ServedWatch(settings, ("127.0.0.1", 0), HttpSecurity(), "full", EventLog(log), webhooks) as served:
+    one = ClusterWatch(settings, EventLog(log), webhooks, full=True)
+    async with ServedWatch([one], ("127.0.0.1", 0), HttpSecurity(), page=True) as served:
         yield Watch(served)

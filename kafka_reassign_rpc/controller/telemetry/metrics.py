@@ -32,6 +32,7 @@ from kafka_reassign_rpc.server.server_stats import ServerStats
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 LONG = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0)
 PAUSE = "pause"
+_OF_PROCESS = "process_"
 NOTHING = Totals(0, {}, 0, 0, 0, 0, 0, None, 0, 0, 0)
 NO_CAPS = Caps(None, None, None)
 """Of a server that is not the controller."""
@@ -126,6 +127,32 @@ class _WithoutCreationTimes(Collector):
         for metric in self._registry.collect():
             metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
             yield metric
+
+
+def metrics_of_clusters(of_each: Mapping[str, Metrics]) -> HttpPage:
+    """The metrics of several clusters by their names, each sample with the label `cluster`; those of the process once,
+    without it."""
+    return HttpPage(generate_latest(_OfClusters(of_each)), CONTENT_TYPE_PLAIN_0_0_4)
+
+
+class _OfClusters(Collector):
+    def __init__(self, of_each: Mapping[str, Metrics]) -> None:
+        self._of_each = of_each
+
+    def collect(self) -> Iterable[Metric]:
+        families: dict[str, Metric] = {}
+        for cluster, metrics in self._of_each.items():
+            for metric in _WithoutCreationTimes(metrics.registry).collect():
+                known = families.get(metric.name)
+                if metric.name.startswith(_OF_PROCESS):
+                    families.setdefault(metric.name, metric)
+                    continue
+                metric.samples = [one._replace(labels={"cluster": cluster, **one.labels}) for one in metric.samples]
+                if known is None:
+                    families[metric.name] = metric
+                else:
+                    known.samples.extend(metric.samples)
+        return families.values()
 
 
 class _ReadAtScrape(Collector):

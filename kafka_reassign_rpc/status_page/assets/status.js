@@ -13,6 +13,7 @@ const PLOTS_MS = 15000;
 const AGAIN_MS = 5000;
 const SPANS_MS = { hour: 3_600_000, day: 86_400_000 };
 
+const API = document.documentElement.dataset.api;
 const byId = (id) => document.getElementById(id);
 const isFull = document.documentElement.dataset.access === "full";
 const fields = document.querySelectorAll(".filter [name], #span");
@@ -25,7 +26,7 @@ let stream = null;
 
 function connect() {
   stream?.close();
-  stream = new EventSource("/api/v1/stream");
+  stream = new EventSource(`${API}stream`);
   stream.addEventListener("status", (event) => take(event));
   stream.addEventListener("changes", (event) => take(event));
   stream.addEventListener("open", () => live("live", false));
@@ -238,7 +239,7 @@ function showCaps() {
 
 async function ask(path, parameters = {}) {
   const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== "" && value !== null));
-  const answer = await fetch(`/api/v1/${path}${query.size ? `?${query}` : ""}`);
+  const answer = await fetch(`${API}${path}${query.size ? `?${query}` : ""}`);
   return { isThere: answer.ok, body: await answer.json() };
 }
 

@@ -1,0 +1,77 @@
+"""One cluster of a `watch`: whoever looks at it, its event log, its metrics, the status page and its API."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, figures_of
+from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
+from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
+from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, ServerStatus, build_version
+from kafka_reassign_rpc.controller.telemetry.recorded_events import RecordedEvents
+from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig
+from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.reassignment.figure_history import FigureHistory
+from kafka_reassign_rpc.core.status.summary import status_of
+from kafka_reassign_rpc.core.status.views import UNKNOWN
+from kafka_reassign_rpc.server.http_server import Page
+from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.status_page.events import EventReader
+from kafka_reassign_rpc.status_page.figure_keeper import FigureKeeper
+from kafka_reassign_rpc.status_page.status_api import StatusApi
+from kafka_reassign_rpc.support.wall_clock import now_ms
+from kafka_reassign_rpc.watch.clusters import api_of, page_of
+from kafka_reassign_rpc.watch.watcher import Watcher
+
+
+class ClusterWatch:
+    """configs    of the client
+    event_log  None: events are not kept
+    webhooks   None: nobody is notified
+    name       "" where there is no other cluster
+    """
+
+    def __init__(
+        self,
+        configs: Mapping[str, Any],
+        event_log: EventLog | None,
+        webhooks: WebhookConfig | None = None,
+        name: str = "",
+        *,
+        full: bool = False,
+    ) -> None:
+        self.name = name
+        self.metrics = Metrics()
+        self.watcher = watcher = Watcher(configs, self._record, name)
+        notifier = Webhooks(webhooks, lambda: watcher.cluster_id or None, UNKNOWN) if webhooks else None
+        self.recorder = EventRecorder(now_ms, event_log, UNKNOWN, self.metrics, notifier)
+        self.figures = FigureKeeper(lambda: watcher.view().term, FigureHistory())
+        self.api = StatusApi(
+            watcher.view, self._readers, self.figures, build_version(), full=full, name=name, api=api_of(name)
+        )
+        stats = ServerStats()
+        self.metrics.show(self.status, lambda: stats, {})
+
+    def pages(self) -> dict[str, Page]:
+        """By path."""
+        return {page_of(self.name) if path == "/" else path: page for path, page in self.api.pages.items()}
+
+    def _record(self, events: Sequence[Event]) -> None:
+        if events:
+            self.recorder.record(UNKNOWN, events)
+
+    def status(self) -> ServerStatus:
+        view = self.watcher.view()
+        document = status_of(view, at=now_ms(), version=build_version(), full=True)
+        figures = NO_FIGURES if view.term is None else figures_of(view.term.cluster, view.term.progress)
+        return ServerStatus(
+            document,
+            connected=self.watcher.answers,
+            round_trip=0.0,
+            events_lost=self.recorder.lost,
+            figures=figures,
+            webhooks=self.recorder.notified,
+        )
+
+    async def _readers(self) -> Mapping[int, EventReader]:
+        return {UNKNOWN: RecordedEvents(self.recorder)}

@@ -1,0 +1,86 @@
+"""The clusters of one `watch`: what a settings file says of them, and `/api/v1/clusters`."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kafka_reassign_rpc.core.status.documents import VERSION, Status
+from kafka_reassign_rpc.support.bounded_text import shortened
+
+MOST_CLUSTERS = 50
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+"""It stands in paths, labels of metrics and names of directories."""
+_KEYS = {"name", "bootstrap-server", "command-config"}
+
+
+class ClusterStatus(msgspec.Struct, frozen=True):
+    """Where a cluster's own page and API are, and its status."""
+
+    name: str
+    page: str
+    api: str
+    status: Status
+
+    @classmethod
+    def of(cls, name: str, status: Status) -> "ClusterStatus":
+        return cls(name, page_of(name), api_of(name), status)
+
+
+class Clusters(msgspec.Struct, frozen=True):
+    """`/api/v1/clusters`"""
+
+    at: int
+    clusters: Sequence[ClusterStatus]
+
+
+def page_of(name: str) -> str:
+    return f"/clusters/{name}/" if name else "/"
+
+
+def api_of(name: str) -> str:
+    return f"/api/v{VERSION}/clusters/{name}/" if name else f"/api/v{VERSION}/"
+
+
+class WatchedCluster(NamedTuple):
+    """name              "" where there is no other
+    bootstrap         addresses, separated by commas
+    command_config    a properties file of the client; None: there is none
+    """
+
+    name: str
+    bootstrap: str
+    command_config: str | None = None
+
+
+def clusters(value: Any) -> tuple[WatchedCluster, ...]:
+    """The tables `[[cluster]]` of a settings file. Raises ValueError."""
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise ValueError("write [[cluster]], in double brackets, above each cluster")
+    if not 1 <= len(value) <= MOST_CLUSTERS:
+        raise ValueError(f"there are {len(value)} clusters: one process watches 1 to {MOST_CLUSTERS}")
+    found: dict[str, WatchedCluster] = {}
+    for place, table in enumerate(value, 1):
+        one = _cluster(table, place)
+        if one.name.lower() in found:
+            raise ValueError(f"two clusters have the name {one.name} (upper and lower case count as the same)")
+        found[one.name.lower()] = one
+    return tuple(found.values())
+
+
+def _cluster(table: Mapping[str, Any], place: int) -> WatchedCluster:
+    which = f"cluster {place}"
+    if unknown := sorted(table.keys() - _KEYS):
+        raise ValueError(f"{which}: unknown key {shortened(unknown[0])!r}: there are {', '.join(sorted(_KEYS))}")
+    no_texts = [key for key in sorted(table) if not isinstance(table[key], str)]
+    if no_texts:
+        raise ValueError(f"{which}: {no_texts[0]} is a text in quotes")
+    name, bootstrap = table.get("name", ""), table.get("bootstrap-server", "").strip()
+    if NAME.fullmatch(name) is None:
+        raise ValueError(
+            f"{which}: name {shortened(name)!r}: it has 1 to 63 letters, digits, - and _, a letter or digit first"
+        )
+    if not bootstrap:
+        raise ValueError(f"{which} ({name}): bootstrap-server is missing: HOST:PORT[,…]")
+    return WatchedCluster(name, bootstrap, table.get("command-config") or None)

@@ -1,0 +1,126 @@
+"""kr-4: clusters by the dozen in one process, of which a bad one disturbs no other."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.cli.main import main
+from kafka_reassign_rpc.server.http_security import HttpSecurity
+from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
+from kafka_reassign_rpc.watch.clusters import MOST_CLUSTERS, WatchedCluster, clusters
+from kafka_reassign_rpc.watch.served import ServedWatch
+from tests.controller.test_server_parts import free_port
+from tests.http_client import get
+from tests.waiting import eventually
+from tests.watch.moving_nodes import TWO_MOVE, moving_nodes
+
+
+def table(name: Any = "a", **more: Any) -> dict[str, Any]:
+    return {"name": name, "bootstrap-server": "h:9092", **more}
+
+
+def test_kr_4_clusters_are_read_from_the_settings_file() -> None:
+    found = clusters([table("east"), table("West_2", **{"command-config": "/c"})])
+    assert found == (WatchedCluster("east", "h:9092"), WatchedCluster("West_2", "h:9092", "/c"))
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ({"name": "a"}, r"write \[\[cluster\]\]"),
+        (["a"], r"write \[\[cluster\]\]"),
+        ([], "0 clusters: one process watches 1 to 50"),
+        ([table(f"c{one}") for one in range(MOST_CLUSTERS + 1)], "51 clusters"),
+        ([table("a"), table("A")], "two clusters have the name A"),
+        ([table("../up")], "cluster 1: name '../up': it has 1 to 63"),
+        ([table("a b")], "cluster 1: name"),
+        ([table("a\n")], "cluster 1: name"),
+        ([table("x" * 64)], "cluster 1: name"),
+        ([table("")], "cluster 1: name"),
+        ([table(7)], "cluster 1: name is a text in quotes"),
+        ([table(), {"name": "b"}], r"cluster 2 \(b\): bootstrap-server is missing"),
+        ([table(**{"command.config": "/c"})], "cluster 1: unknown key 'command.config': there are bootstrap-server"),
+    ],
+)
+def test_kr_4_a_bad_table_of_a_cluster_is_refused_with_its_place(value: Any, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        clusters(value)
+
+
+async def test_kr_4_a_cluster_that_does_not_answer_leaves_the_others_as_they_are() -> None:
+    async with moving_nodes() as (good, _):
+        watches = [
+            ClusterWatch(
+                {"bootstrap_servers": [address], "request_timeout_ms": 500, "bootstrap_timeout_ms": 500},
+                None,
+                name=name,
+                full=True,
+            )
+            for name, address in (("east", f"127.0.0.1:{good.port}"), ("west", f"127.0.0.1:{free_port()}"))
+        ]
+        async with ServedWatch(watches, ("127.0.0.1", 0), HttpSecurity(), page=True) as served:
+
+            async def document(path: str) -> Any:
+                answer = await get(served.address, path)
+                assert answer.status == 200, answer
+                return json.loads(answer.body)
+
+            async def both_are_told() -> bool:
+                east, west = (await document("/api/v1/clusters"))["clusters"]
+                (problem,) = west["status"]["problems"] or [{"text": ""}]
+                return (
+                    east["status"]["totals"] is not None
+                    and east["status"]["totals"]["in_flight"] == len(TWO_MOVE)
+                    and west["status"]["totals"] is None
+                    and "connection refused" in problem["text"]
+                )
+
+            await eventually(both_are_told)
+            east, west = (await document("/api/v1/clusters"))["clusters"]
+            assert [one["name"] for one in (east, west)] == ["east", "west"]
+            assert len((await document(east["api"] + "moves"))["moves"]) == len(TWO_MOVE)
+            assert (await document("/ready")) == {"ready": True, "role": "watch", "clusters": 2, "seen": 1}
+            metrics = (await get(served.address, "/metrics")).body.decode()
+            assert 'kafka_reassign_moves_in_flight{cluster="east"} 2.0' in metrics
+            assert 'kafka_reassign_moves_in_flight{cluster="west"} 0.0' in metrics
+            assert metrics.count("# TYPE kafka_reassign_moves_in_flight ") == 1
+            assert metrics.count("\nprocess_start_time_seconds ") == 1, "there is one process"
+            page = (await get(served.address, "/")).body.decode()
+            assert '<a href="/clusters/east/">east</a>' in page
+            assert "connection refused" in page
+            own = (await get(served.address, "/clusters/east/")).body.decode()
+            assert 'data-api="/api/v1/clusters/east/"' in own
+            assert '<a href="/">All clusters</a>' in own
+            assert (await get(served.address, "/api/v1/clusters/north/status")).status == 404
+
+
+async def test_kr_4_the_process_is_ready_only_where_a_cluster_is_seen(tmp_path: Path) -> None:
+    watches = [ClusterWatch({"bootstrap_servers": [f"127.0.0.1:{free_port()}"]}, None, name=one) for one in "ab"]
+    async with ServedWatch(watches, ("127.0.0.1", 0), HttpSecurity(), page=False) as served:
+        assert (await get(served.address, "/ready")).status == 503
+        assert (await get(served.address, "/")).status == 404, "no page was asked for"
+
+
+ONE = '[[cluster]]\nname = "a"\nbootstrap-server = "h:1"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "why"),
+    [
+        (None, [], "--bootstrap-server or KAFKA_REASSIGN_BOOTSTRAP_SERVER is missing"),
+        (ONE, ["--bootstrap-server", "h:1"], "has [[cluster]]: its bootstrap-server and command-config stand there"),
+        (ONE + 'command-config = "/none"\n', [], "cluster a: command-config: "),
+        (ONE + ONE, [], "two clusters have the name a"),
+    ],
+)
+def test_kr_4_wrong_settings_of_clusters_are_one_clear_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, flags: list[str], why: str
+) -> None:
+    files = []
+    if text is not None:
+        (tmp_path / "watch.toml").write_text(text)
+        files = ["--config", str(tmp_path / "watch.toml")]
+    assert main(["watch", *files, *flags]) == 2
+    assert why in capsys.readouterr().err
