@@ -48,7 +48,7 @@ async def test_dh_8_controller_and_watch_tell_a_lost_broker_and_a_finished_plan_
             watching(world.bootstrap, tmp_path / "watch", hooked(of_watch)) as watch,
             AsyncReassignmentClient(bootstrap_servers=world.bootstrap) as client,
         ):
-            await eventually(lambda: watch.served.watcher.answers)
+            await eventually(lambda: watch.watcher.answers)
             targets = {("t", 0): [2], ("t", 1): [2]}
             await client.alter_partition_reassignments(targets, reason="drain of broker 1")
             await eventually(lambda: told(of_server, "moves.done") == [(1000, "drain of broker 1")])
