@@ -40,7 +40,7 @@ class ReadableSecret(NamedTuple):
     @property
     def problem(self) -> str:
         whose = f"{self.file.path} ({self.file.named_by})"
-        return f"{self.who} on this machine may read the secrets in {whose}, and log in with them"
+        return f"{self.who} on this machine may read the secrets in {whose}, and use them"
 
     def __str__(self) -> str:
         return f"{self.problem}: {self.advice}"

@@ -55,7 +55,7 @@ def secret(tmp_path: Path) -> str:
         ({"max-age-ms": "0"}, "--webhook-max-age-ms: expected a whole number from 1000"),
     ],
 )
-@pytest.mark.parametrize("command", ["serve", "watch", "notify"])
+@pytest.mark.parametrize("command", ["serve", "check", "watch", "notify"])
 def test_dh_8_a_slip_in_the_settings_of_webhooks_ends_the_start_with_one_line_without_the_url(
     command: str,
     flags: dict[str, str],
@@ -73,7 +73,8 @@ def test_dh_8_a_slip_in_the_settings_of_webhooks_ends_the_start_with_one_line_wi
         if name in flags and not flags[name].startswith("/"):
             (tmp_path / name).write_text(flags[name])
             given[name] = str(tmp_path / name)
-    needed = {"serve": ["--zookeeper-connect", "127.0.0.1:1"], "watch": ["--bootstrap-server", "127.0.0.1:1"]}
+    zookeeper = ["--zookeeper-connect", "127.0.0.1:1"]
+    needed = {"serve": zookeeper, "check": zookeeper, "watch": ["--bootstrap-server", "127.0.0.1:1"]}
     arguments = [command, *needed.get(command, ()), *(f"--webhook-{name}={value}" for name, value in given.items())]
     assert main(arguments) == 2
     said = capsys.readouterr()

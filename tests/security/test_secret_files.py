@@ -129,7 +129,7 @@ def test_hm_7_status_warns_of_the_secrets_of_its_way_to_zookeeper(
     finally:
         logging.disable(logging.NOTSET)  # the command has silenced it
     said = capsys.readouterr().err
-    assert f"(--config), and log in with them: chmod 600 {path}" in said
+    assert f"(--config), and use them: chmod 600 {path}" in said
     assert "very secret" not in said
 
 

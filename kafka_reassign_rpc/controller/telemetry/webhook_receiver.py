@@ -97,11 +97,12 @@ class Receiver:
             self._works()
         else:
             box.failed += 1
-            self._fails(outcome.why)
+            age = duration(self._max_age_ms / 1000)
+            then = "what it refuses is dropped" if outcome.refused else f"events wait for it for up to {age}"
+            self._fails(outcome.why, then)
             if not outcome.refused:
                 return False
-            lost = counted(box.refused(), "event")
-            log.warning("%s was not told %s: it refuses the notification (%s)", self.origin, lost, outcome.why)
+            box.refused()
         await self._settled()
         return True
 
@@ -110,8 +111,7 @@ class Receiver:
             log.info("%s takes notifications again; %s wait for it", self.origin, counted(len(self.outbox), "event"))
         self._why, self._is_full = "", False
 
-    def _fails(self, why: str) -> None:
+    def _fails(self, why: str, then: str) -> None:
         if why != self._why:
-            age = duration(self._max_age_ms / 1000)
-            log.warning("%s takes no notification: %s; events wait for it for up to %s", self.origin, why, age)
+            log.warning("%s takes no notification: %s; %s", self.origin, why, then)
         self._why = why

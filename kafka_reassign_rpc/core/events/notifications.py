@@ -23,6 +23,7 @@ DEFAULT_KINDS = (
     catalogue.MOVE_HELD,
     catalogue.MOVES_DONE,
     catalogue.REASSIGNMENTS_DISABLED,
+    catalogue.HEAL_NOTICED,
     catalogue.HEAL_ALERT,
     catalogue.HEAL_HELD_BACK,
     catalogue.HEAL_PAUSED,
@@ -168,7 +169,7 @@ class Outbox:
             chosen: list[Notice] = []
             size = 0
             for one in self._waiting:
-                size += len(one.item) + len(one.text.encode(errors="replace"))
+                size += len(one.item)
                 if chosen and (len(chosen) >= BODY_EVENTS or size > BODY_BYTES):
                     break
                 chosen.append(one)
@@ -178,21 +179,18 @@ class Outbox:
     def taken(self) -> None:
         """The receiver has taken the notification."""
         self.sent += 1
-        self._untold -= self._end()
+        self._untold -= self._end().dropped
 
-    def refused(self) -> int:
-        """The receiver will never take this body. Returns how many events are dropped with it."""
-        count = 0 if self._under_way is None else len(self._under_way.notices)
-        self._end()
-        self._drop(count)
-        return count
+    def refused(self) -> None:
+        """The receiver will never take this body: its events are dropped."""
+        self._drop(len(self._end().notices))
 
-    def _end(self) -> int:
+    def _end(self) -> Notification:
         found, self._under_way = self._under_way, None
         assert found is not None
         for _ in found.notices:
             self._take()
-        return found.dropped
+        return found
 
     def _take(self) -> None:
         one = self._waiting.popleft()
@@ -212,7 +210,7 @@ def notification_of(notices: tuple[Notice, ...], cluster: str | None, server: in
     if len(notices) > LINES:
         lines.append(f"and {counted(len(notices) - LINES, 'more event')}")
     if dropped:
-        lines.append(f"{counted(dropped, 'event', 'were')} dropped before: the event log has them")
+        lines.append(f"{counted(dropped, 'event', 'were')} dropped before")
     head = {"version": 1, "id": id_, "cluster": cluster, "server": server, "dropped": dropped, "text": "\n".join(lines)}
     body = b'%s,"events":[%s]}' % (msgspec.json.encode(head)[:-1], b",".join(one.item for one in notices))
     return Notification(id_, body, notices, dropped)

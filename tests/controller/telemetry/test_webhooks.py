@@ -209,7 +209,7 @@ async def test_dh_8_a_body_that_is_refused_and_events_that_are_too_old_are_dropp
         for receiver in (refuses, fails):
             assert receiver.requests[-1].events == ["moves.done"]
             assert receiver.requests[-1].document["dropped"] == 1
-    assert "it refuses the notification" in caplog.text
+    assert "status 413; what it refuses is dropped" in caplog.text
     assert "nobody took them within 1 s" in caplog.text
 
 
