@@ -1,0 +1,87 @@
+"""What waits for a receiver of notifications, under any history of its answers."""
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_reassign_rpc.core.events import notifications
+from kafka_reassign_rpc.core.events.notifications import Notice, Outbox, notice, notification_of
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.integers(1, 9)),
+        st.tuples(st.sampled_from(["take", "refuse", "fail"]), st.just(0)),
+        st.tuples(st.just("age"), st.integers(0, 40)),
+    ),
+    max_size=60,
+)
+
+
+def some(seq: int) -> Notice:
+    """Recorded at the time that is its number."""
+    line = msgspec.json.encode({"seq": seq, "at": seq, "server": 1, "epoch": 0, "event": "broker.lost"})
+    return notice(line, f"broker.lost {seq}")
+
+
+@given(STEPS)
+def test_dh_8_each_event_is_told_in_order_or_counted_as_dropped_and_a_body_stays_until_it_is_settled(
+    steps: list[tuple[str, int]],
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(notifications, "MOST_EVENTS", 12)
+        patch.setattr(notifications, "BODY_EVENTS", 5)
+        box, seq, told, said = Outbox(), 0, [], 0
+        offered = 0
+        for step, number in steps:
+            before = box.notification("c", 1)
+            if step == "add":
+                for _ in range(number):
+                    box.add(some(seq))
+                    seq += 1
+                offered += number
+            elif step == "age":
+                dropped = box.drop_older(number)
+                assert dropped == 0 or box.notification("c", 1) != before
+            elif before is not None:
+                events = [one["id"] for one in json.loads(before.body)["events"]]
+                assert 1 <= len(events) <= 5
+                if step == "take":
+                    box.taken()
+                    told += [int(one.rpartition("-")[2]) for one in events]
+                    said += json.loads(before.body)["dropped"]
+                elif step == "refuse":
+                    box.refused()
+                else:
+                    assert box.notification("c", 1) is before
+            assert len(box) <= 12
+            assert len(told) + box.dropped + len(box) == offered
+            assert said <= box.dropped
+        assert told == sorted(set(told))
+        assert box.next_seq <= seq
+
+
+def test_dh_8_a_body_has_a_bound_in_bytes_and_one_event_alone_always_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifications, "BODY_BYTES", 400)
+    box = Outbox()
+    for seq in range(20):
+        box.add(some(seq))
+    sizes = []
+    while (found := box.notification(None, 1)) is not None:
+        sizes.append(len(found.notices))
+        box.taken()
+    assert sum(sizes) == 20
+    assert max(sizes) < 5
+    monkeypatch.setattr(notifications, "BODY_BYTES", 1)
+    box.add(some(21))
+    assert box.notification(None, 1) is not None
+    monkeypatch.setattr(notifications, "MOST_BYTES", 300)
+    assert [box.add(some(seq)) for seq in (22, 23)] == [True, False]
+
+
+def test_dh_8_other_events_or_another_number_of_dropped_ones_have_another_id() -> None:
+    one, two = some(1), some(2)
+    bodies = [((one,), 0), ((one, two), 0), ((two,), 0), ((one,), 3)]
+    assert len({notification_of(notices, "c", 1, dropped=dropped).id for notices, dropped in bodies}) == len(bodies)
