@@ -43,7 +43,7 @@ class ClusterWatch:
         self.name = name
         self.metrics = Metrics()
         self.watcher = watcher = Watcher(configs, self._record, name)
-        notifier = Webhooks(webhooks, lambda: watcher.cluster_id or None, UNKNOWN) if webhooks else None
+        notifier = Webhooks(webhooks, lambda: watcher.cluster_id or None, UNKNOWN, name or None) if webhooks else None
         self.recorder = EventRecorder(now_ms, event_log, UNKNOWN, self.metrics, notifier)
         self.figures = FigureKeeper(lambda: watcher.view().term, FigureHistory())
         self.api = StatusApi(

@@ -61,8 +61,7 @@ class ServedWatch:
         for one in self.watches:
             await one.api.close()
         await self._server.close()
-        for one in self.watches:
-            await one.recorder.close()
+        await asyncio.gather(*(one.recorder.close() for one in self.watches))  # each may wait for webhooks
 
     # ------------------------------------------------------------------------------------------------ its pages
 

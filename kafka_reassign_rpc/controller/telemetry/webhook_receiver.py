@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig, WebhookSession, origin
-from kafka_reassign_rpc.core.events.notifications import Notice, Outbox
+from kafka_reassign_rpc.core.events.notifications import Notice, Outbox, Sender
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import duration
@@ -23,7 +23,7 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
 class Receiver:
     """One URL.
 
-    sender   the ids of the cluster and of this server, for the bodies
+    sender   whose notifications they are, as far as that is known
     settled  is called once events were taken or dropped
     """
 
@@ -31,7 +31,7 @@ class Receiver:
         self,
         url: str,
         config: WebhookConfig,
-        sender: Callable[[], tuple[str | None, int]],
+        sender: Callable[[], Sender],
         settled: Callable[[], Awaitable[None]],
     ) -> None:
         self.url = url
@@ -88,7 +88,7 @@ class Receiver:
             age = duration(self._max_age_ms / 1000)
             log.warning("%s was not told %s: nobody took them within %s", self.origin, counted(old, "event"), age)
             await self._settled()
-        notification = box.notification(*self._sender())
+        notification = box.notification(self._sender())
         if notification is None:
             return True
         outcome = await session.post(self.url, notification)

@@ -6,7 +6,10 @@ time. Without one, what waits at the end of the process is lost, and logged wher
 """
 
 import asyncio
+import hashlib
 import logging
+import secrets
+import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -18,7 +21,7 @@ from kafka_reassign_rpc.controller.telemetry.webhook_positions import read_posit
 from kafka_reassign_rpc.controller.telemetry.webhook_receiver import Receiver
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig, WebhookSession
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.events.notifications import Notice, WebhookCounts, notice, place_of
+from kafka_reassign_rpc.core.events.notifications import Notice, Sender, WebhookCounts, notice, place_of
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.tasks import end
@@ -37,15 +40,21 @@ class Webhooks:
     """A `Notifier`.
 
     cluster_id   None: not known yet
-    server       the id of this server
+    server       the id of this server; -1: it is a watch
+    name         of the cluster, where there are several
     """
 
-    def __init__(self, config: WebhookConfig, cluster_id: Callable[[], str | None], server: int) -> None:
+    def __init__(
+        self, config: WebhookConfig, cluster_id: Callable[[], str | None], server: int, name: str | None = None
+    ) -> None:
         self._config = config
+        self._server = server
+        self._source = ""
         self._event_log: EventLog | None = None
         self._session: WebhookSession | None = None
         self._receivers = [
-            Receiver(url, config, lambda: (cluster_id(), server), self._keep_positions) for url in config.urls
+            Receiver(url, config, lambda: Sender(cluster_id(), server, name), self._keep_positions)
+            for url in config.urls
         ]
         self._tasks: list[asyncio.Task[None]] = []
         self._keeping = asyncio.Lock()
@@ -56,7 +65,7 @@ class Webhooks:
         return event in self._config.kinds
 
     def tell(self, line: bytes, text: str) -> None:
-        one = notice(line, text)
+        one = notice(line, text, self._source)
         for receiver in self._receivers:
             receiver.add(one)
 
@@ -72,6 +81,7 @@ class Webhooks:
         return found
 
     async def open(self, event_log: EventLog | None) -> None:
+        self._source = str(self._server) if self._server >= 0 else _watch(event_log)
         if event_log is not None:
             await self._take_up(event_log)
         self._event_log = event_log
@@ -130,7 +140,7 @@ class Webhooks:
         with suppress(ValueError):  # a line that somebody has damaged
             place = place_of(line)
             if place.event in self._config.kinds and place.at >= since:
-                return notice(line, line_for_people(_event_of(line), place.at))
+                return notice(line, line_for_people(_event_of(line), place.at), self._source)
         return None
 
     async def _keep_positions(self) -> None:
@@ -149,3 +159,11 @@ class Webhooks:
                 self._cannot_keep = True
             else:
                 self._kept, self._cannot_keep = positions, False
+
+
+def _watch(event_log: EventLog | None) -> str:
+    """A name for a watch, which has no id: the same after a restart if its event log is."""
+    if event_log is None:
+        return f"watch-{secrets.token_hex(4)}"
+    place = f"{socket.gethostname()}:{event_log.directory.absolute()}"
+    return f"watch-{hashlib.sha256(place.encode(errors='replace')).hexdigest()[:8]}"

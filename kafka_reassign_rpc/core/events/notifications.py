@@ -76,12 +76,25 @@ class WebhookCounts(NamedTuple):
     dropped: int = 0
 
 
+class Sender(NamedTuple):
+    """Whose notification it is.
+
+    cluster   its id; None where it is not known yet
+    server    -1: `watch`, or `notify`
+    name      what `watch` calls the cluster, where it looks at several; None
+    """
+
+    cluster: str | None
+    server: int
+    name: str | None = None
+
+
 class Notice(NamedTuple):
     """An event that is to be told.
 
     seq   its number in the event log
     at    when it was recorded, ms
-    id    names it among all events of all servers, also after a restart
+    id    names it among all events of the cluster, also after a restart
     text  the line for people
     item  the entry of a body, as JSON
     """
@@ -93,10 +106,11 @@ class Notice(NamedTuple):
     item: bytes
 
 
-def notice(line: bytes, text: str) -> Notice:
-    """The notice of a line of the event log. Raises msgspec.DecodeError, a ValueError, if it is none."""
+def notice(line: bytes, text: str, source: str) -> Notice:
+    """The notice of a line of the event log. `source`: names its event log. Raises msgspec.DecodeError, a ValueError,
+    if it is none."""
     place = place_of(line)
-    id_ = f"{place.server}-{place.at}-{place.seq}"
+    id_ = f"{source}-{place.at}-{place.seq}"
     item = b'{"id":"%s","text":%s,"event":%s}' % (id_.encode(), msgspec.json.encode(text), line)
     return Notice(place.seq, place.at, id_, text, item)
 
@@ -163,8 +177,8 @@ class Outbox:
             self._drop(count)
         return count
 
-    def notification(self, cluster: str | None, server: int) -> Notification | None:
-        """What to send: the same until it is taken or dropped. `cluster`: its id, if it is known."""
+    def notification(self, sender: Sender) -> Notification | None:
+        """What to send: the same until it is taken or dropped."""
         if self._under_way is None and self._waiting:
             chosen: list[Notice] = []
             size = 0
@@ -173,7 +187,7 @@ class Outbox:
                 if chosen and (len(chosen) >= BODY_EVENTS or size > BODY_BYTES):
                     break
                 chosen.append(one)
-            self._under_way = notification_of(tuple(chosen), cluster, server, dropped=self._untold)
+            self._under_way = notification_of(tuple(chosen), sender, dropped=self._untold)
         return self._under_way
 
     def taken(self) -> None:
@@ -202,15 +216,16 @@ class Outbox:
         self._untold += count
 
 
-def notification_of(notices: tuple[Notice, ...], cluster: str | None, server: int, *, dropped: int = 0) -> Notification:
+def notification_of(notices: tuple[Notice, ...], sender: Sender, *, dropped: int = 0) -> Notification:
     """Its id is made of those of its events and of `dropped`, so that another body has another one."""
     ids = "\n".join([str(dropped), *(one.id for one in notices)])
     id_ = f"{notices[0].id}-{hashlib.sha256(ids.encode()).hexdigest()[:16]}"
-    lines = [one.text for one in notices[:LINES]]
+    lines = [] if sender.name is None else [f"cluster {sender.name}:"]
+    lines += [one.text for one in notices[:LINES]]
     if len(notices) > LINES:
         lines.append(f"and {counted(len(notices) - LINES, 'more event')}")
     if dropped:
         lines.append(f"{counted(dropped, 'event', 'were')} dropped before")
-    head = {"version": 1, "id": id_, "cluster": cluster, "server": server, "dropped": dropped, "text": "\n".join(lines)}
+    head = {"version": 1, "id": id_, **sender._asdict(), "dropped": dropped, "text": "\n".join(lines)}
     body = b'%s,"events":[%s]}' % (msgspec.json.encode(head)[:-1], b",".join(one.item for one in notices))
     return Notification(id_, body, notices, dropped)

@@ -38,12 +38,18 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def recording(
-    *urls: str, directory: Path | None = None, secret: str = SECRET, timeout_s: float = 5.0, max_age_ms: int = 600_000
+    *urls: str,
+    directory: Path | None = None,
+    secret: str = SECRET,
+    timeout_s: float = 5.0,
+    max_age_ms: int = 600_000,
+    name: str | None = None,
 ) -> AsyncIterator[tuple[EventRecorder, Webhooks]]:
     config = WebhookConfig(urls, Password(secret), kinds(["default"]), None, timeout_s, max_age_ms)
-    hooks = Webhooks(config, lambda: CLUSTER, SERVER)
+    server = SERVER if name is None else -1
+    hooks = Webhooks(config, lambda: CLUSTER, server, name)
     event_log = None if directory is None else EventLog(directory)
-    recorder = EventRecorder(now_ms, event_log, SERVER, notifier=hooks)
+    recorder = EventRecorder(now_ms, event_log, server, notifier=hooks)
     await recorder.open()
     try:
         yield recorder, hooks
@@ -74,6 +80,7 @@ async def test_dh_8_a_notification_is_signed_and_says_what_happened_to_whom_and_
             "id": request.headers["webhook-id"],
             "cluster": CLUSTER,
             "server": SERVER,
+            "name": None,
             "dropped": 0,
             "text": "broker.lost broker 7\nmoves.done: 3 moves have ended; drain of broker 7",
         }
@@ -260,6 +267,20 @@ async def test_dh_8_a_process_that_was_killed_before_a_receiver_took_an_event_te
                 await taken(receiver, 3)
     assert set(brokers(receiver)) == {7}
     assert len({one.document["events"][0]["id"] for one in receiver.requests}) == 1
+
+
+async def test_dh_8_watch_says_which_cluster_it_means_and_its_ids_are_those_of_no_other_watch(tmp_path: Path) -> None:
+    async with receiving() as receiver:
+        for folder in ("east", "west", "east"):
+            async with recording(receiver.url, directory=tmp_path / folder, name=folder) as (recorder, _):
+                recorder.record(-1, [LOST])
+                await taken(receiver, len(receiver.requests) + 1)
+    documents = [one.document for one in receiver.requests]
+    assert [(one["server"], one["name"]) for one in documents] == [(-1, "east"), (-1, "west"), (-1, "east")]
+    assert documents[0]["text"] == "cluster east:\nbroker.lost broker 7"
+    east, west, again = (one["events"][0]["id"].rpartition("-")[0].rpartition("-")[0] for one in documents)
+    assert east.startswith("watch-")
+    assert east == again != west
 
 
 def test_dh_8_events_to_tell_are_chosen_by_name_and_an_unknown_one_is_answered_with_all() -> None:

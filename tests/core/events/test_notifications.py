@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.events import notifications
-from kafka_reassign_rpc.core.events.notifications import Notice, Outbox, notice, notification_of
+from kafka_reassign_rpc.core.events.notifications import Notice, Outbox, Sender, notice, notification_of
 
+OURS = Sender("c", 1)
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("add"), st.integers(1, 9)),
@@ -23,7 +24,7 @@ STEPS = st.lists(
 def some(seq: int) -> Notice:
     """Recorded at the time that is its number."""
     line = msgspec.json.encode({"seq": seq, "at": seq, "server": 1, "epoch": 0, "event": "broker.lost"})
-    return notice(line, f"broker.lost {seq}")
+    return notice(line, f"broker.lost {seq}", "1")
 
 
 @given(STEPS)
@@ -36,7 +37,7 @@ def test_dh_8_each_event_is_told_in_order_or_counted_as_dropped_and_a_body_stays
         box, seq, told, said = Outbox(), 0, [], 0
         offered = 0
         for step, number in steps:
-            before = box.notification("c", 1)
+            before = box.notification(OURS)
             if step == "add":
                 for _ in range(number):
                     box.add(some(seq))
@@ -44,7 +45,7 @@ def test_dh_8_each_event_is_told_in_order_or_counted_as_dropped_and_a_body_stays
                 offered += number
             elif step == "age":
                 dropped = box.drop_older(number)
-                assert dropped == 0 or box.notification("c", 1) != before
+                assert dropped == 0 or box.notification(OURS) != before
             elif before is not None:
                 events = [one["id"] for one in json.loads(before.body)["events"]]
                 assert 1 <= len(events) <= 5
@@ -55,7 +56,7 @@ def test_dh_8_each_event_is_told_in_order_or_counted_as_dropped_and_a_body_stays
                 elif step == "refuse":
                     box.refused()
                 else:
-                    assert box.notification("c", 1) is before
+                    assert box.notification(OURS) is before
             assert len(box) <= 12
             assert len(told) + box.dropped + len(box) == offered
             assert said <= box.dropped
@@ -69,14 +70,14 @@ def test_dh_8_a_body_has_a_bound_in_bytes_and_one_event_alone_always_fits(monkey
     for seq in range(20):
         box.add(some(seq))
     sizes = []
-    while (found := box.notification(None, 1)) is not None:
+    while (found := box.notification(OURS)) is not None:
         sizes.append(len(found.notices))
         box.taken()
     assert sum(sizes) == 20
     assert max(sizes) < 5
     monkeypatch.setattr(notifications, "BODY_BYTES", 1)
     box.add(some(21))
-    assert box.notification(None, 1) is not None
+    assert box.notification(OURS) is not None
     monkeypatch.setattr(notifications, "MOST_BYTES", 300)
     assert [box.add(some(seq)) for seq in (22, 23)] == [True, False]
 
@@ -84,4 +85,4 @@ def test_dh_8_a_body_has_a_bound_in_bytes_and_one_event_alone_always_fits(monkey
 def test_dh_8_other_events_or_another_number_of_dropped_ones_have_another_id() -> None:
     one, two = some(1), some(2)
     bodies = [((one,), 0), ((one, two), 0), ((two,), 0), ((one,), 3)]
-    assert len({notification_of(notices, "c", 1, dropped=dropped).id for notices, dropped in bodies}) == len(bodies)
+    assert len({notification_of(notices, OURS, dropped=dropped).id for notices, dropped in bodies}) == len(bodies)
