@@ -47,10 +47,13 @@ def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContex
                 broker_id=one.broker,
                 waiting_moves=one.waiting,
                 moving_moves=one.moving,
+                unapproved_moves=one.unapproved,
             )
             for one in found.repairs
         ],
         returned_brokers=[one.broker for one in found.repairs if one.is_back],
+        approval_required=found.approval,
+        unapproved_moves=found.unapproved,
     )
 
 
@@ -69,6 +72,8 @@ def fail(_request: DescribeSelfHealingRequest, _version: int, error: KafkaError)
         problems=[],
         repairs=[],
         returned_brokers=[],
+        approval_required=False,
+        unapproved_moves=0,
     )
 
 

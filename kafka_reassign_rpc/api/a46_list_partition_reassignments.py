@@ -35,7 +35,7 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.large_requests import answer_with, existing, in_pieces, items_of
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
-from kafka_reassign_rpc.core.reassignment.waiting_moves import held_text
+from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -192,8 +192,9 @@ def _tags(first: bytes, of: MoveRecord | WaitingMove) -> bytes:
         tags.append(_ROUTE + sized(compact_string(of.route)))
     if of.reason:
         tags.append(_REASON + sized(compact_string(of.reason)))
-    if isinstance(of, WaitingMove) and of.held is not None:
-        tags.append(_HELD + sized(compact_string(held_text(of.held))))
+    held = why_not_started(of) if isinstance(of, WaitingMove) else None
+    if held is not None:
+        tags.append(_HELD + sized(compact_string(held)))
     return b"".join([uvarint(len(tags)), *tags])
 
 

@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
 from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
-from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
+from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
@@ -165,6 +165,12 @@ class ControllerPort(Protocol):
         the repair.
 
         Raises InvalidRequest where the broker has not failed, PolicyViolation where repairs are held back.
+        """
+
+    async def approve_repairs(self, brokers: Collection[int] | None, ctx: RequestContext) -> ApprovalOutcome:
+        """Lets the repairs of these brokers start that wait for approval; None: all. Returns once that is durable.
+
+        Raises PolicyViolation where repairs are held back.
         """
 
     async def hold_moves(

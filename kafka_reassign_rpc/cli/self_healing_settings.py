@@ -1,7 +1,7 @@
 """The settings of self-healing (KIP-46), a part of the server's catalogue. All are dynamic."""
 
 from kafka_reassign_rpc.cli.settings_reader import Setting
-from kafka_reassign_rpc.cli.value_parsers import true_or_false, whole
+from kafka_reassign_rpc.cli.value_parsers import one_of, true_or_false, whole
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
@@ -74,5 +74,14 @@ SELF_HEALING_SETTINGS: tuple[Setting, ...] = (
         dynamic=True,
         group=SELF_HEALING,
         metavar="true|false",
+    ),
+    Setting(
+        healing_settings.APPROVAL,
+        one_of(*healing_settings.APPROVALS),
+        _HEALING.approval,
+        SERVER_SETTINGS[healing_settings.APPROVAL].documentation,
+        dynamic=True,
+        group=SELF_HEALING,
+        metavar="|".join(healing_settings.APPROVALS),
     ),
 )

@@ -282,4 +282,5 @@ def _healing_config(values: dict[str, Any]) -> HealingSettings:
         throttle=values[healing_settings.THROTTLE],
         chunk=values[healing_settings.CHUNK],
         cancel_on_return=values[healing_settings.CANCEL_ON_RETURN],
+        approval=values[healing_settings.APPROVAL],
     )

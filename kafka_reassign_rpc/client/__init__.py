@@ -57,6 +57,7 @@ from kafka_reassign_rpc.client.result_values import (
 )
 from kafka_reassign_rpc.client.settings_calls import ServerSetting
 from kafka_reassign_rpc.core.healing.self_healing_status import (
+    ApprovalOutcome,
     BrokerRepair,
     FailedBroker,
     HealingStatus,
@@ -73,6 +74,7 @@ __all__ = [
     "MOVING",
     "NO_THROTTLE",
     "WAITING",
+    "ApprovalOutcome",
     "AsyncReassignmentClient",
     "BrokerRepair",
     "BrokerState",

@@ -42,7 +42,7 @@ from kafka_reassign_rpc.client.result_values import (
     Replica,
 )
 from kafka_reassign_rpc.client.settings_calls import ServerSetting
-from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
+from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.server_settings import MovedSettings
@@ -234,6 +234,10 @@ class AsyncReassignmentClient:
     async def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
         """See ReassignmentClient.heal_broker."""
         return await self._run(self_healing_calls.heal_broker, broker, dry_run)
+
+    async def approve_repairs(self, brokers: Iterable[int] | None = None) -> ApprovalOutcome:
+        """See ReassignmentClient.approve_repairs."""
+        return await self._run(self_healing_calls.approve_repairs, brokers)
 
     async def pause_healing(self) -> None:
         """See ReassignmentClient.pause_healing."""

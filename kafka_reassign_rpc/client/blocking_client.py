@@ -41,7 +41,7 @@ from kafka_reassign_rpc.client.result_values import (
     Replica,
 )
 from kafka_reassign_rpc.client.settings_calls import ServerSetting
-from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
+from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
 from kafka_reassign_rpc.core.server_settings import MovedSettings
@@ -318,6 +318,13 @@ class ReassignmentClient:
         not failed, PolicyViolation if repairs are held back.
         """
         return self._run(self_healing_calls.heal_broker, broker, dry_run)
+
+    def approve_repairs(self, brokers: Iterable[int] | None = None) -> ApprovalOutcome:
+        """Let the repairs of these brokers start that wait for approval (`self.healing.approval`); None: all.
+
+        Raises KafkaError where repairs are held back, UnsupportedHere.
+        """
+        return self._run(self_healing_calls.approve_repairs, brokers)
 
     def pause_healing(self) -> None:
         """Let no new repair start (KIP-46). Repairs that are queued or in flight continue."""

@@ -1,5 +1,7 @@
 """Calls about self-healing (KIP-46): failed brokers, their repairs, and the switch that pauses it."""
 
+from collections.abc import Iterable
+
 from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
@@ -7,6 +9,7 @@ from kafka_reassign_rpc.client.result_values import known
 from kafka_reassign_rpc.client.settings_calls import switch
 from kafka_reassign_rpc.core.healing.healing_settings import PAUSED
 from kafka_reassign_rpc.core.healing.self_healing_status import (
+    ApprovalOutcome,
     BrokerRepair,
     FailedBroker,
     HealingStatus,
@@ -15,12 +18,17 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
 )
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
+    ApproveRepairsRequest,
     DescribeSelfHealingRequest,
     HealBrokerRequest,
 )
 
 NO_HEALING = (
     "The controller does not heal clusters (KIP-46): that needs a kafka-reassign-rpc server. Nothing was changed."
+)
+NO_APPROVAL = (
+    "The controller knows no approval of repairs: that needs a kafka-reassign-rpc server of this version. Nothing was"
+    " changed."
 )
 
 
@@ -40,9 +48,13 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
         moving=answer.moving_moves,
         problems=tuple(answer.problems),
         repairs=tuple(
-            BrokerRepair(one.broker_id, one.waiting_moves, one.moving_moves, one.broker_id in returned)
+            BrokerRepair(
+                one.broker_id, one.waiting_moves, one.moving_moves, one.broker_id in returned, one.unapproved_moves
+            )
             for one in answer.repairs
         ),
+        approval=answer.approval_required,
+        unapproved=answer.unapproved_moves,
     )
 
 
@@ -60,6 +72,14 @@ async def heal_broker(router: RequestRouter, broker: int, dry_run: bool) -> Repa
         left_out={TopicPartition(one.topic, one.partition_index): one.reason for one in answer.left_out},
         bytes=known(answer.bytes_to_copy),
     )
+
+
+async def approve_repairs(router: RequestRouter, brokers: Iterable[int] | None) -> ApprovalOutcome:
+    await require(router, ApproveRepairsRequest, NO_APPROVAL)
+    request = ApproveRepairsRequest(brokers=None if brokers is None else list(brokers))
+    answer = await router.ask_controller(always(request), ApproveRepairsRequest, changes=True)
+    raise_for(answer.error_code, answer.error_message)
+    return ApprovalOutcome(answer.approved, answer.held, tuple(answer.brokers))
 
 
 async def set_paused(router: RequestRouter, paused: bool) -> None:

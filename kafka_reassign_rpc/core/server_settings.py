@@ -26,6 +26,7 @@ class ServerSetting(msgspec.Struct, frozen=True):
     max: int | None = None
     rate_or_share: bool = False
     broker_ids: bool = False
+    one_of: tuple[str, ...] | None = None
 
 
 _ALL = (
@@ -134,6 +135,14 @@ _ALL = (
         "false",
         "Whether the controller cancels a repair's moves in flight when the lost broker comes back. Moves of the repair"
         " that still wait never start then.",
+    ),
+    ServerSetting(
+        healing_settings.APPROVAL,
+        "STRING",
+        healing_settings.NO_APPROVAL,
+        "Whether a repair that self-healing has queued waits for `kafka-reassign heal --approve`: `none` or `required`."
+        " What waits for approval goes on to wait where this is changed to `none`.",
+        one_of=healing_settings.APPROVALS,
     ),
 )
 

@@ -40,12 +40,14 @@ class LostBroker(NamedTuple):
 
 
 class HealingCounts(NamedTuple):
-    """Moves of repairs, and whether self-healing is on; None where that cannot be found out."""
+    """Moves of repairs, and whether self-healing is on; None where that cannot be found out. `unapproved` counts those
+    of `waiting` that need approval."""
 
     moving: int
     waiting: int
     on: bool | None
     paused: bool | None
+    unapproved: int | None = None
 
 
 class StatusParts(NamedTuple):
@@ -147,7 +149,8 @@ def _healing_text(healing: HealingCounts | None) -> str:
     switch = {None: "", True: "on, ", False: "off, "}[healing.on]
     paused = "paused, " if healing.paused else ""
     waiting = f"{healing.waiting} {agreeing(healing.waiting, 'wait')}"
-    return f"{switch}{paused}{counted(healing.moving, 'move')} in flight, {waiting}"
+    unapproved = f", {healing.unapproved} of them for approval" if healing.unapproved else ""
+    return f"{switch}{paused}{counted(healing.moving, 'move')} in flight, {waiting}{unapproved}"
 
 
 def document(status: ClusterStatus) -> dict[str, Any]:

@@ -72,7 +72,7 @@ async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -
         moving=moving,
         waiting=+waiting,
         deleting=len(marks),
-        healing=HealingCounts(moving[HEAL], waiting[HEAL], None, None),
+        healing=HealingCounts(moving[HEAL], waiting[HEAL], None, None, cluster.queue.unapproved),
         lost=[LostBroker(broker, since, None) for broker, since in sorted(lost_brokers(cluster).items())],
         hint=None if cluster.brokers or cluster.topics else EMPTY_PLACE,
     )
@@ -158,7 +158,13 @@ async def from_nodes(configs: Mapping[str, Any], seconds: float) -> ClusterStatu
         deleting=None,
         healing=HealingCounts(0, 0, None, None)
         if healing is None
-        else HealingCounts(healing.moving, healing.waiting, healing.interval_ms is not None, healing.paused),
+        else HealingCounts(
+            healing.moving,
+            healing.waiting,
+            healing.interval_ms is not None,
+            healing.paused,
+            healing.unapproved,
+        ),
         lost=None if healing is None else [LostBroker(one.broker, one.since, one.heal_at) for one in healing.failed],
         hint=None if brokers or moves else EMPTY_PLACE,
     )

@@ -200,7 +200,8 @@ def _leftovers(state: FoundState) -> Iterator[Finding]:
     if cluster.batch is not None:
         found.append((znode_paths.REASSIGN_PARTITIONS, counted(len(cluster.batch.entries), "move")))
     if cluster.queue:
-        found.append(("the queue", counted(len(cluster.queue), "move")))
+        unapproved = f", {cluster.queue.unapproved} for approval" if cluster.queue.unapproved else ""
+        found.append(("the queue", counted(len(cluster.queue), "move") + unapproved))
     if cluster.requests:
         found.append((znode_paths.REASSIGNMENT_REQUESTS, counted(len(cluster.requests), "request")))
     if cluster.cancel_all is not None:

@@ -285,6 +285,14 @@ class ConsumerGroupDescribeResponse(Message, load_json=SCHEMAS):
     """Answer to ConsumerGroupDescribeRequest."""
 
 
+class ApproveRepairsRequest(Message, load_json=SCHEMAS):
+    """API 32249: approve repairs that wait for it."""
+
+
+class ApproveRepairsResponse(Message, load_json=SCHEMAS):
+    """Answer to ApproveRepairsRequest."""
+
+
 class HoldMovesRequest(Message, load_json=SCHEMAS):
     """API 32248: hold moves of the queue, or release them."""
 

@@ -808,6 +808,34 @@ class ApiVersionsResponse(ApiMessage):
         version: int | None = ...,
     ) -> None: ...
 
+class ApproveRepairsRequest(Message, RequestFor[ApproveRepairsResponse]):
+    brokers: list[int] | None
+    def __init__(
+        self,
+        *,
+        brokers: Sequence[int] | None = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
+class ApproveRepairsResponse(Message):
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    approved: int
+    held: int
+    brokers: list[int]
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        error_message: str | None = ...,
+        approved: int = ...,
+        held: int = ...,
+        brokers: Sequence[int] = ...,
+        version: int | None = ...,
+    ) -> None: ...
+
 class ConsumerGroupDescribeRequest(Message, RequestFor[ConsumerGroupDescribeResponse]):
     group_ids: list[str]
     include_authorized_operations: bool
@@ -2447,12 +2475,14 @@ class DescribeSelfHealingResponse(Message):
         broker_id: int
         waiting_moves: int
         moving_moves: int
+        unapproved_moves: int
         def __init__(
             self,
             *,
             broker_id: int = ...,
             waiting_moves: int = ...,
             moving_moves: int = ...,
+            unapproved_moves: int = ...,
             version: int | None = ...,
         ) -> None: ...
 
@@ -2468,6 +2498,8 @@ class DescribeSelfHealingResponse(Message):
     problems: list[str]
     repairs: list[BrokerRepair]
     returned_brokers: list[int]
+    approval_required: bool
+    unapproved_moves: int
     def __init__(
         self,
         *,
@@ -2483,6 +2515,8 @@ class DescribeSelfHealingResponse(Message):
         problems: Sequence[str] = ...,
         repairs: Sequence[BrokerRepair | tuple[object, ...]] = ...,
         returned_brokers: Sequence[int] = ...,
+        approval_required: bool = ...,
+        unapproved_moves: int = ...,
         version: int | None = ...,
     ) -> None: ...
 

@@ -4,12 +4,12 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_reassign_rpc.client import HealingStatus, Repair, UnsupportedHere, text_format
+from kafka_reassign_rpc.client import BrokerRepair, HealingStatus, Repair, UnsupportedHere, text_format
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import Option
-from kafka_reassign_rpc.reassign_command.subcommands import Parser, connection_options
+from kafka_reassign_rpc.reassign_command.subcommands import Parser, broker_ids, connection_options
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
 from kafka_reassign_rpc.support.counted import counted, plural
 from kafka_reassign_rpc.support.human_units import utc_time
@@ -47,7 +47,18 @@ def _parser() -> Parser:
     action.add_argument(
         "--pause", action="store_true", help="start no repair until --resume, nor moves of repairs that wait"
     )
+    action.add_argument(
+        "--approve",
+        action="store_true",
+        help="let repairs start that wait for approval (self.healing.approval=required); see --brokers",
+    )
     action.add_argument("--resume", action="store_true", help="undo --pause")
+    parser.add_argument(
+        "--brokers",
+        type=broker_ids,
+        metavar="3,7",
+        help="with --approve: the repairs of these brokers (default: all that wait)",
+    )
     return parser
 
 
@@ -71,8 +82,10 @@ class HealCommand:
 
     def __init__(self, arguments: Sequence[str]) -> None:
         found = _parser().parse(arguments)
-        if found.dry_run and (found.pause or found.resume):
+        if found.dry_run and (found.pause or found.resume or found.approve):
             raise UnreadableCommandLine("kafka-reassign heal: --dry-run goes with --now, or alone")
+        if found.brokers is not None and not found.approve:
+            raise UnreadableCommandLine("kafka-reassign heal: --brokers goes with --approve")
         self.options = connection_options(found)
         self._found = found
 
@@ -81,6 +94,8 @@ class HealCommand:
         try:
             if found.pause or found.resume:
                 _switch(context, paused=found.pause)
+            elif found.approve:
+                _approve(context, found.brokers)
             elif found.dry_run:
                 _dry_run(context, found.now)
             elif found.now is not None:
@@ -101,6 +116,18 @@ def _switch(context: ActionContext, *, paused: bool) -> None:
     )
 
 
+def _approve(context: ActionContext, brokers: frozenset[int] | None) -> None:
+    found = context.client.approve_repairs(brokers)
+    context.output.note(approved=found.approved, held=found.held, brokers=list(found.brokers))
+    if not found.approved:
+        context.output.line("No such repair waits for approval." if brokers else "No repair waits for approval.")
+        return
+    of = f" of broker{plural(len(found.brokers))} {', '.join(map(str, found.brokers))}" if found.brokers else ""
+    context.output.line(f"{counted(found.approved, 'move')} of the repair{of} may start.")
+    if found.held:
+        context.output.line(f"{counted(found.held, 'move', 'are')} held besides: kafka-reassign release.")
+
+
 def _status(context: ActionContext) -> None:
     status = context.client.healing_status()
     context.output.note(**status_document(status))
@@ -113,6 +140,7 @@ def status_document(status: HealingStatus) -> dict[str, Any]:
     return {
         "intervalMs": status.interval_ms,
         "paused": status.paused,
+        "approvalRequired": status.approval,
         "heldBack": status.held_back,
         "waitingMoves": status.waiting,
         "activeMoves": status.moving,
@@ -122,7 +150,13 @@ def status_document(status: HealingStatus) -> dict[str, Any]:
         ],
         "problems": list(status.problems),
         "repairs": [
-            {"broker": one.broker, "activeMoves": one.moving, "waitingMoves": one.waiting, "isBack": one.is_back}
+            {
+                "broker": one.broker,
+                "activeMoves": one.moving,
+                "waitingMoves": one.waiting,
+                "unapprovedMoves": one.unapproved,
+                "isBack": one.is_back,
+            }
             for one in status.repairs
         ],
     }
@@ -134,6 +168,8 @@ def status_lines(status: HealingStatus) -> list[str]:
         lines = ["Healing is off (failure.interval.ms=-1)."]
     else:
         lines = [f"A broker that is gone for {status.interval_ms / 1000:g} s is healed (failure.interval.ms)."]
+    if status.approval:
+        lines.append("A repair waits until it is approved (self.healing.approval=required).")
     if status.paused:
         lines.append("Healing is paused.")
     for one in status.failed:
@@ -147,7 +183,7 @@ def status_lines(status: HealingStatus) -> list[str]:
     lines += [
         f"Broker {one.broker}: {'it is back, its repair goes on' if one.is_back else 'lost, its repair is under way'}:"
         f" {counted(one.moving, 'move')} in flight,"
-        f" {one.waiting} waiting"
+        f" {one.waiting} waiting{_unapproved(one)}"
         for one in status.repairs
     ]
     if not status.failed and not status.repairs:
@@ -158,6 +194,13 @@ def status_lines(status: HealingStatus) -> list[str]:
     if status.waiting or status.moving:
         lines.append(f"Repairs: {status.moving} move{plural(status.moving)} in flight, {status.waiting} waiting.")
     return lines
+
+
+def _unapproved(repair: BrokerRepair) -> str:
+    if not repair.unapproved:
+        return ""
+    which = "" if repair.unapproved == repair.waiting else f"{repair.unapproved} of them "
+    return f"{', ' + which if which else ' '}for approval: kafka-reassign heal --approve --brokers {repair.broker}"
 
 
 def _dry_run(context: ActionContext, broker: int | None) -> None:

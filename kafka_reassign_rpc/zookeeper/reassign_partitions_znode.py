@@ -5,7 +5,8 @@
 The queue has the same format. To the moves that the controller itself has queued it adds the `route` where it is not
 the queue, the `reason`, the `throttle`, `moves_per_broker`, its own cap, and `client`: a place in the list `clients`
 beside the partitions, which has who queued them. A move that somebody holds has `held` (`since`, `who`, `reason`); it
-and a released one have `expected_replicas`. What cannot be read there holds the move, or leaves it out.
+and a released one have `expected_replicas`. A move of a repair that nobody has approved has `unapproved_since`. What
+cannot be read there holds the move, or leaves it out.
 
 People write this znode by hand as often as tools do. So an error is reported for its entry alone; BadZnode is raised
 only where nothing can be understood, or where too many entries are malformed. A large znode is decoded in a thread.
@@ -53,6 +54,7 @@ class _Wanted(msgspec.Struct):
     replicas: tuple[_Broker, ...]
     held: Any = None  # whatever it is, it holds the move
     expected_replicas: tuple[_Broker, ...] | None = None
+    unapproved_since: Any = None  # whatever it is, the move needs approval
 
 
 class _Entry(_Wanted):
@@ -86,6 +88,7 @@ class _WrittenMove(msgspec.Struct, omit_defaults=True, gc=False):
     held: Held | None = None
     expected_replicas: tuple[int, ...] | None = None
     lifts: bool = False
+    unapproved_since: int | None = None
 
 
 class _Typed(msgspec.Struct):
@@ -147,7 +150,7 @@ def _one_by_one(partitions: Iterable[msgspec.Raw], problems: EntryProblems) -> I
             wanted = parse(_wanted, one)
         except Undecodable:
             continue
-        yield _Entry(wanted.topic, wanted.partition, wanted.replicas, wanted.held, wanted.expected_replicas)
+        yield _Entry(**msgspec.structs.asdict(wanted))
 
 
 def _check(version: int, path: str) -> None:
@@ -196,7 +199,10 @@ def decode_queue(data: bytes, path: str) -> QueueEntries:
         held = None if found.held is None else _held(found.held, name, problems)
         expected = found.expected_replicas
         throttle = max(found.throttle, -1)
-        entries[name] = WaitingMove(found.replicas, route, found.reason, throttle, cap, by, held, expected, found.lifts)
+        unapproved = None if found.unapproved_since is None else _time(found.unapproved_since)
+        entries[name] = WaitingMove(
+            found.replicas, route, found.reason, throttle, cap, by, held, expected, found.lifts, unapproved
+        )
     return QueueEntries(entries, problems.texts())
 
 
@@ -210,6 +216,11 @@ def _held(found: object, name: StoredName, problems: EntryProblems) -> Held:
         return held
     problems.add(f"{shortened(name[0])}-{name[1]} is held, and not known since when and by whom: {wrong}")
     return Held()
+
+
+def _time(found: object) -> int:
+    """Ms since the epoch; 0: not known."""
+    return found if isinstance(found, int) and 0 <= found <= LAST_MS else 0
 
 
 def _clients(found: object, problems: EntryProblems) -> dict[int, Requester]:
@@ -247,6 +258,7 @@ class QueuePartContent:
             move.held,
             move.expected,
             move.lifts,
+            move.unapproved,
         )
         one = _json.encode(written)
         self._moves.append(one)

@@ -15,6 +15,7 @@ OURS = (
     "partition.reassignments.max.per.broker",
     "partition.reassignments.max.per.cluster",
     "partition.reassignments.replication.factor.change.allowed",
+    "self.healing.approval",
     "self.healing.cancel.on.return",
     "self.healing.max.failed.brokers",
     "self.healing.max.failed.percentage",

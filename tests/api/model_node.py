@@ -28,7 +28,7 @@ from kafka_reassign_rpc.core import server_settings
 from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.configs.config_layers import ConfigLayers
 from kafka_reassign_rpc.core.configs.live_brokers import LiveBrokers
-from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
+from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import (
     BrokerNotAvailable,
     ElectionNotNeeded,
@@ -232,6 +232,10 @@ class ModelController:
     async def heal(self, broker: int, ctx: RequestContext, *, dry_run: bool) -> Repair:
         await self._enter("heal", broker, dry_run)
         return self.repair
+
+    async def approve_repairs(self, brokers: Collection[int] | None, ctx: RequestContext) -> ApprovalOutcome:
+        await self._enter("approve_repairs", brokers)
+        return ApprovalOutcome(4, 1, (3,))
 
     async def hold_moves(
         self, selection: Selection, ctx: RequestContext, *, hold: bool, reason: str = ""

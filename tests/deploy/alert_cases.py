@@ -345,6 +345,15 @@ CASES = (
         lasts=5,
     ),
     passes("KafkaReassignRepairImpossible", "repairs_impossible", "0x5 4x4 0x60", at=11),
+    crosses(
+        "KafkaReassignRepairUnapproved",
+        "repairs_unapproved",
+        "0x5 4x60",
+        "4 moves of repairs wait for kafka-reassign heal --approve.",
+        begins=6,
+        lasts=0,
+    ),
+    passes("KafkaReassignRepairUnapproved", "repairs_unapproved", "0x5 4x2 0x60", at=9),
     Case(
         "KafkaReassignEventsLost",
         "events are lost, and then no more",
@@ -385,7 +394,7 @@ HEALTHY = {
         name: f"0{LONG}"
         for metric in (
             *("partitions_offline", "moves_stalled", "brokers_alerted", "healing_held_back", "healing_paused"),
-            *("repairs_impossible", "event_log_lost_total"),
+            *("repairs_impossible", "repairs_unapproved", "event_log_lost_total"),
         )
         for name in servers(metric, "", "")
     },

@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 from kafka_reassign_rpc.protocol.messages import (
+    ApproveRepairsRequest,
     DescribeSelfHealingRequest,
     HealBrokerRequest,
 )
@@ -289,6 +290,31 @@ async def test_46_6_a_lost_rack_is_healed_only_on_an_operators_order_and_as_far_
     assert {name: found for name, found in current.items() if name[0] == "wide"}.items() <= before.items()
     shown = await ask(cluster.address("a"), DescribeSelfHealingRequest(), 0)
     assert (list(shown.problems), list(shown.failed_brokers)) == ([], [])
+
+
+async def test_dh_8_and_46_4_a_repair_waits_for_approval_although_its_controller_is_killed(cluster: Cluster) -> None:
+    settings = (*SOON, "--self-healing-approval", "required")
+    await six_brokers(cluster, *settings)
+    await cluster.server("b", *settings, broker_id=1001)
+    before = await cluster.replicas()
+    lost = await holds(cluster, 3)
+    await cluster.fleets["3"].kill()
+
+    async def unapproved(server: str) -> int:
+        answer = await ask(cluster.address(server), DescribeSelfHealingRequest(), 0)
+        assert answer.approval_required or answer.error_code
+        found: int = answer.unapproved_moves
+        return found
+
+    await eventually(lambda: _is(unapproved("a"), lost))
+    await cluster.servers.pop("a").kill()
+    await cluster.controlled_by("b")
+    await eventually(lambda: _is(unapproved("b"), lost))
+    assert await cluster.replicas() == before
+    approved = await ask(cluster.address("b"), ApproveRepairsRequest(brokers=[3]), 0)
+    assert (approved.error_code, approved.approved, list(approved.brokers)) == (0, lost, [3])
+    await eventually(lambda: is_whole(cluster, 3), within=60)
+    assert only_lost_replicas_moved(before, await cluster.replicas(), 3)
 
 
 async def _knows(cluster: Cluster, broker: int) -> bool:

@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.client import BrokerRepair, FailedBroker, HealingStatus, Repair, RepairMove, TopicPartition
+from kafka_reassign_rpc.client import (
+    ApprovalOutcome,
+    BrokerRepair,
+    FailedBroker,
+    HealingStatus,
+    Repair,
+    RepairMove,
+    TopicPartition,
+)
 from kafka_reassign_rpc.core.healing.healing_settings import INTERVAL
 from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.reassign_command import help_text
@@ -43,6 +51,7 @@ class Client:
 
     def __init__(self, status: HealingStatus = OFF, repair: Repair | None = None) -> None:
         self.did: list[tuple[object, ...]] = []
+        self.approved = ApprovalOutcome(0, 0, ())
         self._status = status
         self._repair = repair or Repair((), {}, None)
 
@@ -52,6 +61,10 @@ class Client:
     def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
         self.did.append(("heal", broker, dry_run))
         return self._repair
+
+    def approve_repairs(self, brokers: frozenset[int] | None) -> ApprovalOutcome:
+        self.did.append(("approve", brokers))
+        return self.approved
 
     def pause_healing(self) -> None:
         self.did.append(("pause",))
@@ -81,6 +94,11 @@ def printed_lines(capsys: pytest.CaptureFixture[str], client: Client, *arguments
         ((*SERVER, "--pause", "--resume"), "argument --resume: not allowed with argument --pause"),
         ((*SERVER, "--status", "--now", "3"), "argument --now: not allowed with argument --status"),
         ((*SERVER, "--throttle", "5"), "unrecognized arguments: --throttle 5"),
+        ((*SERVER, "--brokers", "3"), "--brokers goes with --approve"),
+        ((*SERVER, "--now", "3", "--brokers", "3"), "--brokers goes with --approve"),
+        ((*SERVER, "--approve", "--brokers", "three"), "argument --brokers: expected "),
+        ((*SERVER, "--approve", "--now", "3"), "argument --now: not allowed with argument --approve"),
+        ((*SERVER, "--approve", "--dry-run"), "--dry-run goes with --now, or alone"),
         ((*SERVER, "--pause", "--dry-run"), "--dry-run goes with --now, or alone"),
     ],
 )
@@ -142,6 +160,7 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
     assert document == {
         "intervalMs": 90_000,
         "paused": True,
+        "approvalRequired": False,
         "heldBack": "healing is paused",
         "problems": ["2 partitions stay as they are: replication factor 5 is larger than the 4 brokers"],
         "waitingMoves": 5,
@@ -166,9 +185,36 @@ def test_46_6_the_status_names_the_brokers_whose_repair_is_under_way_and_says_wh
     ]
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
     assert document["repairs"] == [
-        {"broker": 3, "activeMoves": 1, "waitingMoves": 4, "isBack": False},
-        {"broker": 5, "activeMoves": 2, "waitingMoves": 0, "isBack": True},
+        {"broker": 3, "activeMoves": 1, "waitingMoves": 4, "unapprovedMoves": 0, "isBack": False},
+        {"broker": 5, "activeMoves": 2, "waitingMoves": 0, "unapprovedMoves": 0, "isBack": True},
     ]
+
+
+def test_dh_8_the_status_says_what_waits_for_approval_and_how_to_give_it(capsys: pytest.CaptureFixture[str]) -> None:
+    repairs = (BrokerRepair(3, waiting=4, moving=0, unapproved=4), BrokerRepair(5, waiting=3, moving=1, unapproved=1))
+    client = Client(HealingStatus(90_000, False, None, (), 7, 1, repairs=repairs, approval=True, unapproved=5))
+    assert printed_lines(capsys, client)[1:4] == [
+        "A repair waits until it is approved (self.healing.approval=required).",
+        "Broker 3: lost, its repair is under way: 0 moves in flight, 4 waiting for approval: kafka-reassign heal"
+        " --approve --brokers 3",
+        "Broker 5: lost, its repair is under way: 1 move in flight, 3 waiting, 1 of them for approval: kafka-reassign"
+        " heal --approve --brokers 5",
+    ]
+    [document] = map(json.loads, printed_lines(capsys, client, "--json"))
+    assert (document["approvalRequired"], [one["unapprovedMoves"] for one in document["repairs"]]) == (True, [4, 1])
+
+
+def test_dh_8_an_approval_says_what_may_start_now(capsys: pytest.CaptureFixture[str]) -> None:
+    client = Client()
+    assert printed_lines(capsys, client, "--approve") == ["No repair waits for approval."]
+    assert printed_lines(capsys, client, "--approve", "--brokers", "7") == ["No such repair waits for approval."]
+    client.approved = ApprovalOutcome(5, 1, (3, 7))
+    assert printed_lines(capsys, client, "--approve", "--brokers", "3,7") == [
+        "5 moves of the repair of brokers 3, 7 may start.",
+        "1 move is held besides: kafka-reassign release.",
+    ]
+    assert printed_lines(capsys, client, "--approve", "--json") == ['{"approved":5,"held":1,"brokers":[3,7]}']
+    assert client.did == [("approve", None), ("approve", {7}), ("approve", {3, 7}), ("approve", None)]
 
 
 def test_dh_1_a_dry_run_of_every_lost_broker_names_one_that_has_nothing_left_to_repair(
@@ -349,7 +395,9 @@ async def test_46_6_the_status_follows_a_repair_from_the_countdown_over_its_move
             "Repairs: 1 move in flight, 2 waiting.",
         ]
         during = await status()
-        assert during["repairs"] == [{"broker": 3, "activeMoves": 1, "waitingMoves": 2, "isBack": False}]
+        assert during["repairs"] == [
+            {"broker": 3, "activeMoves": 1, "waitingMoves": 2, "unapprovedMoves": 0, "isBack": False}
+        ]
         assert (during["activeMoves"], during["waitingMoves"], during["heldBack"]) == (1, 2, None)
         assert sorted((await world.states()).values()) == ["moving", "waiting", "waiting"]
 

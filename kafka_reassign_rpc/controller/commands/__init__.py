@@ -9,6 +9,7 @@
     topic_commands                 topics that are created, grow, are deleted, or change in ZooKeeper
     cluster_commands               controller failover, registered brokers, configs, sizes, confirmed stops
     lost_replicas                  which absent brokers hold replicas, for the commands that need to know
+    approval_commands              repairs that are approved
     repair_commands                self-healing: failed brokers, and the moves of their repairs
 
 (`watches/request_znodes.py` has those of `/admin/reassignment_requests`.)

@@ -5,7 +5,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from heapq import nsmallest
 from typing import NamedTuple
 
 import msgspec
@@ -17,12 +16,13 @@ from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing import failed_brokers, healing_settings, repair_targets
+from kafka_reassign_rpc.core.healing import approval, failed_brokers, healing_settings, repair_targets
 from kafka_reassign_rpc.core.healing.brake import brake
 from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, diagnose
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
+from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
@@ -33,18 +33,7 @@ from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.znode_routes import lease_rates, queue_admission, reassign_partitions
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
 from kafka_reassign_rpc.planner.scheduling.start_order import StartOrder, start_priority
-from kafka_reassign_rpc.support.counted import counted
-
-REASONS = 5
-"""So many reasons why partitions cannot be repaired are reported one by one."""
-
-NAMED = 3
-"""So many of the partitions are named with each reason: topics have long names, and a report is one line."""
-
-
-class UnrepairedPartition(NamedTuple):
-    brokers: frozenset[int]
-    reason: str
+from kafka_reassign_rpc.support.counted import agreeing, counted
 
 
 class RepairMemory:
@@ -74,12 +63,12 @@ class RepairMemory:
 
     @property
     def impossible(self) -> list[str]:
-        return list(_impossible(self.left))
+        return list(impossible_texts(self.left))
 
 
 class FailedBrokersReport(msgspec.Struct, frozen=True):
-    """The diagnosis, the number of lost replicas by broker, the number of repair moves that wait and move, and both by
-    broker."""
+    """The diagnosis, the number of lost replicas by broker, the number of repair moves that wait and move, both by
+    broker, and how many of those that wait need approval."""
 
     settings: HealingSettings
     diagnosis: Diagnosis
@@ -87,6 +76,7 @@ class FailedBrokersReport(msgspec.Struct, frozen=True):
     waiting: int
     moving: int
     repairs: Sequence[BrokerRepair] = ()
+    unapproved: int = 0
 
 
 class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
@@ -120,6 +110,8 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._dropped: Counter[str] = Counter()
         self._waiting_for: Counter[int] = Counter()
         self._moving_from: Counter[int] = Counter()
+        self._unapproved_for: Counter[int] = Counter()
+        self._unapproved = 0
         self._rated_waiting: Counter[int] = Counter()
         self._rated_moving: Counter[int] = Counter()
         """Repairs that get another rate, by that rate."""
@@ -132,7 +124,8 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._throttle = settings.throttle
         yield from self._review_waiting_repairs(work)
         yield from self._review_moving_repairs(work, cancel=settings.cancel_on_return)
-        lost = (yield from count_lost(work)).replicas
+        counted_lost = yield from count_lost(work)
+        lost = counted_lost.replicas
         failed, now_ms = work.view.failures(), self._now_ms
         # A broker that this controller has missed, and that has not failed by now, was back meanwhile.
         self._missed = {broker: memory.missed.get(broker, now_ms) if broker in failed else now_ms for broker in lost}
@@ -152,6 +145,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             not_before={broker: at for broker, (at, _) in self._tried.items()},
             waiting=self._waiting.total(),
             braked_ms=memory.braked_ms,
+            unapproved=counted_lost.unapproved,
         )
         diagnosis = diagnose(watch, settings)
         for broker, since in diagnosis.record.items():
@@ -161,11 +155,19 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._diagnosis = diagnosis
         self._report(work, diagnosis, lost, settings)
         repairs = [
-            BrokerRepair(broker, self._waiting_for[broker], self._moving_from[broker], is_back=broker in live)
+            BrokerRepair(
+                broker,
+                self._waiting_for[broker],
+                self._moving_from[broker],
+                is_back=broker in live,
+                unapproved=self._unapproved_for[broker],
+            )
             for broker in sorted(self._waiting_for.keys() | self._moving_from.keys())
         ]
         self.answer(
-            FailedBrokersReport(settings, diagnosis, lost, self._waiting.total(), self._moving.total(), repairs)
+            FailedBrokersReport(
+                settings, diagnosis, lost, self._waiting.total(), self._moving.total(), repairs, self._unapproved
+            )
         )
 
     def durable(self) -> None:
@@ -191,7 +193,11 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                 self._dropped[move.reason] += 1
             elif left == move.target or queue_admission.append(work.view, name, replace(move, target=left)) is None:
                 self._waiting[move.reason] += 1
-                self._waiting_for.update(repair_targets.repaired_brokers(move.reason, left))
+                repaired = repair_targets.repaired_brokers(move.reason, left)
+                self._waiting_for.update(repaired)
+                if move.unapproved is not None:
+                    self._unapproved += 1
+                    self._unapproved_for.update(repaired)
                 rate = self._rate(move.throttle)
                 if lease_rates.change_waiting(work.view, name, rate):
                     self._rated_waiting[rate] += 1
@@ -340,7 +346,7 @@ class QueueRepairs(Command[QueuedRepair]):
         if self._held_back is None and not gone:
             self._held_back = "what was to be healed came back meanwhile, or its repair is queued already"
         if self._held_back is None:
-            yield from self._queue_all(work, gone, settings.throttle)
+            yield from self._queue_all(work, gone, settings)
             moves = []
             for move in self._prepared.plan.moves:
                 if (move.topic, move.partition) in self._queued:
@@ -358,8 +364,10 @@ class QueueRepairs(Command[QueuedRepair]):
         failed = work.view.failures().keys() | self._emptied
         return frozenset(self._prepared.brokers) & failed - work.view.cluster.brokers.keys()
 
-    def _queue_all(self, work: Round, gone: frozenset[int], throttle: HealingThrottle) -> Iterator[None]:
+    def _queue_all(self, work: Round, gone: frozenset[int], settings: HealingSettings) -> Iterator[None]:
+        throttle = settings.throttle
         self._rate, self._explained = throttle.of(self._fastest), throttle.explained(self._fastest)
+        self._unapproved: Counter[int] = Counter()
         self._queued: set[tuple[str, int]] = set()
         self._refused: list[LeftOut] = []
         self._moves, self._repairs = dict.fromkeys(sorted(gone), 0), set[str]()
@@ -367,7 +375,7 @@ class QueueRepairs(Command[QueuedRepair]):
         turns = StartOrder()
         yield from self._order_moves(work, gone, turns)
         for move in turns.moves():
-            self._queue(work, move, [broker for broker in move.original if broker in gone])
+            self._queue(work, move, [broker for broker in move.original if broker in gone], settings)
             yield
         for one in self._prepared.plan.left_out:
             self._leave(work, TopicPartition(one.topic, one.partition), one.replicas, one.reason)
@@ -398,7 +406,7 @@ class QueueRepairs(Command[QueuedRepair]):
             return queued.target == target
         return name not in self._prepared.adopted
 
-    def _queue(self, work: Round, move: PlannedMove, lost: Sequence[int]) -> None:
+    def _queue(self, work: Round, move: PlannedMove, lost: Sequence[int], settings: HealingSettings) -> None:
         name = TopicPartition(move.topic, move.partition)
         partition, before = work.view.get(*name), queue_admission.find(work.view, name)
         assert partition is not None
@@ -406,8 +414,11 @@ class QueueRepairs(Command[QueuedRepair]):
         if partition.is_moving:  # or nothing is refused that keeps the replication factor and brings in live brokers
             error, _ = alter(work.view, *name, move.target, allow_replication_factor_change=True)
         reason = repair_targets.repair_reason(lost)
+        adopted = before if repair_targets.serves_as_repair(before, work.view.cluster) else None
+        unapproved = approval.needed_since(settings, self.by, adopted, self._now_ms)
         if error is None:
-            error = queue_admission.append(work.view, name, WaitingMove(move.target, HEAL, reason, self._rate))
+            waiting = WaitingMove(move.target, HEAL, reason, self._rate, unapproved=unapproved)
+            error = queue_admission.append(work.view, name, waiting)
         if error is not None:
             refused = LeftOut(*name, move.original, f"{error.name}: {error}")
             self._refused.append(refused)
@@ -416,6 +427,9 @@ class QueueRepairs(Command[QueuedRepair]):
         self._queued.add(name)
         reassign_partitions.withdraw_for_client(work.view, name, None)
         self._repairs.add(reason)
+        queued = queue_admission.find(work.view, name)
+        if queued is not None and queued.unapproved is not None:
+            self._unapproved.update(lost)
         for broker in lost:
             self._moves[broker] += 1
             self._rest[broker] -= before is None or before.route != HEAL
@@ -432,8 +446,13 @@ class QueueRepairs(Command[QueuedRepair]):
             if count:
                 what = f"{counted(count, 'move')} joined the queue{self._explained and ', '}{self._explained}"
                 work.view.report(Event(catalogue.HEAL_SCHEDULED, broker=broker, reason=what))
+            if unapproved := self._unapproved[broker]:
+                what = (
+                    f"{counted(unapproved, 'move')} {agreeing(unapproved, 'wait')} for `kafka-reassign heal --approve`"
+                )
+                work.view.report(Event(catalogue.HEAL_UNAPPROVED, broker=broker, reason=what))
         reported = self._memory.impossible
-        for problem in _impossible(self._left):
+        for problem in impossible_texts(self._left):
             if problem not in reported:
                 work.view.report(Event(catalogue.HEAL_IMPOSSIBLE, reason=problem))
 
@@ -448,23 +467,3 @@ class QueueRepairs(Command[QueuedRepair]):
             memory.tried[broker] = (self._now_ms + failed_brokers.RETRY_MS, live)
         memory.repairs |= self._repairs
         memory.left = self._left
-
-
-def _impossible(found: Mapping[TopicPartition, UnrepairedPartition]) -> Iterator[str]:
-    names: dict[str, list[TopicPartition]] = {}
-    for name, left in found.items():
-        names.setdefault(left.reason, []).append(name)
-    by_count = sorted(names.items(), key=lambda one: -len(one[1]))
-    for reason, of_reason in by_count[:REASONS]:
-        yield f"{_stay(of_reason)}: {reason}"
-    rest = [name for _, of_reason in by_count[REASONS:] for name in of_reason]
-    if rest:
-        yield f"{_stay(rest)} for other reasons"
-
-
-def _stay(names: Sequence[TopicPartition]) -> str:
-    """Returns how many, and the first of them by name, so that the same report is recognized when it comes again."""
-    named = ", ".join(map(str, nsmallest(NAMED, names))) + (" …" if len(names) > NAMED else "")
-    if len(names) == 1:
-        return f"1 partition stays as it is ({named})"
-    return f"{len(names)} partitions stay as they are ({named})"

@@ -14,12 +14,13 @@ the queue.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.controller.commands.approval_commands import ApproveRepairs
 from kafka_reassign_rpc.controller.commands.repair_commands import (
     DiagnoseFailedBrokers,
     FailedBrokersReport,
@@ -34,8 +35,14 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts, promised_times
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, Repair, RepairMove
+from kafka_reassign_rpc.core.healing.healing_settings import NO_APPROVAL, HealingSettings
+from kafka_reassign_rpc.core.healing.self_healing_status import (
+    ApprovalOutcome,
+    FailedBroker,
+    HealingStatus,
+    Repair,
+    RepairMove,
+)
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
@@ -154,6 +161,8 @@ class Healer:
             found.moving,
             problems=[*self._memory.problems, *self._memory.impossible],
             repairs=found.repairs,
+            approval=settings.approval != NO_APPROVAL,
+            unapproved=found.unapproved,
         )
 
     async def heal(self, broker: int, by: Requester, *, dry_run: bool) -> Repair:
@@ -168,10 +177,7 @@ class Healer:
             raise InvalidRequest(error.message)
         found = await self._diagnose(() if dry_run else (broker,))
         if not found.lost.get(broker):
-            raise InvalidRequest(
-                f"There is nothing to heal of broker {broker}: it holds no replicas, or its repair or moves in flight"
-                " take all of them away."
-            )
+            raise InvalidRequest(_nothing_left(broker, found))
         if found.diagnosis.held_back is not None and not dry_run:
             raise _nothing_is_healed(found.diagnosis.held_back)
         try:
@@ -182,6 +188,17 @@ class Healer:
         except PlanError as error:
             raise PolicyViolation(f"Nothing can be healed: {error}.") from error
         return await in_turns(_shown(queued.moves, queued.left_out))
+
+    async def approve(self, brokers: Collection[int] | None, by: Requester) -> ApprovalOutcome:
+        """Lets the repairs of these brokers start that wait for approval. None: all.
+
+        Raises PolicyViolation if something holds repairs back.
+        """
+        found = await self._loop.submit(ApproveRepairs(brokers, self._started_with, by))
+        if found.held_back is not None:
+            raise _nothing_is_healed(found.held_back)
+        self._wake.set()
+        return found.outcome
 
     def _pause(self, found: FailedBrokersReport) -> float | None:
         """Returns the seconds until the next diagnosis if nothing happens; None waits without end."""
@@ -205,6 +222,7 @@ class Healer:
             impossible=len(self._memory.left),
             held_back=found.diagnosis.held_back is not None,
             paused=found.settings.paused,
+            unapproved=found.unapproved,
         )
         return found
 
@@ -331,6 +349,13 @@ def _topics(
             )
             yield
         found.append(PlannerTopic(topic.name, partitions))
+
+
+def _nothing_left(broker: int, found: FailedBrokersReport) -> str:
+    nothing = f"There is nothing to heal of broker {broker}"
+    if any(one.broker == broker and one.unapproved for one in found.repairs):
+        return f"{nothing}: its repair waits for approval: kafka-reassign heal --approve --brokers {broker}"
+    return f"{nothing}: it holds no replicas, or its repair or moves in flight take all of them away."
 
 
 def _nothing_is_healed(held_back: str) -> KafkaError:

@@ -34,7 +34,7 @@ from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, 
 from kafka_reassign_rpc.controller.telemetry.metrics import build_version
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
-from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
+from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome, HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import (
     BrokerIdNotRegistered,
     BrokerNotAvailable,
@@ -195,6 +195,10 @@ class ControllerService:
     async def heal(self, broker: int, ctx: RequestContext, *, dry_run: bool) -> Repair:
         await self._active().up_to_date()
         return await self._active().healer.heal(broker, ctx.requester, dry_run=dry_run)
+
+    async def approve_repairs(self, brokers: Collection[int] | None, ctx: RequestContext) -> ApprovalOutcome:
+        await self._active().up_to_date()
+        return await self._active().healer.approve(brokers, ctx.requester)
 
     async def hold_moves(
         self, selection: Selection, ctx: RequestContext, *, hold: bool, reason: str = ""

@@ -107,6 +107,11 @@ BROKERS_REFUSING = _gauge(
 BROKERS_FAILED = _gauge("brokers_failed", "Failed brokers whose replicas have not been moved yet.")
 BROKERS_ALERTED = _gauge("brokers_alerted", "Failed brokers that are gone for longer than the alert interval.")
 REPAIRS_WAITING = _gauge("repairs_waiting", "Moves of repairs that wait in the queue.")
+REPAIRS_UNAPPROVED = _gauge(
+    "repairs_unapproved",
+    "Moves of repairs that start only once somebody has approved them (self.healing.approval); repairs_waiting has them"
+    " too.",
+)
 REPAIRS_IN_FLIGHT = _gauge("repairs_in_flight", "Moves of repairs in flight.")
 REPAIRS_IMPOSSIBLE = _gauge("repairs_impossible", "Partitions that repairs had to leave as they are.")
 HEALING_PAUSED = _gauge(
@@ -209,6 +214,7 @@ METRICS: tuple[MetricType, ...] = (
     REPAIRS_WAITING,
     REPAIRS_IN_FLIGHT,
     REPAIRS_IMPOSSIBLE,
+    REPAIRS_UNAPPROVED,
     HEALING_PAUSED,
     HEALING_HELD_BACK,
     ZOOKEEPER_CONNECTED,

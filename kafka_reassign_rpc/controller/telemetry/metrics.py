@@ -189,6 +189,7 @@ class _ReadAtScrape(Collector):
             (metric_catalogue.BROKERS_FAILED, healing.failed),
             (metric_catalogue.BROKERS_ALERTED, healing.alerted),
             (metric_catalogue.REPAIRS_WAITING, healing.waiting),
+            (metric_catalogue.REPAIRS_UNAPPROVED, healing.unapproved),
             (metric_catalogue.REPAIRS_IN_FLIGHT, healing.moving),
             (metric_catalogue.REPAIRS_IMPOSSIBLE, healing.impossible),
             (metric_catalogue.HEALING_PAUSED, healing.paused),

@@ -20,6 +20,8 @@ DEFINITIONS: Mapping[str, ConfigDefinition] = {
         max=one.max,
         rate_or_share=one.rate_or_share,
         broker_ids=one.broker_ids,
+        one_of=one.one_of,
+        ignore_case=True,
         dynamic=True,
     )
     for one in SERVER_SETTINGS.values()

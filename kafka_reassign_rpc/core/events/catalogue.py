@@ -65,6 +65,8 @@ HEAL_RESUMED = "heal.resumed"
 HEAL_HELD_BACK = "heal.held_back"
 HEAL_MISCONFIGURED = "heal.misconfigured"
 HEAL_SCHEDULED = "heal.scheduled"
+HEAL_UNAPPROVED = "heal.unapproved"
+HEAL_APPROVED = "heal.approved"
 HEAL_IMPOSSIBLE = "heal.impossible"
 HEAL_DROPPED = "heal.dropped"
 HEAL_DONE = "heal.done"
@@ -291,6 +293,15 @@ _TYPES = (
     ),
     EventType(HEAL_MISCONFIGURED, "INFO", (*_WHO, "reason"), "A setting of self-healing is not understood."),
     EventType(HEAL_SCHEDULED, "INFO", ("broker", *_WHO, "reason"), "The moves of a broker's repair joined the queue."),
+    EventType(
+        HEAL_UNAPPROVED,
+        "INFO",
+        ("broker", *_WHO, "reason"),
+        "Moves of a broker's repair wait until somebody has approved them (`self.healing.approval`).",
+    ),
+    EventType(
+        HEAL_APPROVED, "INFO", ("broker", *_WHO, "reason"), "Somebody has approved a broker's repair: it may start."
+    ),
     EventType(HEAL_IMPOSSIBLE, "INFO", (*_WHO, "reason"), "A repair has to leave partitions as they are."),
     EventType(
         HEAL_DROPPED,

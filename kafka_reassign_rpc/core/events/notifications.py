@@ -30,6 +30,8 @@ DEFAULT_KINDS = (
     catalogue.HEAL_MISCONFIGURED,
     catalogue.HEAL_IMPOSSIBLE,
     catalogue.HEAL_SCHEDULED,
+    catalogue.HEAL_UNAPPROVED,
+    catalogue.HEAL_APPROVED,
     catalogue.HEAL_DONE,
     catalogue.TOPIC_VANISHED,
     catalogue.CONTROLLER_ELECTED,

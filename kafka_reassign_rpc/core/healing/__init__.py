@@ -3,7 +3,9 @@
 failed_brokers.py       which failed brokers are repaired, and when
 brake.py                why no repair may start or continue
 repair_targets.py       whether a repair is still needed once brokers return or other moves come
+approval.py             which repairs wait until somebody has approved them
 healing_settings.py     the settings
 healing_throttle.py     `self.healing.throttle`: bytes/s, or a share of the observed throughput
 self_healing_status.py  what an operator sees of self-healing
+unrepaired_partitions.py  the partitions that repairs had to leave, and the reports of them
 """

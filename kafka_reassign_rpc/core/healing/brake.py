@@ -9,7 +9,7 @@ from kafka_reassign_rpc.support.counted import counted
 def brake(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
     """Why no repair may start, or None.
 
-    gone  absent brokers with replicas that no move in flight and no repair takes away from them
+    gone  absent brokers with replicas that no move in flight takes away from them, and no repair that may start
     live  registered brokers
     """
     if settings.unreadable:

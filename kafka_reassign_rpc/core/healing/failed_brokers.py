@@ -49,7 +49,7 @@ class RepairCounts(NamedTuple):
     """`alerted` of the `failed` brokers have been gone for longer than the alert interval.
 
     `waiting` and `moving` count moves of repairs, `impossible` counts partitions that repairs had to leave.
-    `held_back`: something holds all repairs back.
+    `held_back`: something holds all repairs back. `unapproved` counts those of `waiting` that nobody has approved.
     """
 
     failed: int = 0
@@ -59,6 +59,7 @@ class RepairCounts(NamedTuple):
     impossible: int = 0
     held_back: bool = False
     paused: bool = False
+    unapproved: int = 0
 
 
 NO_REPAIRS = RepairCounts()
@@ -77,6 +78,7 @@ class LostReplicas:
 
     replicas    by broker: those that no move in flight and no repair takes away (`wanted_replicas`)
     leaving     brokers with others, which a move in flight takes away
+    unapproved  brokers with others, which a repair would take away that nobody has approved
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -84,11 +86,12 @@ class LostReplicas:
         self._live = frozenset(cluster.brokers)
         self.replicas: dict[int, int] = {}
         self.leaving: set[int] = set()
+        self.unapproved: set[int] = set()
 
     @property
     def brokers(self) -> frozenset[int]:
         """Those that a repair would have to empty: what the brake counts."""
-        return frozenset(broker for broker, count in self.replicas.items() if count)
+        return frozenset(broker for broker, count in self.replicas.items() if count) | self.unapproved
 
     def count(self, partition: Partition, queued: WaitingMove | None = None) -> None:
         if queued is None and self._live.issuperset(partition.replicas):
@@ -97,6 +100,9 @@ class LostReplicas:
         for replica in leaving(self._cluster, partition, queued, wanted):
             self.leaving.add(replica)
             self.replicas.setdefault(replica, 0)
+        if queued is not None and queued.unapproved is not None:
+            self.unapproved.update(held for held in partition.replicas if held not in wanted)
+            self.unapproved -= self._live
         for replica in wanted:
             if replica not in self._cluster.brokers:
                 self.replicas[replica] = self.replicas.get(replica, 0) + 1
@@ -113,6 +119,7 @@ class FailureWatch(msgspec.Struct, frozen=True):
     not_before  when an incomplete repair is tried again, by broker
     waiting     moves of repairs that have not started
     braked_ms   when too many brokers were last gone; None: never so far
+    unapproved  brokers with replicas whose repair waits for approval
     """
 
     failed: Mapping[int, int]
@@ -124,6 +131,7 @@ class FailureWatch(msgspec.Struct, frozen=True):
     not_before: Mapping[int, int] = {}
     waiting: int = 0
     braked_ms: int | None = None
+    unapproved: Collection[int] = ()
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
@@ -157,7 +165,7 @@ def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
         broker: watch.missed.get(broker, watch.now_ms) for broker in sorted(watch.lost) if broker not in watch.failed
     }
     failed = {broker: since for broker, since in watch.failed.items() if broker not in forget} | record
-    gone = [broker for broker, count in watch.lost.items() if count]
+    gone = {broker for broker, count in watch.lost.items() if count}.union(watch.unapproved)
     too_many = too_many_gone(gone, watch.live, settings) is not None
     braked_ms = watch.now_ms if too_many else watch.braked_ms
     # While too many are gone, repairs are due, so that the reason why they do not start is shown.

@@ -20,6 +20,9 @@ MAX_PERCENTAGE = "self.healing.max.failed.percentage"
 THROTTLE = "self.healing.throttle"
 CHUNK = "self.healing.max.moves"
 CANCEL_ON_RETURN = "self.healing.cancel.on.return"
+APPROVAL = "self.healing.approval"
+
+NO_APPROVAL, APPROVAL_REQUIRED = APPROVALS = ("none", "required")
 
 GRACE_MS = 30_000
 """However old a failure is, a controller repairs the broker only after it has itself missed it for so long, and so long
@@ -40,6 +43,7 @@ class HealingSettings(msgspec.Struct, frozen=True):
     throttle            for each broker that takes part in a repair
     chunk               moves of repairs in flight at a time
     cancel_on_return    cancel the moves of a repair in flight when its broker comes back
+    approval            one of APPROVALS: whether a repair waits until somebody has approved it
     unreadable          why the settings of all servers cannot be read: then no repair starts; empty: they can
     """
 
@@ -51,6 +55,7 @@ class HealingSettings(msgspec.Struct, frozen=True):
     chunk: int = 500
     cancel_on_return: bool = False
     paused: bool = False
+    approval: str = NO_APPROVAL
     unreadable: str = ""
 
     @property
@@ -69,9 +74,10 @@ class HealingSettings(msgspec.Struct, frozen=True):
 def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[HealingSettings, list[str]]:
     """Return the settings in force (those of all servers, else `started_with`), and what is wrong with them.
 
-    An invalid value is reported and ignored, so the former setting holds.
+    An invalid value is reported and ignored, so the former setting holds. One that should say whether repairs need
+    approval is taken for yes.
     """
-    found: dict[str, int | bool | HealingThrottle] = {}
+    found: dict[str, _Value] = {}
     problems = [cluster.settings_problem] if cluster.settings_problem else []
     for layer in reversed(layers(cluster)):
         for name, text in layer.items():
@@ -79,7 +85,10 @@ def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[Healin
                 continue
             field, parse, expected = _VALUES[name]
             value = parse(text)
-            if value is None:
+            if value is None and name == APPROVAL:
+                found[field] = APPROVAL_REQUIRED
+                problems.append(f"{name}={shown(text)} is taken for {APPROVAL_REQUIRED}: {expected} is expected")
+            elif value is None:
                 problems.append(f"{name}={shown(text)} is left out: {expected} is expected")
             else:
                 found[field] = value
@@ -96,6 +105,11 @@ def paused_who(cluster: Cluster) -> str | None:
     return None if by is None else by.who
 
 
+def _approval(text: str) -> str | None:
+    word = text.strip().lower()
+    return word if word in APPROVALS else None
+
+
 def _throttle(text: str) -> HealingThrottle | None:
     try:
         return HealingThrottle.parse(text)
@@ -110,7 +124,8 @@ _NUMBERS = {
     MAX_PERCENTAGE: ("max_percentage", 0, 100),
     CHUNK: ("chunk", 1, INT32),
 }
-_VALUES: Mapping[str, tuple[str, Callable[[str], int | bool | HealingThrottle | None], str]] = {
+_Value = int | bool | str | HealingThrottle
+_VALUES: Mapping[str, tuple[str, Callable[[str], _Value | None], str]] = {
     **{
         name: (field, partial(number, low=low, high=high), f"a whole number from {low} to {high}")
         for name, (field, low, high) in _NUMBERS.items()
@@ -118,10 +133,11 @@ _VALUES: Mapping[str, tuple[str, Callable[[str], int | bool | HealingThrottle | 
     THROTTLE: ("throttle", _throttle, EXPECTED),
     PAUSED: ("paused", flag, "true or false"),
     CANCEL_ON_RETURN: ("cancel_on_return", flag, "true or false"),
+    APPROVAL: ("approval", _approval, " or ".join(APPROVALS)),
 }
 """Setting -> field of `HealingSettings`, parser, and what it expects."""
 
 
-def as_configs(settings: HealingSettings) -> dict[str, int | bool | HealingThrottle]:
+def as_configs(settings: HealingSettings) -> dict[str, _Value]:
     """The settings by name, without the pause: no server starts with it."""
     return {name: getattr(settings, field) for name, (field, _, _) in _VALUES.items() if name != PAUSED}

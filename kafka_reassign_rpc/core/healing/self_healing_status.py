@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 
@@ -26,13 +27,15 @@ class FailedBroker:
 class BrokerRepair:
     """The repair of a broker that is under way: how many of its moves wait and are in flight.
 
-    is_back  it has come back; moves in flight continue unless `self.healing.cancel.on.return` is set
+    is_back     it has come back; moves in flight continue unless `self.healing.cancel.on.return` is set
+    unapproved  how many of those that wait start only once somebody has approved them
     """
 
     broker: int
     waiting: int
     moving: int
     is_back: bool = False
+    unapproved: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class HealingStatus:
     waiting, moving  moves of repairs that wait, and that are in flight
     problems         configs without effect because they are invalid, unknown racks, partitions that cannot be repaired
     repairs          repairs under way, by broker
+    approval         whether new repairs wait until somebody has approved them
+    unapproved       those of `waiting` that start only then
     """
 
     interval_ms: int | None
@@ -54,6 +59,21 @@ class HealingStatus:
     moving: int
     problems: Sequence[str] = ()
     repairs: Sequence[BrokerRepair] = ()
+    approval: bool = False
+    unapproved: int = 0
+
+
+class ApprovalOutcome(NamedTuple):
+    """What became of an approval.
+
+    approved  moves of repairs that may start now
+    held      those of them that somebody holds besides: they start after their release
+    brokers   those whose repairs these are
+    """
+
+    approved: int
+    held: int
+    brokers: Sequence[int]
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,16 @@ def held_text(held: Held) -> str:
     return f"{by}{since}" + (f": {held.reason}" if held.reason else "")
 
 
+def why_not_started(move: WaitingMove) -> str | None:
+    """Who keeps a waiting move from starting, for people; None: nobody does."""
+    if move.held is not None:
+        return held_text(move.held)
+    if move.unapproved is None:
+        return None
+    since = f" since {utc_time(move.unapproved)} UTC" if move.unapproved > 0 else ""
+    return f"for approval{since}: kafka-reassign heal --approve"
+
+
 def bytes_to_copy(adding: Collection[int], size: int | None) -> int | None:
     """What a waiting move will copy, of a partition of this size; None: not known."""
     if not adding:

@@ -42,6 +42,8 @@ class WaitingMove(msgspec.Struct, frozen=True, gc=False):
     by                  the client that has queued it; None: no client, or unknown
     held                it does not start before it is released; None: it may start
     expected            the replicas from which it led when it was held: it starts from no others. None: never held
+    unapproved          since when this move of a repair waits for somebody's approval, ms since the epoch (0: not
+                        known): it does not start before. None: it needs none, or has it
     """
 
     target: tuple[int, ...]
@@ -53,15 +55,21 @@ class WaitingMove(msgspec.Struct, frozen=True, gc=False):
     held: Held | None = None
     expected: tuple[int, ...] | None = None
     lifts: bool = False
+    unapproved: int | None = None
+
+    @property
+    def may_start(self) -> bool:
+        """Whether only its turn and its place keep it from starting."""
+        return self.held is None and self.unapproved is None
 
     def asks_for_the_same(self, other: "WaitingMove") -> bool:
-        """Whether they differ at most in who has queued them and in whether they are held."""
-        return self == replace(other, by=self.by, held=self.held, expected=self.expected)
+        """Whether they differ at most in who has queued them, and in whether they are held or approved."""
+        return self == replace(other, by=self.by, held=self.held, expected=self.expected, unapproved=self.unapproved)
 
     def is_on_other_terms(self, other: "WaitingMove") -> bool:
-        """Whether they are the same move of the same client that differs in its lease or in whether it is held."""
-        mine = replace(other, throttle=self.throttle, lifts=self.lifts, held=self.held, expected=self.expected)
-        return self == mine
+        """Whether they are the same move of the same client that differs in its lease, or in whether it is held or
+        approved."""
+        return self.asks_for_the_same(replace(other, throttle=self.throttle, lifts=self.lifts)) and self.by == other.by
 
 
 class QueuePart(msgspec.Struct, frozen=True):
@@ -109,6 +117,7 @@ class Queue:
     routes                number of waiting moves by route
     capped                number of waiting moves with a cap of their own
     held                  number of waiting moves that are held
+    unapproved            number of waiting moves that nobody has approved
     topics                the place of each waiting move, by topic and partition
     names                 names of partitions by the numbers of their moves
     superseded            by path: entries that another part repeats
@@ -122,7 +131,7 @@ class Queue:
         self.parts: dict[str, QueuePart] = {}
         self.topics: dict[str, dict[int, QueuePlace]] = {}
         self.routes: Counter[str] = Counter()
-        self.capped = self.held = 0
+        self.capped = self.held = self.unapproved = 0
         self.names: dict[int, StoredName] = {}
         self.superseded: dict[str, dict[StoredName, None]] = {}
         self.roots_with_children: set[str] = set()
@@ -188,9 +197,9 @@ class Queue:
             serial = known.serial
             self._count(known.move, -1)
             self._count(move, 1)
-            if (known.move.held is None) != (move.held is None):
+            if known.move.may_start != move.may_start:
                 self.waiting.more = True
-                if move.held is None:
+                if move.may_start:
                     self.waiting.take_back(serial)
         else:
             if known is not None:
@@ -200,7 +209,7 @@ class Queue:
             self._count(move, 1)
             serial = next(self._serials)
             self.names[serial] = name
-            if move.held is None:
+            if move.may_start:
                 self.waiting.join(serial)
                 self.waiting.more = True
             else:
@@ -211,6 +220,7 @@ class Queue:
         self.routes[move.route] += sign
         self.capped += sign * (move.moves_per_broker >= 0)
         self.held += sign * (move.held is not None)
+        self.unapproved += sign * (move.unapproved is not None)
 
     def _leave(self, name: StoredName, path: str) -> None:
         known = self.place(*name)
@@ -234,7 +244,7 @@ class QueueChanges:
     appended    first: moves that join the queue, in new parts
     split       first: parts to be cut into smaller ones
     withdrawn   after those, by path: moves that a client has replaced or cancelled, entries that another part repeats
-    changed     with those, by path: moves that get another throttle, are held or released, and keep their place
+    changed     with those, by path: moves that get another throttle, are held, released or approved; their place stays
     ended       last, by path: moves that started, are done or are refused
     rewrite     last: parts with invalid content, roots without content
     made        the parts after the round; None: deleted (`controller.zookeeper_store.queue_writes`)

@@ -141,6 +141,7 @@ class Repair(msgspec.Struct, frozen=True):
     broker: int
     waiting: int
     in_flight: int
+    unapproved: Annotated[int, _about("those of `waiting` that start only once somebody has approved them")] = 0
 
 
 class Healing(msgspec.Struct, frozen=True):
@@ -157,6 +158,7 @@ class Healing(msgspec.Struct, frozen=True):
     waiting: Annotated[int, _about("moves of repairs that wait")]
     in_flight: Annotated[int, _about("moves of repairs in flight")]
     problems: Annotated[Sequence[str] | None, _about("what an operator has to look at; null with `counts` alone")]
+    approval: Annotated[bool, _about("whether new repairs wait until somebody has approved them")] = False
 
 
 class StatusProblem(msgspec.Struct, frozen=True):
@@ -171,6 +173,7 @@ class StatusProblem(msgspec.Struct, frozen=True):
         "disabled",
         "healing_paused",
         "healing_held_back",
+        "repairs_unapproved",
         "under_replicated",
         "needless_throttles",
         "unseen",

@@ -63,6 +63,7 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
         text = f"Reassignments are disabled{_by(who)}: {disabled}. Moves in flight go on"
         yield StatusProblem("disabled", "wrong", text, None)
     yield from _of_healing(term, full=full)
+    yield from _unapproved(term)
     if totals.under_replicated:
         text = f"{counted(totals.under_replicated, 'partition', 'are')} under-replicated"
         yield StatusProblem("under_replicated", "warn", text, None)
@@ -114,6 +115,17 @@ def _of_healing(term: TermView, *, full: bool) -> Iterator[StatusProblem]:
         yield StatusProblem("healing_paused", "warn", text, None)
     elif healing.held_back is not None:
         yield StatusProblem("healing_held_back", "wrong", f"Self-healing is held back: {healing.held_back}", None)
+
+
+def _unapproved(term: TermView) -> Iterator[StatusProblem]:
+    if not term.cluster.queue.unapproved:
+        return
+    repairs = () if term.healing is None else term.healing.repairs
+    of = sorted(one.broker for one in repairs if one.unapproved)
+    repaired = f" of {_named(of)}" if of else ""
+    waiting = f"{counted(term.cluster.queue.unapproved, 'move')} of repairs{repaired}"
+    text = f"{waiting} {agreeing(term.cluster.queue.unapproved, 'wait')} for approval: kafka-reassign heal --approve"
+    yield StatusProblem("repairs_unapproved", "wrong", text, None)
 
 
 def _by(who: str | None) -> str:

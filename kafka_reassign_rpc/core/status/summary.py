@@ -98,8 +98,9 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
         paused_who=healing_settings.paused_who(term.cluster) if full and found.paused else None,
         held_back=found.held_back,
         failed=[FailedBroker(one.broker, one.since, one.heal_at, one.replicas) for one in found.failed[:MOST_LISTED]],
-        repairs=[Repair(one.broker, one.waiting, one.moving) for one in found.repairs[:MOST_LISTED]],
+        repairs=[Repair(one.broker, one.waiting, one.moving, one.unapproved) for one in found.repairs[:MOST_LISTED]],
         waiting=found.waiting,
         in_flight=found.moving,
         problems=list(found.problems[:MOST_LISTED]) if full else None,
+        approval=found.approval,
     )

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.core import reassignment_settings, restrictions
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import REPAIRS, broker_of
-from kafka_reassign_rpc.core.reassignment.waiting_moves import held_text
+from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
 from kafka_reassign_rpc.core.state.cluster import HEAL, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP
@@ -45,8 +45,9 @@ class WaitingReasons:
         return None if serial is None else self._ranks.get(serial)
 
     def waits_for(self, name: TopicPartition, partition: Partition, move: WaitingMove) -> str:
-        if move.held is not None:
-            return f"its release: held {held_text(move.held)}"
+        held = why_not_started(move)
+        if held is not None:
+            return f"its release: held {held}"
         if self._disabled is not None:
             return f"reassignments to be enabled: {self._disabled}"
         healing = self._term.healing

@@ -68,6 +68,8 @@ def _no_estimate(term: TermView, totals: Totals, unsized: int, left: int | None)
         return f"{counted(waiting, 'waiting move', 'do')} not start while reassignments are disabled"
     if term.cluster.queue.held:
         return f"{counted(term.cluster.queue.held, 'waiting move', 'are')} held until somebody releases them"
+    if term.cluster.queue.unapproved:
+        return f"{counted(term.cluster.queue.unapproved, 'move')} of repairs wait for approval"
     healing = term.healing
     if healing is not None and totals.waiting.get(HEAL) and (healing.paused or healing.held_back):
         return "repairs wait while self-healing is " + ("paused" if healing.paused else "held back")

@@ -76,3 +76,9 @@ def release(view: RoundView, name: TopicPartition, place: QueuePlace) -> bool:
     released = Event(catalogue.MOVE_RELEASED, *name, route=move.route, reason=move.reason or None, target=move.target)
     view.report(released)
     return True
+
+
+def approve(view: RoundView, name: TopicPartition, place: QueuePlace) -> None:
+    """Let a move of a repair start that needed approval. A hold is another matter: it goes on."""
+    move = replace(view.queue.now(name, place), unapproved=None)
+    view.queue.changed.setdefault(place.path, {})[name] = move

@@ -7,6 +7,7 @@ partition                          the waiting move
 does not exist                     leaves, with a report
 its topic was deleted              leaves, with a report, although there may be another one of its name by now
 held, whatever it is               waits until it is released (`holding`)
+repair that needs approval         waits until it is approved (`core.healing.approval`)
 was held, replicas are others      leaves, with a report
 at rest, with the target           leaves: it is done
 moving to the target               leaves: it is in flight
@@ -396,7 +397,7 @@ def _start_in_order(
             if place.serial != serial or view.queue.gone(name, place.path):
                 line.back(serial)
                 continue
-            if view.queue.now(name, place).held is not None:
+            if not view.queue.now(name, place).may_start:
                 lines.aside.add(serial)
                 continue
             view.by = place.move.by or (CONTROLLER if place.move.route == HEAL else by)

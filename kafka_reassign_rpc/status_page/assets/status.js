@@ -210,10 +210,11 @@ function showHealing() {
     return;
   }
   const parts = [healing.interval_ms === null ? "Off" : `On: a broker has to be gone for ${duration(healing.interval_ms)}`];
+  if (healing.approval) parts.push("a repair waits until it is approved");
   if (healing.paused) parts.push("paused");
   if (healing.in_flight || healing.waiting) parts.push(`repairs: ${plural(healing.in_flight, "move")} in flight, ${count(healing.waiting)} waiting`);
   if (healing.held_back) parts.push(`held back: ${healing.held_back}`);
-  for (const one of healing.repairs) parts.push(`repair of broker ${one.broker}: ${count(one.in_flight)} in flight, ${count(one.waiting)} waiting`);
+  for (const one of healing.repairs) parts.push(`repair of broker ${one.broker}: ${count(one.in_flight)} in flight, ${count(one.waiting)} waiting${one.unapproved ? `, ${count(one.unapproved)} of them for approval` : ""}`);
   byId("healing").textContent = `${parts.join("; ")}.`;
   fill(table, healing.failed.map((one) => [`${one.broker}`, duration(status.at - one.since), countdown(one.heal_at), count(one.replicas)]), "");
 }

@@ -20,6 +20,7 @@ from kafka_reassign_rpc.api.api_definition import AclOperation
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller.duties import producer_ids
 from kafka_reassign_rpc.controller.lifecycle.server_config import AuthorizerConfig
+from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import (
@@ -29,6 +30,7 @@ from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionRequest,
     AlterReassignmentThrottlesRequest,
     AlterUserScramCredentialsRequest,
+    ApproveRepairsRequest,
     ControlledShutdownRequest,
     CreateAclsRequest,
     CreatePartitionsRequest,
@@ -335,6 +337,31 @@ async def healed(tried: Tried) -> None:
     assert {one.partition_index for one in topic.partitions} == {0, 1}
     for one in topic.partitions:
         await eventually(partial(tried.world.has, (name, one.partition_index, one.target)))
+
+
+@case("ApproveRepairs")
+async def approved(tried: Tried) -> None:
+    """The moves of a repair that waits for approval are approved once, and start."""
+    name = f"unapproved-{tried.number}"
+    await put_topic(tried.zk, name, {0: (1, LOST), 1: (LOST, 2)}, topic_id=uuid4())
+    await tried.world.settings({healing_settings.APPROVAL: "required", healing_settings.INTERVAL: "1"})
+
+    async def waits() -> bool:
+        found = await queue_json(tried.zk) or {}
+        return sum("unapproved_since" in one for one in found.values()) == 2
+
+    await eventually(waits)
+    answer = await tried.ask(ApproveRepairsRequest(brokers=[LOST]), 0)
+    assert (answer.error_code, answer.approved, answer.held, list(answer.brokers)) == (0, 2, 0, [LOST])
+    await tried.world.settings({})
+    for index, kept in ((0, 1), (1, 2)):
+        await eventually(partial(_left, tried, (name, index), kept))
+
+
+async def _left(tried: Tried, name: tuple[str, int], kept: int) -> bool:
+    """Whether the partition has left the lost broker and has kept this one."""
+    replicas = (await topic_json(tried.zk, name[0]))["partitions"][str(name[1])]
+    return kept in replicas and LOST not in replicas and len(replicas) == 2
 
 
 # ---------------------------------------------------------------------------------------------------- from brokers

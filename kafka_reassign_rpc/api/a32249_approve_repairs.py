@@ -1,0 +1,53 @@
+"""ApproveRepairs (vendor key 32249), version 0: let repairs start that wait for approval (`self.healing.approval`).
+
+Behaviour   The repairs of the named brokers, or all. The answer comes once it is durable; a repair that needs no
+            approval, or has it, stays as it is. POLICY_VIOLATION with the reason where repairs are held back: then
+            nothing is approved. NOT_CONTROLLER on any other node.
+"""
+
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.protocol.messages import ApproveRepairsRequest, ApproveRepairsResponse
+from kafka_reassign_rpc.support.turns import Work, waited
+
+
+def handle(node: Node, request: ApproveRepairsRequest, ctx: RequestContext) -> Work[ApproveRepairsResponse]:
+    controller = active_controller(node)
+    if controller is None:
+        raise NotController
+    brokers = None if request.brokers is None else frozenset(request.brokers)
+    found = yield from waited(controller.approve_repairs(brokers, ctx))
+    return ApproveRepairsResponse(
+        version=0,
+        throttle_time_ms=0,
+        error_code=0,
+        error_message=None,
+        approved=found.approved,
+        held=found.held,
+        brokers=list(found.brokers),
+    )
+
+
+def fail(_request: ApproveRepairsRequest, _version: int, error: KafkaError) -> ApproveRepairsResponse:
+    return ApproveRepairsResponse(
+        version=0,
+        throttle_time_ms=0,
+        error_code=error.code,
+        error_message=error.message,
+        approved=0,
+        held=0,
+        brokers=[],
+    )
+
+
+API = Api(
+    key=32249,
+    name="ApproveRepairs",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.VENDOR,
+    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,0 +1,64 @@
+"""The command that approves repairs. `core.healing.approval` says which ones need it."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from kafka_reassign_rpc.controller.commands.command import Command, Round
+from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.healing import approval, healing_settings, repair_targets
+from kafka_reassign_rpc.core.healing.brake import brake
+from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.znode_routes import holding
+from kafka_reassign_rpc.support.counted import counted
+
+
+class Approval(NamedTuple):
+    """`held_back`: why nothing was approved; None: nothing kept it from it."""
+
+    held_back: str | None
+    outcome: ApprovalOutcome
+
+
+class ApproveRepairs(Command[Approval]):
+    """Lets the repairs of these brokers start that wait for approval. None: all. The brake holds for this order too.
+
+    After a lost commit the command is decided again; what the lost one has approved counts as approved.
+    """
+
+    def __init__(self, brokers: Collection[int] | None, started_with: HealingSettings, by: Requester) -> None:
+        super().__init__()
+        self.by = by
+        self._brokers = None if brokers is None else frozenset(brokers)
+        self._started_with = started_with
+        self._approved: dict[TopicPartition, bool] = {}
+        """Whether each is held besides."""
+        self._of_brokers: Counter[int] = Counter()
+
+    def decide(self, work: Round) -> Iterator[None]:
+        view, queue = work.view, work.view.cluster.queue
+        settings, _ = healing_settings.settings_of(view.cluster, self._started_with)
+        lost = yield from count_lost(work)
+        is_needed = queue.unapproved and not self._approved
+        held_back = brake(lost.brokers, view.cluster.brokers, settings) if is_needed else None
+        for stored in list(queue.names.values()) if held_back is None and queue.unapproved else ():
+            yield
+            name = TopicPartition(*stored)
+            place = queue.place(*name)
+            if place is None or view.queue.gone(name, place.path):
+                continue
+            move = view.queue.now(name, place)
+            if approval.awaits(move, self._brokers):
+                holding.approve(view, name, place)
+                if name not in self._approved:
+                    self._of_brokers.update(repair_targets.repaired_brokers(move.reason, move.target))
+                self._approved[name] = move.held is not None
+        for broker, count in sorted(self._of_brokers.items()):
+            view.report(Event(catalogue.HEAL_APPROVED, broker=broker, reason=f"{counted(count, 'move')} may start"))
+        outcome = ApprovalOutcome(len(self._approved), sum(self._approved.values()), sorted(self._of_brokers))
+        self.answer(Approval(held_back, outcome))
