@@ -10,6 +10,7 @@
     webhooks           tells webhooks of some events
     webhook_receiver   the task and the queue of one URL
     webhook_requests   one attempt, signed
+    webhook_names      looks up the names of receivers
     webhook_positions  up to which event webhooks were told
     settings_notices   warnings about settings of the servers that stand in the wrong place
     cluster_figures    what metrics show of the cluster

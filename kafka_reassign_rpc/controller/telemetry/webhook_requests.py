@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from kafka_reassign_rpc.controller.telemetry.metrics import build_version
+from kafka_reassign_rpc.controller.telemetry.webhook_names import ReceiverNames
 from kafka_reassign_rpc.core.events.notifications import Notification
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.support.error_text import error_text
@@ -90,8 +91,9 @@ class WebhookSession:
     def __init__(self, config: WebhookConfig) -> None:
         self._key = signing_key(config.secret)
         self._timeout_s = config.timeout_s
+        self._names = ReceiverNames()
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=True if config.tls is None else config.tls),
+            connector=aiohttp.TCPConnector(ssl=True if config.tls is None else config.tls, resolver=self._names),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=config.timeout_s),
             auto_decompress=False,
@@ -104,6 +106,7 @@ class WebhookSession:
 
     async def close(self) -> None:
         await self._session.close()
+        await self._names.close()
 
     async def post(self, url: str, notification: Notification) -> Outcome:
         """One attempt. Raises nothing but a cancellation. Only the status of an answer counts, none of it is read."""

@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import logging
+import socket
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -281,6 +283,30 @@ async def test_dh_8_watch_says_which_cluster_it_means_and_its_ids_are_those_of_n
     east, west, again = (one["events"][0]["id"].rpartition("-")[0].rpartition("-")[0] for one in documents)
     assert east.startswith("watch-")
     assert east == again != west
+
+
+async def test_dh_8_a_name_server_that_hangs_holds_up_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, asked = threading.Event(), []
+
+    def hangs(host: str, *_: object, **__: object) -> None:
+        asked.append(host)
+        answers.wait(30)
+        raise socket.gaierror(socket.EAI_AGAIN, "temporary failure in name resolution")
+
+    monkeypatch.setattr(socket, "getaddrinfo", hangs)
+    urls = [f"https://hooks-{number}.example.com/" for number in range(10)]
+    async with recording(*urls, timeout_s=0.05) as (recorder, hooks):
+        recorder.record(1, [LOST])
+        await eventually(lambda: sum(one.failed for one in hooks.counts.values()) > 20, within=20)
+        assert await asyncio.wait_for(asyncio.to_thread(lambda: "done"), 10) == "done"
+        assert len(asked) == 2
+        answers.set()
+
+
+async def test_dh_8_a_receiver_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with receiving() as receiver, recording(receiver.url.replace("127.0.0.1", "localhost")) as (recorder, _):
+        recorder.record(1, [LOST])
+        await taken(receiver)
 
 
 def test_dh_8_events_to_tell_are_chosen_by_name_and_an_unknown_one_is_answered_with_all() -> None:
