@@ -119,27 +119,39 @@ class Webhooks:
             one.outbox.next_seq = min(known.get(one.url, last), last)
         seq = min(one.outbox.next_seq for one in self._receivers)
         pace, since = Pace(), now_ms() - self._config.max_age_ms
+        first, too_old = seq, 0
         while seq < last:
             try:
                 page = await asyncio.to_thread(event_log.read, seq, PAGE_BYTES)
             except OSError as error:
                 log.warning("webhooks are not told what was left of the last run: %s", error_text(error))
                 return
+            if seq == first < page.oldest_seq:
+                log.warning("webhooks may not be told of some events: the event log has deleted what came first")
             for line in page.events:
                 await pace.rest()
-                if (left := self._left(line, since)) is not None:
-                    for receiver in self._receivers:
-                        if left.seq >= receiver.outbox.next_seq:
-                            receiver.add(left)
+                left = self._left(line)
+                behind = [one for one in self._receivers if left is not None and left.seq >= one.outbox.next_seq]
+                if left is None or not behind:
+                    continue
+                too_old += left.at < since
+                for receiver in behind:
+                    if left.at < since:
+                        receiver.outbox.missed(1)
+                    else:
+                        receiver.add(left)
             if page.next_seq <= seq:
-                return
+                break
             seq = page.next_seq
+        if too_old:
+            log.warning("webhooks are not told of %s of the last run: too old by now", counted(too_old, "event"))
 
-    def _left(self, line: bytes, since: int) -> Notice | None:
+    def _left(self, line: bytes) -> Notice | None:
+        """The notice of a line that is to be told."""
         line = line.rstrip(b"\n")
         with suppress(ValueError):  # a line that somebody has damaged
             place = place_of(line)
-            if place.event in self._config.kinds and place.at >= since:
+            if place.event in self._config.kinds:
                 return notice(line, line_for_people(_event_of(line), place.at), self._source)
         return None
 

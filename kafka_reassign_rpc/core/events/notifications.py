@@ -162,7 +162,7 @@ class Outbox:
     def add(self, one: Notice) -> bool:
         """Whether there is room. What came first is kept: it is closest to the cause."""
         if len(self._waiting) >= MOST_EVENTS or self._bytes + len(one.item) > MOST_BYTES:
-            self._drop(1)
+            self.missed(1)
             return False
         self._waiting.append(one)
         self._bytes += len(one.item)
@@ -176,7 +176,7 @@ class Outbox:
             count += 1
         if count:
             self._under_way = None
-            self._drop(count)
+            self.missed(count)
         return count
 
     def notification(self, sender: Sender) -> Notification | None:
@@ -199,7 +199,7 @@ class Outbox:
 
     def refused(self) -> None:
         """The receiver will never take this body: its events are dropped."""
-        self._drop(len(self._end().notices))
+        self.missed(len(self._end().notices))
 
     def _end(self) -> Notification:
         found, self._under_way = self._under_way, None
@@ -213,7 +213,8 @@ class Outbox:
         self._bytes -= len(one.item)
         self.next_seq = one.seq + 1
 
-    def _drop(self, count: int) -> None:
+    def missed(self, count: int) -> None:
+        """The receiver is not told so many events: the next notification says it."""
         self.dropped += count
         self._untold += count
 

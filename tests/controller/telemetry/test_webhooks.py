@@ -249,6 +249,20 @@ async def test_dh_8_what_waits_at_the_end_gets_a_short_time_and_the_next_start_t
     assert "private" not in (tmp_path / "webhooks.json").read_text()
 
 
+async def test_dh_8_what_is_too_old_at_the_next_start_is_counted_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with receiving() as receiver:
+        receiver.answer = says(FAILS)
+        async with recording(receiver.url, directory=tmp_path) as (recorder, _):
+            recorder.record(1, [LOST, LOST])
+            await taken(receiver)
+        receiver.answer = says(OK)
+        async with recording(receiver.url, directory=tmp_path, max_age_ms=-1) as (recorder, hooks):
+            assert [*hooks.counts.values()] == [WebhookCounts(dropped=2)]
+    assert "webhooks are not told of 2 events of the last run: too old by now" in caplog.text
+
+
 async def test_dh_8_a_process_that_was_killed_before_a_receiver_took_an_event_tells_it_after_its_next_start(
     tmp_path: Path,
 ) -> None:
