@@ -2,7 +2,7 @@
 
 jars       Kafka's jars, resolved once into `.jars/`
 cluster    brokers 3.9.1 in ZooKeeper mode, each of which can be killed, frozen, restarted
-kraft      one combined KRaft node of 4.1.0
+kraft      nodes in KRaft mode: 4.1.0, or another release
 tools      the stock tools, run inside one long-lived JVM (ToolDriver.java) per version
 capture    a proxy that records frames; `python -m tests.stock.golden` writes the golden frames
 """

@@ -25,8 +25,16 @@ class KRaftNode(LoggedProcess):
     logging = f"-Dlog4j2.configurationFile={_LOG4J}"
 
     def __init__(
-        self, node_id: int, port: int, directory: Path, properties: Mapping[str, str], jvm: Sequence[str] = JVM
+        self,
+        node_id: int,
+        port: int,
+        directory: Path,
+        properties: Mapping[str, str],
+        jvm: Sequence[str] = JVM,
+        version: str | None = None,
     ) -> None:
+        if version is not None:
+            self.version = version
         directory.mkdir(parents=True, exist_ok=True)
         super().__init__(directory / "node.log")
         self.id = node_id
@@ -86,6 +94,7 @@ def kraft_cluster(
     per_node: Mapping[int, Mapping[str, str]] | None = None,
     *,
     jvm: Sequence[str] = JVM,
+    version: str = VERSION,
 ) -> list[KRaftNode]:
     """The nodes of a cluster, not started yet."""
     ids = list(ids)
@@ -107,5 +116,5 @@ def kraft_cluster(
         else:
             own = {"process.roles": "broker", "listeners": listeners}
         own |= {"node.id": str(node_id), **(per_node or {}).get(node_id, {})}
-        nodes.append(KRaftNode(node_id, port, directory / str(node_id), {**common, **own}, jvm))
+        nodes.append(KRaftNode(node_id, port, directory / str(node_id), {**common, **own}, jvm, version))
     return nodes
