@@ -38,6 +38,7 @@ from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.reassignment_settings import (
+    HOLD_AFTER_ABSENCE,
     MAX_BYTES_IN_FLIGHT,
     MAX_PER_BROKER,
     MAX_PER_CLUSTER,
@@ -219,6 +220,7 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
             values[REPLICATION_FACTOR_CHANGE_ALLOWED],
             InFlightCaps(values[MAX_PER_BROKER], values[MAX_PER_CLUSTER], values[MAX_BYTES_IN_FLIGHT]),
             healing=_healing_config(values),
+            hold_after_absence_ms=values[HOLD_AFTER_ABSENCE],
         ),
         limits=_limits(values),
     )

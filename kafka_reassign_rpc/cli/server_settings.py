@@ -331,6 +331,15 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="BYTES",
     ),
     Setting(
+        reassignment_settings.HOLD_AFTER_ABSENCE,
+        whole(-1),
+        reassignment_settings.DEFAULT_ABSENCE_MS,
+        SERVER_SETTINGS[reassignment_settings.HOLD_AFTER_ABSENCE].documentation,
+        dynamic=True,
+        group=REASSIGNMENTS,
+        metavar="MS",
+    ),
+    Setting(
         progress_sampling.INTERVAL,
         whole(0),
         5000,

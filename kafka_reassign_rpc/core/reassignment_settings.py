@@ -16,6 +16,8 @@ REPLICATION_FACTOR_CHANGE_ALLOWED = "partition.reassignments.replication.factor.
 MAX_PER_BROKER = "partition.reassignments.max.per.broker"
 MAX_PER_CLUSTER = "partition.reassignments.max.per.cluster"
 MAX_BYTES_IN_FLIGHT = "partition.reassignments.max.bytes.in.flight"
+HOLD_AFTER_ABSENCE = "partition.reassignments.hold.after.absence.ms"
+DEFAULT_ABSENCE_MS = 3_600_000
 
 
 class InFlightCaps(msgspec.Struct, frozen=True):
@@ -32,12 +34,17 @@ class InFlightCaps(msgspec.Struct, frozen=True):
 
 
 class ReassignmentSettings(msgspec.Struct, frozen=True):
-    """The server's own settings. `sizes_sampled`: the server asks brokers for sizes of partitions that move or wait."""
+    """The server's own settings.
+
+    sizes_sampled           the server asks brokers for sizes of partitions that move or wait
+    hold_after_absence_ms   see `core.absence`
+    """
 
     replication_factor_change_allowed: bool = True
     caps: InFlightCaps = InFlightCaps()
     sizes_sampled: bool = False
     healing: HealingSettings = HealingSettings()
+    hold_after_absence_ms: int = DEFAULT_ABSENCE_MS
 
 
 DEFAULT_SETTINGS = ReassignmentSettings()

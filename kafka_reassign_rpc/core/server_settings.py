@@ -78,6 +78,16 @@ _ALL = (
         INT64,
     ),
     ServerSetting(
+        reassignment_settings.HOLD_AFTER_ABSENCE,
+        "LONG",
+        str(reassignment_settings.DEFAULT_ABSENCE_MS),
+        "Milliseconds of control by somebody else, such as a stock controller, after which a server that becomes the"
+        " controller holds the moves that wait in the queue: they start only once somebody releases them. After a KRaft"
+        " controller it holds them however short that was. -1: only after a KRaft controller.",
+        -1,
+        INT64,
+    ),
+    ServerSetting(
         healing_settings.INTERVAL,
         "LONG",
         "-1",

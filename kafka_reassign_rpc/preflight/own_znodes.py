@@ -19,6 +19,7 @@ _BELOW: dict[str, str] = {
     znode_paths.CANCEL_IN_PROGRESS: "",
     znode_paths.THROTTLES: f"/(?:topics|brokers)(?:{_NAME})?",
     znode_paths.SETTINGS: "",
+    znode_paths.LAST_CONTROL: "",
     znode_paths.FAILED_BROKERS: _ID,
     znode_paths.RECEIPTS: "/[0-9a-f]{16}_[0-9]+",
     znode_paths.REASSIGNMENT_SERVERS: _ID,

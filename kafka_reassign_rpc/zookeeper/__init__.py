@@ -28,5 +28,6 @@ reassignment_request_znodes.py   /admin/reassignment_requests
 reassignment_servers_znodes.py   /admin/reassignment_servers: the running servers
 entry_problems.py                what is wrong with a list of moves in a znode
 settings_znode.py                /admin/reassignment_settings: the settings of all servers
+last_control_znode.py            /admin/reassignment_last_control: when a server of ours has controlled the cluster last
 throttle_memory_znodes.py        /admin/reassignment_throttles
 """

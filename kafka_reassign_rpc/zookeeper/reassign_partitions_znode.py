@@ -89,6 +89,7 @@ class _WrittenMove(msgspec.Struct, omit_defaults=True, gc=False):
     expected_replicas: tuple[int, ...] | None = None
     lifts: bool = False
     unapproved_since: int | None = None
+    original_replicas: tuple[int, ...] | None = None
 
 
 class _Typed(msgspec.Struct):
@@ -201,7 +202,8 @@ def decode_queue(data: bytes, path: str) -> QueueEntries:
         throttle = max(found.throttle, -1)
         unapproved = None if found.unapproved_since is None else _time(found.unapproved_since)
         entries[name] = WaitingMove(
-            found.replicas, route, found.reason, throttle, cap, by, held, expected, found.lifts, unapproved
+            *(found.replicas, route, found.reason, throttle, cap, by, held, expected, found.lifts, unapproved),
+            origin=found.original_replicas,
         )
     return QueueEntries(entries, problems.texts())
 
@@ -259,6 +261,7 @@ class QueuePartContent:
             move.expected,
             move.lifts,
             move.unapproved,
+            move.origin,
         )
         one = _json.encode(written)
         self._moves.append(one)

@@ -34,7 +34,7 @@ from kafka_reassign_rpc.core.state.cluster import (
     Topic,
     TopicPartition,
 )
-from kafka_reassign_rpc.core.state.queue_entries import Queue, WaitingMove
+from kafka_reassign_rpc.core.state.queue_entries import Held, Queue, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
@@ -315,10 +315,13 @@ async def put_request(zk: ZooKeeper, data: bytes | Mapping[Name, Replicas], *, l
 
 
 @asynccontextmanager
-async def elected_controller(connect: str, *, lives: int | None = None) -> AsyncIterator[BareController]:
+async def elected_controller(
+    connect: str, *, lives: int | None = None, held: Held | None = None
+) -> AsyncIterator[BareController]:
     """A controller from its election through its failover to its end.
 
-    `lives`: transactions after its election that it sends before it dies.
+    lives   transactions after its election that it sends before it dies
+    held    as what its failover holds all that waits
     """
     async with DyingZooKeeper(connect) as zk:
         current = await controller_election.owner(zk)
@@ -333,7 +336,7 @@ async def elected_controller(connect: str, *, lives: int | None = None) -> Async
         task = asyncio.create_task(controller.loop.run())
         beside: list[asyncio.Task[None]] = []
         try:
-            await controller.loop.submit(cluster_commands.ControllerFailover(SERVER, lambda: None))
+            await controller.loop.submit(cluster_commands.ControllerFailover(SERVER, lambda: None, held=held))
             beside.append(asyncio.create_task(controller.loop.throttle_configs.run()))
             zk.transactions.clear()
             yield controller

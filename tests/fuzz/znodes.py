@@ -51,6 +51,7 @@ def _path(rng: Random) -> tuple[str, bool]:
             (znode_paths.config_broker(str(rng.choice((*BROKERS, 11, "<default>", "²", _DIGITS)))), False),
             (f"{znode_paths.CONFIG}/{rng.choice(('users', 'clients', 'ips'))}/{topic}", False),
             (znode_paths.SETTINGS, False),
+            (znode_paths.LAST_CONTROL, False),
             (znode_paths.CONFIG_CHANGE_PREFIX, True),
             (f"{znode_paths.CONFIG_CHANGES}/config_change_²", False),
             (znode_paths.delete_topic(topic), False),
@@ -120,6 +121,8 @@ def _model(rng: Random, path: str) -> object:
         return {"version": 1, "partitions": [{"topic": topic, "partition": 0}]}
     if path.startswith(znode_paths.PRODUCER_ID_BLOCK):
         return {"version": 1, "broker": 1, "block_start": "0", "block_end": "999"}
+    if path == znode_paths.LAST_CONTROL:
+        return {"version": 1, "epoch": rng.randrange(9), "until": 1, "kraft": rng.choice((True, False))}
     if path.startswith(znode_paths.FEATURE):
         return {"version": 1, "status": 1, "features": {}}
     return {"version": 1, "id": "x", "broker": 1, "event": 1, "timestamp": "1"}

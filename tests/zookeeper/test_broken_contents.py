@@ -16,6 +16,7 @@ from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, Topi
 from kafka_reassign_rpc.zookeeper import (
     acl_znodes,
     delegation_token_znodes,
+    last_control_znode,
     notification_znodes,
     reassign_partitions_znode,
     reassignment_request_znodes,
@@ -34,7 +35,8 @@ from tests.zookeeper.broken_documents import BREAKERS, Break, breaks, places, te
 PACKAGE = Path(kafka_reassign_rpc.__file__).parent
 MODULES = (
     *(notification_znodes, reassign_partitions_znode, reassignment_request_znodes, reassignments_znodes),
-    *(acl_znodes, delegation_token_znodes, reassignment_servers_znodes, throttle_memory_znodes, znode_contents),
+    *(acl_znodes, delegation_token_znodes, last_control_znode, reassignment_servers_znodes),
+    *(throttle_memory_znodes, znode_contents),
 )
 STAT = Stat(*range(11))
 ID = "AAECAwQFBgcICQoLDA0ODw"
@@ -83,6 +85,9 @@ ZNODES = {
         ),
     ),
     "decode_failure": Znode(znode_contents.decode_failure, ({"version": 1, "timestamp": 1}, {"timestamp": "1"})),
+    "decode_last_control": Znode(
+        last_control_znode.decode_last_control, ({"version": 1, "epoch": 7, "until": 1, "kraft": True},)
+    ),
     "decode_registered_server": Znode(
         reassignment_servers_znodes.decode_registered_server,
         ({"version": 1, "endpoints": ["A:SSL://h:9092", "B:B://[::1]:9093"]},),

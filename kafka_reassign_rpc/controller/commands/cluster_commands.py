@@ -25,9 +25,11 @@ from kafka_reassign_rpc.core.round.read_partition import LoadedState
 from kafka_reassign_rpc.core.round.round_view import Change
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.config_entities import TOPICS
+from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.core.writers import facts
 from kafka_reassign_rpc.core.writers.topic_facts import StatesFound
+from kafka_reassign_rpc.core.znode_routes import holding
 
 
 class Barrier(Command[None]):
@@ -56,6 +58,7 @@ class ControllerFailover(Command[None]):
     changed     after foreign writes: the moves that differ from what this controller knew, and the partitions to which
                 others have given other replicas. A new controller has none
     bounced     brokers that have registered again since the last read: they have failed and started again
+    held        as what the moves that wait are held; None: they may start (`core.absence`)
     """
 
     def __init__(
@@ -65,9 +68,11 @@ class ControllerFailover(Command[None]):
         *,
         changed: Collection[TopicPartition] | None = None,
         bounced: Collection[int] = (),
+        held: Held | None = None,
     ) -> None:
         super().__init__()
         self._changed = changed
+        self._held = held
         self._own_id = own_id
         self._propagate = propagate
         self._bounced = bounced
@@ -83,6 +88,8 @@ class ControllerFailover(Command[None]):
         for gone, count in work.view.cluster.soft.former.unreported(work.view.cluster.topics):
             work.view.report(vanished(gone, count))
         yield from brake_waiting_repairs(work)
+        if self._held is not None:
+            yield from holding.hold_all(work.view, self._held)
         yield from process_batch_and_queue(work)
         self.answer(None)
 

@@ -14,6 +14,7 @@ leader_balance      preferred leader elections from time to time
 config_changes      purges old announcements of config changes
 delegation_tokens   removes delegation tokens that have expired
 producer_ids        allocates blocks of producer ids
+last_control        keeps the mark of the last control, by which an absence is known
 feature_znode       creates `/feature` (KIP-584)
 partition_counting  counts partitions without leader or in-sync replicas, for the metrics
 

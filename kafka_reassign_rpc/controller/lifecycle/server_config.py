@@ -15,6 +15,7 @@ from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, Value, shown
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.reassignment_settings import (
     DEFAULT_SETTINGS,
+    HOLD_AFTER_ABSENCE,
     REPLICATION_FACTOR_CHANGE_ALLOWED,
     ReassignmentSettings,
 )
@@ -152,6 +153,7 @@ def _own_settings(settings: ReassignmentSettings) -> dict[str, str]:
     """Returns the shared settings that this server was started with, if they differ from the default."""
     given = {
         **reassignment_settings.cap_settings(settings.caps),
+        HOLD_AFTER_ABSENCE: settings.hold_after_absence_ms,
         REPLICATION_FACTOR_CHANGE_ALLOWED: settings.replication_factor_change_allowed,
         **healing_settings.as_configs(settings.healing),
     }

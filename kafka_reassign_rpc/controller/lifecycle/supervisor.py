@@ -45,7 +45,7 @@ from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.support.wall_clock import now_ms
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper import last_control_znode, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
@@ -211,6 +211,8 @@ class Supervisor:
                     log.info("standing by: there is no controller, and this server never takes over")
                 else:
                     odd = odd_znodes.controller(owner)
+                    if owner.kraft_epoch >= 0:
+                        await last_control_znode.note_kraft(self._zk)
                     if odd is None:
                         log.info("standing by: %d is the controller", owner.id)
                     self._log_odd(znode_paths.CONTROLLER, odd)

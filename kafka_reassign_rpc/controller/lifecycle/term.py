@@ -12,19 +12,25 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from kafka_reassign_rpc.controller.duties.feature_znode import ensure_feature_znode
+from kafka_reassign_rpc.controller.duties.last_control import mark
 from kafka_reassign_rpc.controller.duties.term_tasks import MOVED, TermTasks
 from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
 from kafka_reassign_rpc.controller.lifecycle.term_duties import Surroundings, TermDuties
 from kafka_reassign_rpc.controller.store import ControllerMoved, ReloadNeeded
 from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import Sender
+from kafka_reassign_rpc.core import absence
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic
+from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.writers.reload import note_put_back
 from kafka_reassign_rpc.server import interpreter_tuning
+from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.turns import Pace
+from kafka_reassign_rpc.support.wall_clock import now_ms
+from kafka_reassign_rpc.zookeeper import last_control_znode
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
@@ -89,13 +95,15 @@ class Term:
             if not self._store.is_in_a_copy:
                 await Pace().through(note_put_back(loaded.cluster))
             self._cluster = loaded.cluster
-            duties = self._duties = TermDuties(self._around, self._store, self._sender, loaded, self._tasks)
+            held = await self._held_after_absence()
+            duties = self._duties = TermDuties(self._around, self._store, self._sender, loaded, self._tasks, held)
             self._tasks.start(duties.loop.run(), duties.all)
             await duties.removals.tidy_up(loaded.orphans)
             failed_over = duties.loop.submit(duties.failover_command())
             # The loaded state is durable, so clients may see it. Their changes wait in the loop behind the failover.
             begin(duties.services())
             await failed_over
+            await mark(self._store, self._sender.epoch, now_ms())
             await self._store.reading(duties.watches.place)
             self._tasks.failed_over()
             began = True
@@ -109,6 +117,17 @@ class Term:
             await self._end()
             record([Event(catalogue.CONTROLLER_RESIGNED, reason=why)])
         return began
+
+    async def _held_after_absence(self) -> Held | None:
+        last = await self._store.reading(lambda: last_control_znode.read(self._around.zk))
+        limit = absence.limit_in_force(self._cluster, self._around.config.settings)
+        held = absence.held_after(last, self._sender.epoch, now_ms(), limit)
+        waiting = len(self._cluster.queue)
+        if held is not None and waiting:
+            log.warning(
+                "%s held until `kafka-reassign release`: %s", counted(waiting, "waiting move", "are"), held.reason
+            )
+        return held
 
     async def _end(self) -> None:
         self._around.survey.stop_waiting()

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.config_changes import purge_config_changes
 from kafka_reassign_rpc.controller.duties.delegation_tokens import expire_delegation_tokens
 from kafka_reassign_rpc.controller.duties.disk_survey import DiskSurvey
+from kafka_reassign_rpc.controller.duties.last_control import keep_marking
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.learnt_settings import LearntSettings
 from kafka_reassign_rpc.controller.duties.partition_counting import count_partitions
@@ -37,6 +38,7 @@ from kafka_reassign_rpc.controller.zookeeper_store.store import ZooKeeperStore
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.state.cluster import Topic, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.writers.replay import ReplayedChanges
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
@@ -60,13 +62,21 @@ class TermDuties:
     (`zookeeper_watches.WatchHandler`, `broker_notifications.NotificationHandler`)."""
 
     def __init__(
-        self, around: Surroundings, store: ZooKeeperStore, sender: Sender, loaded: LoadedCluster, tasks: TermTasks
+        self,
+        around: Surroundings,
+        store: ZooKeeperStore,
+        sender: Sender,
+        loaded: LoadedCluster,
+        tasks: TermTasks,
+        held: Held | None = None,
     ) -> None:
         self._zk, config, survey, recorder, self._notices = around
         zk = self._zk
         cluster, record = loaded.cluster, partial(recorder.record, sender.epoch)
         settings = replace(config.settings, sizes_sampled=config.sampling.interval_s > 0)
         self.own_id = sender.id
+        self._held = held
+        """As what the failover holds all that waits; None as soon as that is durable."""
         self._tasks = tasks
         self._health = PartitionHealth()
         self._producer_ids = ProducerIds(store, sender.id)
@@ -109,6 +119,7 @@ class TermDuties:
             Duty("self-healing", self._healer.run),
             Duty("disks", self._disks.run),
             Duty("deletion marks", self.removals.run),
+            Duty("last control", lambda: keep_marking(store, sender.epoch, now_ms)),
             Duty("config changes", lambda: purge_config_changes(ConfigStore(zk), now_ms)),
             Duty("delegation tokens", lambda: expire_delegation_tokens(zk, store, now_ms)),
         )
@@ -131,11 +142,12 @@ class TermDuties:
         self, changed: Collection[TopicPartition] | None = None, bounced: Collection[int] = ()
     ) -> ControllerFailover:
         def propagate() -> None:
+            self._held = None
             self._tasks.begin_steps(self._propagation.everything())
             self._requests.changed()
             self._healer.diagnose_again()
 
-        return ControllerFailover(self.own_id, propagate, changed=changed, bounced=bounced)
+        return ControllerFailover(self.own_id, propagate, changed=changed, bounced=bounced, held=self._held)
 
     def _round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
         cluster = self.loop.cluster

@@ -41,9 +41,10 @@ class WaitingMove(msgspec.Struct, frozen=True, gc=False):
                         or NO_CAP
     by                  the client that has queued it; None: no client, or unknown
     held                it does not start before it is released; None: it may start
-    expected            the replicas from which it led when it was held: it starts from no others. None: never held
+    expected            the replicas from which it leads, once it was held: it starts from no others. None: never held
     unapproved          since when this move of a repair waits for somebody's approval, ms since the epoch (0: not
                         known): it does not start before. None: it needs none, or has it
+    origin              the replicas from which it led when it joined the queue; None: unknown
     """
 
     target: tuple[int, ...]
@@ -56,6 +57,7 @@ class WaitingMove(msgspec.Struct, frozen=True, gc=False):
     expected: tuple[int, ...] | None = None
     lifts: bool = False
     unapproved: int | None = None
+    origin: tuple[int, ...] | None = None
 
     @property
     def may_start(self) -> bool:
@@ -64,7 +66,15 @@ class WaitingMove(msgspec.Struct, frozen=True, gc=False):
 
     def asks_for_the_same(self, other: "WaitingMove") -> bool:
         """Whether they differ at most in who has queued them, and in whether they are held or approved."""
-        return self == replace(other, by=self.by, held=self.held, expected=self.expected, unapproved=self.unapproved)
+        mine = replace(
+            other,
+            by=self.by,
+            held=self.held,
+            expected=self.expected,
+            unapproved=self.unapproved,
+            origin=self.origin,
+        )
+        return self == mine
 
     def is_on_other_terms(self, other: "WaitingMove") -> bool:
         """Whether they are the same move of the same client that differs in its lease, or in whether it is held or

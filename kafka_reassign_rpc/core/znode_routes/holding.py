@@ -5,6 +5,7 @@ and keep what they have got. A held move keeps its place. It remembers the repli
 start from others (`queue_admission.decide_waiting_move`).
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -56,12 +57,28 @@ class HoldOutcome(NamedTuple):
     in_flight: int
 
 
-def hold(view: RoundView, name: TopicPartition, place: QueuePlace, held: Held) -> bool:
-    """Hold one move. False: it is held already, and remains so since then and by whom it was."""
+def hold_all(view: RoundView, held: Held) -> Iterator[None]:
+    """Hold all moves of the queue after an absence: each starts only from the replicas that it was queued at."""
+    for stored in list(view.cluster.queue.names.values()):
+        yield
+        name = TopicPartition(*stored)
+        place = view.cluster.queue.place(*name)
+        if place is not None and not view.queue.gone(name, place.path):
+            hold(view, name, place, held, expected=place.move.expected or place.move.origin)
+
+
+def hold(
+    view: RoundView, name: TopicPartition, place: QueuePlace, held: Held, expected: tuple[int, ...] | None = None
+) -> bool:
+    """Hold one move. False: it is held already, and remains so since then and by whom it was.
+
+    `expected`: the replicas from which alone it starts; None: those from which it leads now.
+    """
     move, partition = view.queue.now(name, place), view.get(*name)
     if move.held is not None:
         return False
-    expected = None if partition is None else origin_of(partition)
+    if expected is None and partition is not None:
+        expected = origin_of(partition)
     view.queue.changed.setdefault(place.path, {})[name] = replace(move, held=held, expected=expected)
     view.report(Event(catalogue.MOVE_HELD, *name, route=move.route, reason=held.reason or None, target=move.target))
     return True

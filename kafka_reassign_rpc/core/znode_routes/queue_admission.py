@@ -178,7 +178,9 @@ def append(view: RoundView, name: TopicPartition, move: WaitingMove) -> KafkaErr
     known = find(view, name)
     if known is None or not known.asks_for_the_same(move):
         withdraw(view, name)
-        view.queue.appended[name] = replace(move, by=view.by) if view.by.is_client else move
+        partition = view.get(*name)
+        joins = replace(move, origin=None if partition is None else origin_of(partition))
+        view.queue.appended[name] = replace(joins, by=view.by) if view.by.is_client else joins
         view.report(
             Event(catalogue.MOVE_WAITING, *name, route=move.route, reason=move.reason or None, target=move.target)
         )

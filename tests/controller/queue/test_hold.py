@@ -1,12 +1,14 @@
 """Moves of the queue that are held: durable, in ZooKeeper, over failovers and over deaths between any two writes."""
 
+import json
+
 import pytest
 
 from kafka_reassign_rpc.controller.commands.queue_commands import HoldMoves
 from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.state.queue_entries import Held
-from kafka_reassign_rpc.core.state.requesters import client
+from kafka_reassign_rpc.core.state.requesters import CONTROLLER, client
 from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -16,6 +18,7 @@ from tests.controller.bare_controller import (
     put_topic,
     queue_json,
     register,
+    topic_json,
     waiting_moves,
 )
 from tests.controller.crash_points import FIRST, NAMES, ORIGIN, put_cluster
@@ -125,3 +128,66 @@ async def test_dh_5_a_controller_that_dies_between_any_two_writes_of_a_hold_leav
                 await successor.check()
                 assert [successor.partition(*name).replicas for name in NAMES] == [FIRST[name] for name in NAMES]
     assert counts == list(range(len(NAMES) + 1))
+
+
+AFTER_ABSENCE = Held(1_790_000_000_000, CONTROLLER.who, "others have controlled this cluster")
+
+
+async def test_dh_7_a_controller_that_dies_between_any_two_writes_of_its_failover_starts_nothing_that_waited(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one finds the same mark of the last control, and holds the rest."""
+    monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
+    counts = []
+    for lives in range(len(NAMES) + 1):
+        connect = f"{zk_connect}/{lives}"
+        async with ZooKeeper(connect) as world:
+            await put_cluster(world)
+            await world.ensure_path(znode_paths.REASSIGN_CANCEL)
+            async with elected_controller(connect) as controller:
+                await controller.read_admin_znodes()
+                await controller.alter(FIRST, queue=True)
+            await world.delete(znode_paths.REASSIGN_CANCEL)
+            try:
+                async with elected_controller(connect, lives=lives, held=AFTER_ABSENCE):
+                    pass
+            except NotController:
+                assert lives < len(NAMES)
+            async with elected_controller(connect, held=AFTER_ABSENCE) as successor:
+                await successor.check()
+                moves = waiting_moves(successor.cluster.queue)
+                assert {name: move.held for name, move in moves.items()} == dict.fromkeys(NAMES, AFTER_ABSENCE)
+                held = [event for event in successor.events if event.event == "move.held"]
+                assert {(one.who, one.reason) for one in held} <= {(CONTROLLER.who, AFTER_ABSENCE.reason)}
+                counts.append(len(held))
+                await successor.start_queued_moves()
+                assert [successor.partition(*name).replicas for name in NAMES] == [ORIGIN[name] for name in NAMES]
+                await release(successor)
+                await successor.start_queued_moves()
+                await successor.finish_moves()
+                assert [successor.partition(*name).replicas for name in NAMES] == [FIRST[name] for name in NAMES]
+    assert counts == list(range(len(NAMES), -1, -1))
+
+
+async def test_dh_7_what_is_held_after_an_absence_starts_only_from_the_replicas_that_it_was_queued_at(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Others have moved one partition, and nobody has held anything before."""
+    await register(zk, 1, 2, 3, 4)
+    await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
+    await zk.create(znode_paths.REASSIGN_CANCEL, b"")
+    async with elected_controller(zk_connect) as controller:
+        await controller.alter({("t", 0): (1, 3), ("t", 1): (1, 3)}, queue=True)
+    assert (await queue_json(zk) or {})["t", 0]["original_replicas"] == [1, 2]
+    await zk.delete(znode_paths.REASSIGN_CANCEL)
+    topic = await topic_json(zk, "t")
+    topic["partitions"]["0"] = [2, 4]
+    await zk.set(znode_paths.topic("t"), json.dumps(topic).encode())
+    async with elected_controller(zk_connect, held=AFTER_ABSENCE) as successor:
+        await release(successor)
+        await successor.start_queued_moves()
+        assert successor.partition("t", 0).target == (2, 4)
+        assert successor.partition("t", 1).target == (1, 3)
+        refused = [event.reason for event in successor.events if event.event == "entry.refused"]
+        assert refused == ["The move was held at the replicas [1, 2], and is not made from [2, 4]: ask for it again."]

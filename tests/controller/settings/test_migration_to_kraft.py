@@ -8,15 +8,17 @@ import pytest
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
+from kafka_reassign_rpc.core.absence import LastControl
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, MetadataRequest
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, HoldMovesRequest, MetadataRequest
+from kafka_reassign_rpc.support.wall_clock import now_ms
+from kafka_reassign_rpc.zookeeper import last_control_znode, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, SetData
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_controller
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.cli.test_processes import MIGRATION
 from tests.controller.acls.test_served_acls import server as served
-from tests.controller.bare_controller import register
+from tests.controller.bare_controller import elected_controller, put_topic, queue_json, register, topic_json
 from tests.controller.cluster import LISTENERS, Cluster
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
@@ -132,3 +134,87 @@ async def test_mg_3_when_kraft_takes_the_controllership_the_server_resigns_and_n
         await eventually(lambda: names(here, 2))
         assert (await zk.get(znode_paths.CONTROLLER))[0] == KRAFT
         assert (await zk.get(znode_paths.CONTROLLER_EPOCH))[0] == b"9"
+
+
+WAITING = {("t", 0): (1, 3), ("t", 1): (1, 3)}
+
+
+async def has_marked(zk: ZooKeeper, epoch: int) -> bool:
+    found = await last_control_znode.read(zk)
+    return isinstance(found, LastControl) and found.epoch == epoch
+
+
+async def queued(zk: ZooKeeper, connect: str) -> None:
+    """Moves that wait since a server controlled the cluster."""
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
+    async with server(connect, 1000) as before:
+        await before.ready()
+        await eventually(lambda: has_marked(zk, 1))
+        await zk.create(znode_paths.REASSIGN_CANCEL, b"")
+    async with elected_controller(connect) as controller:
+        await controller.alter(WAITING, queue=True)
+    await zk.delete(znode_paths.REASSIGN_CANCEL)
+
+
+async def others_elected(zk: ZooKeeper, data: bytes, *, ephemeral: bool) -> None:
+    epoch, stat = await zk.get(znode_paths.CONTROLLER_EPOCH)
+    create = Create(znode_paths.CONTROLLER, data, ephemeral=ephemeral)
+    await zk.multi([SetData(znode_paths.CONTROLLER_EPOCH, b"%d" % (int(epoch) + 1), stat.version), create])
+
+
+async def reasons_of_holds(zk: ZooKeeper) -> set[str | None]:
+    found = (await queue_json(zk) or {}).values()
+    return {one.get("held", {}).get("reason") for one in found}
+
+
+async def is_moving(zk: ZooKeeper) -> bool:
+    return (await topic_json(zk, "t"))["adding_replicas"] == {"0": [3], "1": [3]}
+
+
+async def test_mg_4_after_a_rollback_the_servers_take_part_again_and_nothing_that_waited_starts_by_itself(
+    zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await queued(zk, zk_connect)
+    await zk.create(znode_paths.MIGRATION, WAITS)
+    await others_elected(zk, KRAFT, ephemeral=False)
+    async with served(zk_connect, None) as here:
+        await eventually(lambda: "is of the KRaft controller 3000" in caplog.text)
+        await zk.set(znode_paths.MIGRATION, MIGRATION)
+        await zk.delete(znode_paths.CONTROLLER)
+        await eventually(lambda: "standing by: /migration exists" in caplog.text)
+        assert not await is_moving(zk)
+        await zk.delete(znode_paths.MIGRATION)
+        await eventually(lambda: is_controlled_by(zk, 1000))
+        await eventually(lambda: has_marked(zk, 4))
+        (why,) = await reasons_of_holds(zk)
+        assert (why or "").startswith("KRaft has controlled this cluster since ")
+        assert "2 waiting moves are held until `kafka-reassign release`: KRaft" in caplog.text
+        assert not await is_moving(zk)
+        await here.ask(HoldMovesRequest(hold=False, all=True), 0)
+        await eventually(lambda: is_moving(zk))
+
+
+HOUR_MS = 3_600_000
+
+
+@pytest.mark.parametrize("ago_ms", [0, 2 * HOUR_MS])
+async def test_dh_7_after_a_stock_controller_what_waits_is_held_only_if_that_was_long(
+    zk: ZooKeeper, zk_connect: str, ago_ms: int
+) -> None:
+    await queued(zk, zk_connect)
+    last = LastControl(2, now_ms() - ago_ms)
+    await zk.set(znode_paths.LAST_CONTROL, last_control_znode.encode_last_control(last))
+    await others_elected(zk, encode_controller(1, 0), ephemeral=True)
+    await zk.delete(znode_paths.CONTROLLER)
+    async with served(zk_connect, None):
+        await eventually(lambda: has_marked(zk, 4))
+        if not ago_ms:
+            await eventually(lambda: is_moving(zk))
+        else:
+            (why,) = await reasons_of_holds(zk)
+            assert (why or "").startswith("others have controlled this cluster since ")
+            assert not await is_moving(zk)
+    async with served(zk_connect, None):  # a failover between servers changes nothing
+        await eventually(lambda: has_marked(zk, 5))
+        assert await is_moving(zk) is not bool(ago_ms)

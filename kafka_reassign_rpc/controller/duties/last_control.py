@@ -1,0 +1,28 @@
+"""Keeps the mark of the last control: who comes after others have controlled the cluster knows for how long.
+
+It is written when a term's failover is durable, so that a server which dies before leaves the decision about the
+waiting moves to the next one; and then from time to time: one small write.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from kafka_reassign_rpc.controller.zookeeper_store.fenced_zookeeper import FencedZooKeeper
+from kafka_reassign_rpc.core.absence import LastControl
+from kafka_reassign_rpc.zookeeper import last_control_znode, znode_paths
+
+EVERY_S = 60.0
+"""So long may the mark be older than the end of a term."""
+
+
+async def mark(store: FencedZooKeeper, epoch: int, now_ms: int) -> None:
+    """Raises ControllerMoved, ReloadNeeded."""
+    await store.ensure([znode_paths.ADMIN])
+    (found,) = await store.read([last_control_znode.PATH])
+    await store.write([last_control_znode.write(LastControl(epoch, now_ms), exists=found is not None)])
+
+
+async def keep_marking(store: FencedZooKeeper, epoch: int, now_ms: Callable[[], int]) -> None:
+    while True:
+        await asyncio.sleep(EVERY_S)
+        await mark(store, epoch, now_ms())

@@ -1,0 +1,74 @@
+"""/admin/reassignment_last_control: {"version":1,"epoch":7,"until":1790000000000}.
+
+`"kraft":true` stands there once a server has seen a KRaft controller in control since (`core.absence`).
+"""
+
+import logging
+from contextlib import suppress
+from typing import Annotated
+
+import msgspec
+
+from kafka_reassign_rpc.core.absence import LastControl
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Create, Op, SetData
+from kafka_reassign_rpc.zookeeper.znode_contents import LAST_MS, MAX_INT32
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NoNode
+
+log = logging.getLogger(__name__)
+
+PATH = znode_paths.LAST_CONTROL
+
+
+class _Mark(msgspec.Struct, omit_defaults=True):
+    epoch: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
+    until: Annotated[int, msgspec.Meta(ge=0, le=LAST_MS)]
+    version: int
+    kraft: bool = False
+
+
+_mark = msgspec.json.Decoder(_Mark)
+_json = msgspec.json.Encoder()
+
+
+def decode_last_control(data: bytes, path: str = PATH) -> LastControl:
+    """Raises BadZnode."""
+    found = decode_json(_mark, data, path)
+    if found.version != 1:
+        raise BadZnode(path, f"unknown version {found.version}")
+    return LastControl(found.epoch, found.until, found.kraft)
+
+
+def encode_last_control(last: LastControl) -> bytes:
+    return _json.encode(_Mark(last.epoch, last.until, 1, last.kraft))
+
+
+def write(last: LastControl, *, exists: bool) -> Op:
+    """Of a controller: its epoch fences the write."""
+    data = encode_last_control(last)
+    return SetData(PATH, data, -1) if exists else Create(PATH, data)
+
+
+async def read(zk: ZooKeeper) -> LastControl | str | None:
+    """Returns None if no server of ours has left a mark, and a text if it cannot be decoded. Raises ZkError."""
+    try:
+        return decode_last_control((await zk.get(PATH))[0])
+    except NoNode:
+        return None
+    except BadZnode as error:
+        log.error("whatever waits in the queue is held until it is released: %s", error)
+        return error.reason
+
+
+async def note_kraft(zk: ZooKeeper) -> None:
+    """Notes in the mark, while nobody of ours is the controller, that a KRaft controller is. Raises ZkError.
+
+    A server of ours that was elected meanwhile has written the mark: then its write counts.
+    """
+    with suppress(NoNode, BadVersion, BadZnode):
+        data, stat = await zk.get(PATH)
+        last = decode_last_control(data)
+        if not last.kraft:
+            await zk.set(PATH, encode_last_control(LastControl(last.epoch, last.until, kraft=True)), stat.version)
