@@ -11,6 +11,7 @@ OURS = (
     "failure.alert.interval.ms",
     "failure.interval.ms",
     "partition.reassignments.enabled",
+    "partition.reassignments.hold.after.absence.ms",
     "partition.reassignments.max.bytes.in.flight",
     "partition.reassignments.max.per.broker",
     "partition.reassignments.max.per.cluster",

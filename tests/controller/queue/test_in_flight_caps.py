@@ -43,8 +43,8 @@ async def test_236_13_moves_beyond_the_caps_are_accepted_wait_in_their_order_and
     states = {("held", 0): "moving", ("held", 1): "moving", ("held", 2): "waiting", ("other", 0): "waiting"}
     assert await world.states() == states
     assert await world.queue() == {
-        ("held", 2): {"replicas": [3, 4], "route": "rpc", "client": 0},
-        ("other", 0): {"replicas": [1, 2], "route": "rpc", "client": 0},
+        ("held", 2): {"replicas": [3, 4], "route": "rpc", "client": 0, "original_replicas": [1, 2]},
+        ("other", 0): {"replicas": [1, 2], "route": "rpc", "client": 0, "original_replicas": [3, 4]},
     }
     await world.stop_server()
     await world.start_server()
@@ -108,7 +108,8 @@ async def test_236_10_a_new_controller_continues_moves_queue_requests_and_batch_
     await eventually(lambda: shows(world, states))
     await eventually(lambda: holds(world, {("other", 0): {"replicas": [3, 5]}}))
     assert not await world.zk.children(znode_paths.REASSIGNMENT_REQUESTS), "it waits in the queue, durably"
-    queued = {("held", 1): {"replicas": [1, 3]}, ("held", 2): {"replicas": [1, 4], "route": "request"}}
+    requested = {"replicas": [1, 4], "route": "request", "original_replicas": [1, 2]}
+    queued = {("held", 1): {"replicas": [1, 3]}, ("held", 2): requested}
     assert await world.queue() == queued
     assert await world.alter({("held", 0): None}) == {("held", 0): OK}
     await eventually(lambda: world.moves_to(("held", 1), (1, 3)))

@@ -169,7 +169,8 @@ async def reasons_of_holds(zk: ZooKeeper) -> set[str | None]:
 
 
 async def is_moving(zk: ZooKeeper) -> bool:
-    return (await topic_json(zk, "t"))["adding_replicas"] == {"0": [3], "1": [3]}
+    adding = (await topic_json(zk, "t"))["adding_replicas"]
+    return set(adding) == {"0", "1"}
 
 
 async def test_mg_4_after_a_rollback_the_servers_take_part_again_and_nothing_that_waited_starts_by_itself(
