@@ -2,6 +2,7 @@
 
 import argparse
 
+from kafka_reassign_rpc.cli.broker_weights import add_broker_weights, read_broker_weights
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
@@ -11,7 +12,7 @@ from kafka_reassign_rpc.support.human_units import utc_time
 HELP = "find skew, rack violations and changed replication factors in snapshots"
 DESCRIPTION = """\
 Reads snapshots that were taken over time (`export --watch` takes them) and shows:
-  - how evenly bytes, replicas and leaders are spread over the brokers
+  - how evenly bytes, replicas and leaders are spread over the brokers, beside the targets that plans have
   - which replication factors changed, when, and with --events who asked for it
   - which partitions have their replicas in fewer racks than possible, or more in one than needed
   - which partitions are under-replicated, and since when
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="DIR", help="write the tables as Parquet and report.html to this new directory"
     )
+    add_broker_weights(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
     add_spark_arguments(parser)
 
@@ -53,10 +55,14 @@ def _audit(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.event_logs import event_files
     from kafka_reassign_rpc.pipeline.output_directory import require_free
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_series
+    from kafka_reassign_rpc.pipeline.snapshots.named_brokers import require_weights
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     status = Status()
     taken = snapshot_series.find_snapshots(store_path(arguments.snapshots))
+    weights = read_broker_weights(arguments.broker_weights)
+    last = snapshot_files.read(taken[-1].path, "brokers").to_pylist()
+    require_weights({row["broker"]: row["live"] for row in last}, weights)
     events = None if arguments.events is None else store_path(arguments.events)
     if events is not None:
         event_files.check(events)
@@ -64,7 +70,7 @@ def _audit(arguments: argparse.Namespace) -> int:
         require_free(store_path(arguments.out))
     status.show("starting Spark")
     from kafka_reassign_rpc.pipeline.auditing import audit_job
-    from kafka_reassign_rpc.pipeline.auditing.load_spread import SPREAD_SCHEMA, Spread, spread_of_loads
+    from kafka_reassign_rpc.pipeline.auditing.load_spread import SPREAD_SCHEMA, Spread, spread_of_loads, targets_of
     from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.reports import result_directory, result_tables
 
@@ -76,18 +82,22 @@ def _audit(arguments: argparse.Namespace) -> int:
         frames = audit_job.audit_tables(spark, taken, events)
         if arguments.out is None:
             shown = result_tables.excerpts(frames, [name for name in EMPTY if name in frames], status.show)
-            shown["spread"] = result_tables.first_rows(spread_of_loads(frames["brokers"].collect()), Spread._fields)
+            spread = spread_of_loads(frames["brokers"].collect(), weights)
+            shown["spread"] = result_tables.first_rows(spread, Spread._fields)
         else:
             from kafka_reassign_rpc.pipeline.reports import audit_report
 
             with result_directory.ResultDirectory(store_path(arguments.out)) as writer:
                 shown = writer.write_tables(frames, status.show)
                 brokers = writer.read_table("brokers").to_pylist()
-                spread = spread_of_loads(brokers)
+                spread = spread_of_loads(brokers, weights)
+                now = [row for row in brokers if row["at"] == taken[-1].meta.at and row["live"]]
                 shown["spread"] = writer.write_rows("spread", SPREAD_SCHEMA, spread)
                 status.show("drawing the report")
                 rows_of_spread = [one._asdict() for one in spread]
-                page = audit_report.audit_page([one.meta for one in taken], rows_of_spread, brokers, shown)
+                page = audit_report.audit_page(
+                    [one.meta for one in taken], rows_of_spread, now, targets_of(now, weights), shown
+                )
                 writer.write_page(result_directory.REPORT, page)
     status.clear()
     if arguments.json:

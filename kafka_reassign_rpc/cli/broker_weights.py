@@ -1,5 +1,6 @@
-"""The file of `plan --broker-weights`: how much each broker should hold beside the others."""
+"""The file of `--broker-weights`, for plans and audits: how much each broker should hold beside the others."""
 
+import argparse
 import csv
 from collections.abc import Mapping
 
@@ -11,11 +12,24 @@ _MEASURES = ("bytes", "replicas", "leaders", "produce", "fetch")
 _LEAST, _MOST = 0.000001, 1_000_000.0
 
 
-def read_broker_weights(path: str) -> dict[int, dict[str, float]]:
-    """Weights by broker and measure. `path`: CSV with the columns broker, and weight or names of measures.
+def add_broker_weights(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        _FLAG,
+        metavar="FILE",
+        help="CSV with the columns broker,weight: how much each broker should hold beside the others; a column bytes, "
+        "replicas, leaders, produce or fetch is for that measure alone (default: by the size of disks where all "
+        "brokers tell it, equally where not)",
+    )
+
+
+def read_broker_weights(path: str | None) -> dict[int, dict[str, float]]:
+    """Weights by broker and measure; none without a path. The file is CSV with the columns broker, and weight or names
+    of measures.
 
     Raises UsageError.
     """
+    if path is None:
+        return {}
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file, skipinitialspace=True)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_reassign_rpc.cli import plan_show_command
-from kafka_reassign_rpc.cli.broker_weights import read_broker_weights
+from kafka_reassign_rpc.cli.broker_weights import add_broker_weights, read_broker_weights
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say
 from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_spark_arguments, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
@@ -160,13 +160,7 @@ def _add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="GOAL=WEIGHT",
         help=f"how much an even spread of GOAL counts ({', '.join(_WEIGHTS)}); 0: not at all; may be repeated",
     )
-    parser.add_argument(
-        "--broker-weights",
-        metavar="FILE",
-        help="CSV with the columns broker,weight: how much each broker should hold beside the others; a column bytes, "
-        "replicas, leaders, produce or fetch is for that measure alone (default: by the size of disks where all "
-        "brokers tell it, equally where not)",
-    )
+    add_broker_weights(parser)
     parser.add_argument(
         "--leaders-stay",
         action="store_true",
@@ -254,7 +248,7 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
         weights=_weights(arguments.weight),
         network=network,
         lead_first=not arguments.leaders_stay,
-        broker_weights={} if arguments.broker_weights is None else read_broker_weights(arguments.broker_weights),
+        broker_weights=read_broker_weights(arguments.broker_weights),
     )
     cap = arguments.max_moves_per_broker
     caps = BatchLimits(

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files, spark_session
 from kafka_reassign_rpc.pipeline.auditing import audit_job
-from kafka_reassign_rpc.pipeline.auditing.load_spread import spread_of_loads
+from kafka_reassign_rpc.pipeline.auditing.load_spread import MEASURES, spread_of_loads, targets_of
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import require_free
@@ -102,7 +102,7 @@ def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(
     replicas = spread[3 * MINUTE, "replicas"]
     assert (replicas.brokers, replicas.least, replicas.most, replicas.mean) == (3, 1, 3, 2)
     assert (replicas.worst, replicas.fullest) == (1.5, 2)
-    assert replicas.deviation == pytest.approx((2 / 3) ** 0.5 / 2)
+    assert replicas.deviation == pytest.approx((2 / 3) ** 0.5 / 2), "no disk is known: all count alike"
     assert spread[MINUTE, "leaders"].worst == 1.0
     [drift] = found["drift"]
     assert (drift["topic"], drift["partition"], drift["before"], drift["after"]) == ("t", 0, 2, 3)
@@ -115,13 +115,40 @@ def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(
     behind = [(r["topic"], r["partition"], r["missing"], r["since"]) for r in found["under_replicated"]]
     assert behind == [("t", 1, [2], 2 * MINUTE), ("u", 0, [4], 2 * MINUTE)]
     metas = [one.meta for one in snapshot_series.find_snapshots(snapshots)]
-    page = audit_report.audit_page(metas, [one._asdict() for one in spread.values()], found["brokers"], shown)
+    targets = targets_of([row for row in last if row["live"]])
+    page = audit_report.audit_page(metas, [one._asdict() for one in spread.values()], found["brokers"], targets, shown)
     assert page.count("<svg") == 2
     assert "User:eve" in page
     assert "http" not in page.replace("http://www.w3.org/", "")
 
     without = audit_job.audit_tables(spark, snapshot_series.find_snapshots(snapshots), None)
     assert [(row["when"], row["who"]) for row in row_dicts(without["drift"])] == [(None, None)]
+
+
+def test_dp_12_skew_is_the_distance_from_targets_by_disks_or_by_weights() -> None:
+    """Broker 1 has three times the disk of broker 2, and three times the load; only broker 3 is lost."""
+    rows = [
+        {"at": 1, "broker": broker, "live": broker != 3, "capacity": size, "holdable": size}
+        | dict.fromkeys(MEASURES, load)
+        for broker, size, load in ((1, 300, 30), (2, 100, 10), (3, 500, 7))
+    ]
+    assert {(one.worst, one.deviation, one.fullest, one.target) for one in spread_of_loads(rows)} == {(1, 0, 1, 30)}
+    equal = {broker: dict.fromkeys(MEASURES, 1.0) for broker in (1, 2)}
+    assert {(one.worst, one.deviation, one.mean) for one in spread_of_loads(rows, equal)} == {(1.5, 0.5, 20)}
+    for row in rows:
+        row["capacity"] = row["holdable"] = None
+    assert {one.worst for one in spread_of_loads(rows)} == {1.5}, "no disk is known"
+
+
+def test_dp_12_an_audit_knows_what_disks_can_hold(tmp_path: Path, spark: SparkSession) -> None:
+    """What is on its way to broker 2 is not there yet; broker 3 contradicts itself."""
+    with SnapshotWriter(tmp_path / "s") as writer:
+        writer.brokers.extend((n, None, "h", 1, size, free, True) for n, size, free in
+                              ((1, 100, 60), (2, 200, 200), (3, 10, 20), (4, None, None)))  # fmt: skip
+        writer.partitions.add(("t", 0, [1, 2], 1, [1], [2], [], 40, None, None))
+        writer.finish(SnapshotMeta("c1", 1))
+    rows = row_dicts(audit_job.audit_tables(spark, snapshot_series.find_snapshots(tmp_path / "s"), None)["brokers"])
+    assert [(row["capacity"], row["holdable"]) for row in rows] == [(100, 100), (200, 200), (None, None), (None, None)]
 
 
 @pytest.fixture

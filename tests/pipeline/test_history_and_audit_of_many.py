@@ -10,7 +10,7 @@ import pytest_asyncio
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_reassign_rpc.pipeline.auditing import audit_job
-from kafka_reassign_rpc.pipeline.auditing.load_spread import spread_of_loads
+from kafka_reassign_rpc.pipeline.auditing.load_spread import spread_of_loads, targets_of
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.move_history import history_job
 from kafka_reassign_rpc.pipeline.reports import audit_report, history_report, result_tables
@@ -72,7 +72,8 @@ def audit(spark: SparkSession, folder: Path) -> tuple[str, list[str]]:
     lines = [line for name, one in shown.items() for line in result_tables.text_lines(name, one, empty="none")]
     brokers = [row.asDict() for row in frames["brokers"].collect()]
     spread = [one._asdict() for one in spread_of_loads(brokers)]
-    return audit_report.audit_page([one.meta for one in found], spread, brokers, shown), lines
+    targets = targets_of([row for row in brokers if row["at"] == found[-1].meta.at and row["live"]])
+    return audit_report.audit_page([one.meta for one in found], spread, brokers, targets, shown), lines
 
 
 MAKERS = {"history": history, "audit": audit}

@@ -210,6 +210,9 @@ def of_three() -> tuple[CheckedRows, PlanSummary]:
     )  # fmt: skip
 
 
+FIRST_IS_LARGER = {1: {"leaders": 2.0}, 2: {"leaders": 1.0}, 3: {"leaders": 1.0}}
+
+
 def second(summary: PlanSummary, **figures: Any) -> list[BrokerFigures]:
     one, two, three = summary.brokers
     return [one, msgspec.structs.replace(two, **figures), three]
@@ -233,6 +236,8 @@ OF_FIGURES: list[tuple[str, str, Callable[[PlanSummary], dict[str, Any]]]] = [
     ("summary", "a broker is missing", lambda one: {"brokers": one.brokers[:2]}),
     ("summary", "a broker has another target",
      lambda one: {"brokers": second(one, target=LoadFigures(40 / 3, 2, 2 / 3, 8 / 3, 2))}),
+    ("summary", "targets are not by the weights of brokers that were asked for",
+     lambda one: {"requested": msgspec.structs.replace(one.requested, broker_weights=FIRST_IS_LARGER)}),
     ("summary", "a rack is not the sum of its brokers",
      lambda one: {"racks": [msgspec.structs.replace(one.racks[0], brokers=1), one.racks[1]]}),
     ("summary", "the worst broker is nearer than it is",
@@ -256,6 +261,14 @@ def test_dp_3_each_change_by_hand_of_a_figure_is_found(
     changed = msgspec.structs.replace(fine, **figures(fine))
     found = list(faults_of_figures(SUMS, checked, THREE, THREE_FACTS, changed))
     assert {one.rule for one in found} == {rule}, change
+
+
+def test_dp_12_targets_that_do_not_follow_the_disks_are_found() -> None:
+    checked, fine = of_three()
+    unlike = THREE_FACTS._replace(disk_sizes={1: 30, 2: 10, 3: 10})
+    found = list(faults_of_figures(SUMS, checked, THREE, unlike, fine))
+    assert {(one.rule, one.name) for one in found} == {("summary", "targets")}
+    assert [one.detail.split()[1] for one in found] == ["replicas", "leaders", "produce", "fetch"]
 
 
 def test_dp_3_the_table_of_changes_in_the_docs_has_every_change_that_is_tried() -> None:

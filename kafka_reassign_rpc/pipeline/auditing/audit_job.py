@@ -1,6 +1,6 @@
 """The audit job: tables from snapshots taken over time.
 
-brokers            for each snapshot: the load of each broker
+brokers            for each snapshot: the load of each broker, and what its disks can hold
 drift              replication factors that changed between snapshots; from the events: who asked for it
 mixed              last snapshot: topics whose partitions have different replication factors
 rack_violations    last snapshot: partitions on fewer racks than possible, or with more replicas in one than needed
@@ -25,6 +25,7 @@ from kafka_reassign_rpc.pipeline.spark_session import is_small
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 PARTITION = ("topic", "partition")
+_BROKER = ("at", "broker", "rack", "live", "capacity_bytes", "free_bytes")
 _TARGET_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED)
 """They give a partition a target."""
 
@@ -37,7 +38,7 @@ def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: St
     small = is_small(spark.sparkContext.master, rows)
     read = partial(snapshot_files.small_data_frame_of_all if small else snapshot_files.data_frame_of_all, spark)
     partitions, last_partitions = (_partitions(read(of, "partitions")) for of in (metas, last))
-    brokers, last_brokers = (read(of, "brokers").select("at", "broker", "rack", "live") for of in (metas, last))
+    brokers, last_brokers = (read(of, "brokers").select(*_BROKER) for of in (metas, last))
     sizes = read(metas, "replicas").where(~F.col("future"))
     requests = None
     if events is not None:
@@ -66,23 +67,37 @@ def _partitions(rows: DataFrame) -> DataFrame:
 
 
 def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataFrame:
-    """`unknown`: the number of replicas of unknown size."""
-    assigned = partitions.select("at", *PARTITION, F.explode("replicas").alias("broker"), "leader", "bytes")
+    """unknown     the number of replicas of unknown size
+    capacity    bytes of its disks
+    holdable    bytes of replicas that these can hold: those that are there, and what is free; both null: not known
+    """
+    assigned = partitions.select("at", *PARTITION, F.explode("replicas").alias("broker"), "adding", "leader", "bytes")
     replica_sizes = sizes.select("at", *PARTITION, "broker", F.col("bytes").alias("replica_bytes"))
+    to_come = F.array_contains("adding", F.col("broker")) & F.col("replica_bytes").isNull()
     held = assigned.join(replica_sizes, ["at", *PARTITION, "broker"], "left").select(
         "at",
         "broker",
         F.coalesce("replica_bytes", "bytes").alias("size"),
         (F.col("leader") == F.col("broker")).cast("long").alias("leads"),
+        F.when(to_come, F.col("bytes")).alias("comes"),
     )
     sums = held.groupBy("at", "broker").agg(
         F.coalesce(F.sum("size"), F.lit(0)).alias("bytes"),
         F.count("*").alias("replicas"),
         F.sum("leads").alias("leaders"),
         F.sum(F.col("size").isNull().cast("long")).alias("unknown"),
+        F.coalesce(F.sum("comes"), F.lit(0)).alias("comes"),
     )
     every = brokers.join(sums, ["at", "broker"], "left")
-    return every.na.fill(0, ["bytes", "replicas", "leaders", "unknown"]).orderBy("at", "broker")
+    every = every.na.fill(0, ["bytes", "replicas", "leaders", "unknown", "comes"])
+    capacity, free = F.col("capacity_bytes"), F.col("free_bytes")
+    contradicts = (capacity < 0) | (free < 0) | (free > capacity)
+    is_disk = ~F.coalesce(contradicts, F.lit(False))
+    return every.select(
+        *("at", "broker", "rack", "live", "bytes", "replicas", "leaders", "unknown"),
+        F.when(is_disk, capacity).alias("capacity"),
+        F.when(is_disk, F.coalesce(F.col("bytes") - F.col("comes") + free, capacity)).alias("holdable"),
+    ).orderBy("at", "broker")
 
 
 def _drift(partitions: DataFrame, events: DataFrame | None) -> DataFrame:

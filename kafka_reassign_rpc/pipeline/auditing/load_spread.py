@@ -1,6 +1,9 @@
-"""How evenly the load is spread over the brokers of a snapshot. The driver makes these few rows."""
+"""How evenly the load is spread over the brokers of a snapshot, beside the targets that plans have.
 
-from collections.abc import Iterable, Mapping
+The driver makes these few rows.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from math import sqrt
 from operator import itemgetter
@@ -8,15 +11,23 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from kafka_reassign_rpc.planner.brokers.broker_load import MEASURES as PLANNED
+from kafka_reassign_rpc.planner.brokers.broker_shares import broker_shares
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
+
 MEASURES = ("bytes", "leaders", "replicas")
+
+BrokerWeights = Mapping[int, Mapping[str, float]]
+"""By broker and measure: how much it should hold beside the others (`plan --broker-weights`)."""
 
 
 class Spread(NamedTuple):
-    """One measure over the live brokers of a snapshot. Perfectly even: `worst` 1.0, `deviation` 0.0.
+    """One measure over the live brokers of a snapshot. Each at its target: `worst` 1.0, `deviation` 0.0.
 
-    fullest             the broker with the most; among equals the lowest id
-    stddev              of the population
-    worst, deviation    `most` and `stddev` as multiples of `mean`
+    fullest      the broker with the most beside its target; among equals the lowest id
+    target       what the fullest should hold
+    worst        what it holds, as a multiple of that
+    deviation    root of the mean square of all brokers' distances from their targets, as shares of these
     """
 
     at: int
@@ -26,7 +37,7 @@ class Spread(NamedTuple):
     most: float
     mean: float
     fullest: int
-    stddev: float
+    target: float
     worst: float
     deviation: float
 
@@ -37,27 +48,46 @@ SPREAD_SCHEMA = pa.schema([
     pa.field("brokers", pa.int64()),
     *(pa.field(name, pa.float64()) for name in ("least", "most", "mean")),
     pa.field("fullest", pa.int32()),
-    *(pa.field(name, pa.float64()) for name in ("stddev", "worst", "deviation")),
+    *(pa.field(name, pa.float64()) for name in ("target", "worst", "deviation")),
 ])  # fmt: skip
 
 
-def spread_of_loads(brokers: Iterable[Any]) -> list[Spread]:
+def spread_of_loads(brokers: Iterable[Any], weights: BrokerWeights | None = None) -> list[Spread]:
     """`brokers`: rows of the table of `audit_job`, by time."""
     live = [row for row in brokers if row["live"]]
     return [
-        _of_measure(at, measure, {row["broker"]: row[measure] for row in rows})
+        _of_measure(at, measure, {row["broker"]: row[measure] for row in rows}, targets[measure])
         for at, of_snapshot in groupby(live, itemgetter("at"))
         for rows in [list(of_snapshot)]
+        for targets in [targets_of(rows, weights)]
         for measure in MEASURES
     ]
 
 
-def _of_measure(at: int, measure: str, loads: Mapping[int, int]) -> Spread:
+def targets_of(live: Sequence[Any], weights: BrokerWeights | None = None) -> dict[str, dict[int, float]]:
+    """By measure and broker: the share that a plan would aim at, as far as racks allow it.
+
+    `live`: the rows of the live brokers of one snapshot.
+    """
+    brokers = [PlannerBroker(row["broker"], None, True, _or_unknown(row["capacity"])) for row in live]
+    holdable = {row["broker"]: _or_unknown(row["holdable"]) for row in live}
+    shares = dict(zip(PLANNED, broker_shares(brokers, holdable, weights or {}), strict=True))
+    targets = {}
+    for name in MEASURES:
+        load, whole = sum(row[name] for row in live), sum(shares[name].values())
+        targets[name] = {broker: load * share / whole for broker, share in shares[name].items()}
+    return targets
+
+
+def _or_unknown(size: int | None) -> int:
+    return UNKNOWN if size is None else size
+
+
+def _of_measure(at: int, measure: str, loads: Mapping[int, int], targets: Mapping[int, float]) -> Spread:
     values = sorted(loads.values())
     mean = sum(values) / len(values)
-    stddev = sqrt(sum((value - mean) ** 2 for value in values) / len(values))
-    fullest = min(broker for broker, value in loads.items() if value == values[-1])
-    worst, deviation = (values[-1] / mean, stddev / mean) if mean else (1.0, 0.0)
-    return Spread(
-        *(at, measure, len(values), float(values[0]), float(values[-1]), mean, fullest, stddev, worst, deviation)
-    )
+    parts = {broker: loads[broker] / target if target else 1.0 for broker, target in targets.items()}
+    fullest = max(sorted(parts), key=parts.__getitem__)
+    deviation = sqrt(sum((part - 1) ** 2 for part in parts.values()) / len(parts))
+    ends = (float(values[0]), float(values[-1]), mean)
+    return Spread(at, measure, len(values), *ends, fullest, targets[fullest], parts[fullest], deviation)

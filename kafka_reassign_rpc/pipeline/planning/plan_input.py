@@ -3,22 +3,18 @@
 This module does not import PySpark, which takes seconds: a wrong broker is reported at once.
 """
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.output_directory import require_free
 from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.named_brokers import listed, require_brokers, require_weights
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
-from kafka_reassign_rpc.support.counted import first_of
-
-NAMED = 20
-"""Names in one message."""
 
 
 class PlanJob(NamedTuple):
@@ -39,11 +35,8 @@ def check(job: PlanJob) -> SnapshotMeta:
     require_free(job.out)
     meta = snapshot_files.check(job.snapshot)
     brokers = read_brokers(job.snapshot)
-    _require_brokers("broker-bandwidth", brokers, job.options.network.by_broker)
-    _require_brokers("broker-weights", brokers, job.options.broker_weights)
-    unnamed = {one.id for one in brokers.values() if one.live} - set(job.options.broker_weights)
-    if unnamed and job.options.broker_weights:
-        raise BadInput(f"broker-weights: the file has no weight of broker {_listed(unnamed)}")
+    require_brokers("broker-bandwidth", brokers, job.options.network.by_broker)
+    require_weights({one.id: one.live for one in brokers.values()}, job.options.broker_weights)
     try:
         RoundCoordinator(brokers.values(), job.goal, job.options)
     except PlanError as error:
@@ -52,20 +45,9 @@ def check(job: PlanJob) -> SnapshotMeta:
     return meta
 
 
-def _require_brokers(flag: str, brokers: Collection[int], named: Collection[int]) -> None:
-    """Raises BadInput if a broker that the flag names is missing in the snapshot."""
-    missing = set(named) - set(brokers)
-    if missing:
-        raise BadInput(f"{flag}: the snapshot has no broker {_listed(missing)}: it has {_listed(brokers)}")
-
-
-def _listed(found: Collection[int] | Collection[str]) -> str:
-    return first_of(sorted(found), NAMED)
-
-
 def _require_topics(snapshot: StorePath, topics: tuple[str, ...]) -> None:
     missing = set(topics) - set(snapshot_files.read(snapshot, "topics")["topic"].to_pylist())
     if missing:  # a snapshot of an earlier release has no table of topics
         missing -= snapshot_files.topics_with_partitions(snapshot, missing)
     if missing:
-        raise BadInput(f"the snapshot has no topics {_listed(missing)}")
+        raise BadInput(f"the snapshot has no topics {listed(missing)}")

@@ -18,11 +18,12 @@ _LEAST_FOR_A_TREND = 3
 def audit_page(
     snapshots: Sequence[SnapshotMeta],
     spread: Sequence[Mapping[str, Any]],
-    brokers: Sequence[Mapping[str, Any]],
+    now: Sequence[Mapping[str, Any]],
+    targets: Mapping[str, Mapping[int, float]],
     shown: Mapping[str, TableExcerpt],
 ) -> str:
-    """`snapshots`: the oldest first; `spread`, `brokers`: rows of these tables; `shown`: the first rows of each
-    table.
+    """`snapshots`: the oldest first; `spread`: rows of this table; `now`: those of the live brokers of the last snapshot,
+    and `targets`: theirs, by measure; `shown`: the first rows of each table.
     """
     first, last = snapshots[0], snapshots[-1]
     page = HtmlPage("Audit", f"Cluster {last.cluster_id}: {len(snapshots)} snapshots from {utc_time(first.at)} to "
@@ -36,11 +37,10 @@ def audit_page(
         "configs that brokers cannot live with",
     )
     page.tiles([(f"{shown[name].total:,}", label) for name, label in zip(findings, labels, strict=True)])
-    page.heading("Skew over time", "The fullest live broker against the mean of all: 1.0 is even.")
+    page.heading("Skew over time", "The fullest live broker beside its target: 1.0 is even.")
     _add_skew(page, spread)
-    page.heading("Brokers now", "The load of each live broker; the line is its fair share, the mean of all.")
-    now = [row for row in brokers if row["at"] == last.at and row["live"]]
-    panels = [_bars(name, [row[name] for row in now]) for name in _MEASURES]
+    page.heading("Brokers now", "The load of each live broker; the line is its target: its share of all load.")
+    panels = [_bars(name, now, targets[name]) for name in _MEASURES]
     page.figure(svg_plots.bar_plots([str(row["broker"]) for row in now], panels, "broker"), "brokers")
     for name, label in zip(findings, labels, strict=True):
         add_table(page, label.capitalize(), shown[name])
@@ -57,12 +57,12 @@ def _add_skew(page: HtmlPage, spread: Sequence[Mapping[str, Any]]) -> None:
         return
     series = [svg_plots.Line(name, [worst[at, name] for at in times]) for name in _MEASURES]
     page.figure(
-        svg_plots.line_plot(times, series, "Fullest broker, times the mean", "{:.2f}".format, time_format(times)),
+        svg_plots.line_plot(times, series, "Fullest broker, times its target", "{:.2f}".format, time_format(times)),
         "skew over time",
     )
 
 
-def _bars(name: str, loads: Sequence[float]) -> svg_plots.Bars:
-    fair = sum(loads) / len(loads) if loads else 0.0
+def _bars(name: str, now: Sequence[Mapping[str, Any]], targets: Mapping[int, float]) -> svg_plots.Bars:
     write = size if name == "bytes" else number_text
-    return svg_plots.Bars(name.capitalize(), None, loads, [fair] * len(loads), write)
+    fair = [targets[row["broker"]] for row in now]
+    return svg_plots.Bars(name.capitalize(), None, [row[name] for row in now], fair, write)

@@ -1,0 +1,28 @@
+"""Whether what an operator says of brokers fits the brokers of a snapshot. Nothing here imports PySpark."""
+
+from collections.abc import Collection, Mapping
+
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.support.counted import first_of
+
+_NAMED = 20
+"""Names in one message."""
+
+
+def require_brokers(flag: str, brokers: Collection[int], named: Collection[int]) -> None:
+    """Raises BadInput if the snapshot lacks a broker that the flag names."""
+    missing = set(named) - set(brokers)
+    if missing:
+        raise BadInput(f"{flag}: the snapshot has no broker {listed(missing)}: it has {listed(brokers)}")
+
+
+def require_weights(brokers: Mapping[int, bool], weights: Collection[int]) -> None:
+    """Raises BadInput unless there are no weights, or some of every live broker. `brokers`: by id, whether it is live."""
+    require_brokers("broker-weights", brokers, weights)
+    unnamed = {broker for broker, live in brokers.items() if live} - set(weights)
+    if unnamed and weights:
+        raise BadInput(f"broker-weights: the file has no weight of broker {listed(unnamed)}")
+
+
+def listed(found: Collection[int] | Collection[str]) -> str:
+    return first_of(sorted(found), _NAMED)
