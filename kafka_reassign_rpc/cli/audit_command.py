@@ -1,6 +1,7 @@
 """`kafka-reassign-rpc audit`: finds problems of replica placement in snapshots taken over time."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.broker_weights import add_broker_weights, read_broker_weights
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job
@@ -8,6 +9,9 @@ from kafka_reassign_rpc.cli.spark_arguments import add_spark_arguments, check_sp
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.support.counted import counted
 from kafka_reassign_rpc.support.human_units import utc_time
+
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 HELP = "find skew, rack violations and changed replication factors in snapshots"
 DESCRIPTION = """\
@@ -55,14 +59,11 @@ def _audit(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.event_logs import event_files
     from kafka_reassign_rpc.pipeline.output_directory import require_free
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_series
-    from kafka_reassign_rpc.pipeline.snapshots.named_brokers import require_weights
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     status = Status()
     taken = snapshot_series.find_snapshots(store_path(arguments.snapshots))
-    weights = read_broker_weights(arguments.broker_weights)
-    last = snapshot_files.read(taken[-1].path, "brokers").to_pylist()
-    require_weights({row["broker"]: row["live"] for row in last}, weights)
+    weights = _weights(arguments.broker_weights, taken[-1].path)
     events = None if arguments.events is None else store_path(arguments.events)
     if events is not None:
         event_files.check(events)
@@ -109,3 +110,13 @@ def _audit(arguments: argparse.Namespace) -> int:
         for name, empty in EMPTY.items():
             print("\n".join(["", *result_tables.text_lines(name.replace("_", " "), shown[name], empty=empty)]))  # noqa: T201
     return 3 if any(shown[name].total for name in EMPTY if name != "spread") else 0
+
+
+def _weights(file: str | None, last: "StorePath") -> dict[int, dict[str, float]]:
+    """Of every live broker of the last snapshot, or none."""
+    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+    from kafka_reassign_rpc.pipeline.snapshots.named_brokers import require_weights
+
+    weights = read_broker_weights(file)
+    require_weights({row["broker"]: row["live"] for row in snapshot_files.read(last, "brokers").to_pylist()}, weights)
+    return weights

@@ -115,8 +115,8 @@ def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(
     behind = [(r["topic"], r["partition"], r["missing"], r["since"]) for r in found["under_replicated"]]
     assert behind == [("t", 1, [2], 2 * MINUTE), ("u", 0, [4], 2 * MINUTE)]
     metas = [one.meta for one in snapshot_series.find_snapshots(snapshots)]
-    targets = targets_of([row for row in last if row["live"]])
-    page = audit_report.audit_page(metas, [one._asdict() for one in spread.values()], found["brokers"], targets, shown)
+    now = [row for row in last if row["live"]]
+    page = audit_report.audit_page(metas, [one._asdict() for one in spread.values()], now, targets_of(now), shown)
     assert page.count("<svg") == 2
     assert "User:eve" in page
     assert "http" not in page.replace("http://www.w3.org/", "")
@@ -205,7 +205,8 @@ def test_dp_5_a_line_needs_three_points(tmp_path: Path, spark: SparkSession) -> 
     shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
     brokers = row_dicts(frames["brokers"])
     spread = [one._asdict() for one in spread_of_loads(brokers)]
-    page = audit_report.audit_page([one.meta for one in found], spread, brokers, shown)
+    now = [row for row in brokers if row["at"] == 2 * MINUTE and row["live"]]
+    page = audit_report.audit_page([one.meta for one in found], spread, now, targets_of(now), shown)
     assert page.count("<svg") == 1, "the brokers"
     assert "1970-01-01 00:02:00" in page
     assert "fair share" in page

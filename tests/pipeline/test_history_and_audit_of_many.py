@@ -72,8 +72,8 @@ def audit(spark: SparkSession, folder: Path) -> tuple[str, list[str]]:
     lines = [line for name, one in shown.items() for line in result_tables.text_lines(name, one, empty="none")]
     brokers = [row.asDict() for row in frames["brokers"].collect()]
     spread = [one._asdict() for one in spread_of_loads(brokers)]
-    targets = targets_of([row for row in brokers if row["at"] == found[-1].meta.at and row["live"]])
-    return audit_report.audit_page([one.meta for one in found], spread, brokers, targets, shown), lines
+    now = [row for row in brokers if row["at"] == found[-1].meta.at and row["live"]]
+    return audit_report.audit_page([one.meta for one in found], spread, now, targets_of(now), shown), lines
 
 
 MAKERS = {"history": history, "audit": audit}

@@ -22,8 +22,8 @@ def audit_page(
     targets: Mapping[str, Mapping[int, float]],
     shown: Mapping[str, TableExcerpt],
 ) -> str:
-    """`snapshots`: the oldest first; `spread`: rows of this table; `now`: those of the live brokers of the last snapshot,
-    and `targets`: theirs, by measure; `shown`: the first rows of each table.
+    """`snapshots`: the oldest first; `spread`: rows of this table; `now`: the live brokers of the last
+    snapshot, and `targets`: theirs, by measure; `shown`: the first rows of each table.
     """
     first, last = snapshots[0], snapshots[-1]
     page = HtmlPage("Audit", f"Cluster {last.cluster_id}: {len(snapshots)} snapshots from {utc_time(first.at)} to "

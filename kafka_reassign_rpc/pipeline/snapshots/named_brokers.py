@@ -17,7 +17,7 @@ def require_brokers(flag: str, brokers: Collection[int], named: Collection[int])
 
 
 def require_weights(brokers: Mapping[int, bool], weights: Collection[int]) -> None:
-    """Raises BadInput unless there are no weights, or some of every live broker. `brokers`: by id, whether it is live."""
+    """Raises BadInput unless there are no weights, or some of every live broker. `brokers`: which are live."""
     require_brokers("broker-weights", brokers, weights)
     unnamed = {broker for broker, live in brokers.items() if live} - set(weights)
     if unnamed and weights:
