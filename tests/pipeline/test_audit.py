@@ -127,7 +127,7 @@ def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(
 
 def test_dp_12_skew_is_the_distance_from_targets_by_disks_or_by_weights() -> None:
     """Broker 1 has three times the disk of broker 2, and three times the load; only broker 3 is lost."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"at": 1, "broker": broker, "live": broker != 3, "capacity": size, "holdable": size}
         | dict.fromkeys(MEASURES, load)
         for broker, size, load in ((1, 300, 30), (2, 100, 10), (3, 500, 7))

@@ -86,7 +86,7 @@ SECONDS, IN_SECONDS = "seconds", "_seconds"
 """The name of a column of durations, and the ending of others."""
 TITLES = {SECONDS: "took", "efficiency": "received of rate"}
 """Titles that differ from the names in Parquet and JSON."""
-OF_MEASURE = frozenset({"least", "most", "mean", "stddev"})
+OF_MEASURE = frozenset({"least", "most", "mean", "target"})
 """The row's `measure` decides the unit of these columns."""
 
 
