@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
+
 from kafka_reassign_rpc.cli import plan_show_command
 from kafka_reassign_rpc.cli.broker_weights import add_broker_weights, read_broker_weights
 from kafka_reassign_rpc.cli.pipeline_jobs import run_job, say
@@ -38,7 +40,7 @@ EXIT_CODES = """\
 exit codes: 0 planned (verify: the plan keeps the rules), 1 failed (verify: it breaks rules), 2 wrong flags or an
             unusable snapshot, 3 nothing to move (the plan is written), 4 planned, but incomplete: the plan leaves
             out partitions that would have to move (heal, drain, set-rf, racks), and names them (show: moves do not
-            fit the cluster any more)
+            fit the cluster any more), 5 planned, but a broker stays further from its target than --until
 """
 _EXAMPLE = "example:    kafka-reassign-rpc plan {} --snapshot snapshots/monday --out plans/{}\n"
 _EXAMPLES = {
@@ -52,6 +54,7 @@ _EXAMPLES = {
 EXAMPLE_OF_VERIFY = "example:    kafka-reassign-rpc plan verify --snapshot snapshots/monday --plan plans/drain\n"
 NOTHING_TO_MOVE = 3
 INCOMPLETE = 4
+MISSED = 5
 _FIRST_MOVES = 5
 """Moves that the text names; `plan show` lists all."""
 
@@ -122,7 +125,11 @@ def _add_goal_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         "--topics",
         metavar="a,b",
         required=name == "set-rf",
-        help="only these topics" + ("; * for all topics" if name == "set-rf" else " (default: all topics)"),
+        help="only these topics, with patterns such as 'orders-*'"
+        + ("; '*' for all topics" if name == "set-rf" else " (default: all topics)"),
+    )
+    parser.add_argument(
+        "--exclude-topics", metavar="a,b", help="not these topics; patterns as of --topics: '__*,*-test'"
     )
     if name in ("expand", "rebalance"):
         parser.add_argument(
@@ -136,6 +143,12 @@ def _add_goal_arguments(parser: argparse.ArgumentParser, name: str) -> None:
             default=0.1,
             metavar="SHARE",
             help="how far a broker may be from its target, as a share of it (default: %(default)s)",
+        )
+    if name == "rebalance":
+        parser.add_argument(
+            "--until",
+            metavar="SHARE",
+            help="as --tolerance; where a broker stays further from its target, the exit code is 5",
         )
 
 
@@ -231,7 +244,7 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
         if brokers
         else (),
         factor if kind is GoalKind.SET_FACTOR else 0,
-        tuple(sorted({one.strip() for one in topics.split(",") if one.strip()})),
+        _names(topics),
         racks=getattr(arguments, "racks", False),
     )
     defaults = PlanOptions()
@@ -242,7 +255,7 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
     )
     options = PlanOptions(
         seed=_checked("--seed", whole(0), arguments.seed),
-        tolerance=_checked("--tolerance", share(0.001), getattr(arguments, "tolerance", defaults.tolerance)),
+        tolerance=_tolerance(arguments, defaults.tolerance),
         headroom=_checked("--headroom", share(0.0), arguments.headroom),
         max_bytes=_checked("--max-bytes", byte_count(-1), getattr(arguments, "max_bytes", defaults.max_bytes)),
         weights=_weights(arguments.weight),
@@ -259,6 +272,17 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
     )
     paths = store_path(arguments.snapshot), store_path(arguments.out)
     return PlanJob(*paths, goal, options, caps, chooses_cap=cap is None)
+
+
+def _tolerance(arguments: argparse.Namespace, default: float) -> float:
+    until = getattr(arguments, "until", None)
+    if until is not None:
+        return _checked("--until", share(0.001), until)
+    return _checked("--tolerance", share(0.001), getattr(arguments, "tolerance", default))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(sorted({one.strip() for one in text.split(",") if one.strip()}))
 
 
 def _broker_bandwidth(text: str) -> tuple[int, int]:
@@ -299,11 +323,18 @@ def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
 
 def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     from kafka_reassign_rpc.pipeline.planning import plan_input
+    from kafka_reassign_rpc.pipeline.planning.chosen_topics import chosen_topics
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 
+    excluded = _names(arguments.exclude_topics or "")
+    if excluded or job.goal.topics:
+        snapshot_files.check(job.snapshot)
+        topics = chosen_topics(job.snapshot, job.goal.topics, excluded)
+        job = job._replace(goal=msgspec.structs.replace(job.goal, topics=topics))
     plan_input.check(job)  # what is wrong is told before PySpark is imported, which takes seconds
     rows = snapshot_files.count_partitions(job.snapshot)
     from kafka_reassign_rpc.pipeline.planning import plan_job
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import outside_tolerance
     from kafka_reassign_rpc.pipeline.reports import plan_report
     from kafka_reassign_rpc.pipeline.spark_session import is_small
 
@@ -331,6 +362,8 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     print("\n".join([summary_text(summary, job.out), *_first_moves(summary, job.out), f"  report    {report}"]))  # noqa: T201
     if not summary.complete:
         return INCOMPLETE
+    if getattr(arguments, "until", None) is not None and outside_tolerance(summary):
+        return MISSED
     return 0 if summary.moves else NOTHING_TO_MOVE
 
 

@@ -2,6 +2,7 @@
 
 plan_job.py           the job: reads a snapshot, plans, writes the plan, verifies it
 plan_input.py         the input of the job, and its checks before Spark starts
+chosen_topics.py      which topics names, patterns and exclusions mean
 snapshot_brokers.py   reads the brokers of a snapshot
 snapshot_rates.py     throttles that stood on brokers, and notes on those stricter than the plan's
 snapshot_to_plan.py   what the job needs of a snapshot: partitions, what is on its way, rounds, the moves found

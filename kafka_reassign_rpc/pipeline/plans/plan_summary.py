@@ -239,6 +239,12 @@ def known_imbalance(summary: PlanSummary) -> dict[str, float]:
     }
 
 
+def outside_tolerance(summary: PlanSummary) -> list[str]:
+    """Measures that count by which a broker is further from its target than the tolerance."""
+    weights, most = summary.requested.weights, summary.requested.tolerance
+    return [name for name in known_imbalance(summary) if weights.get(name) and summary.imbalance_after[name] > most]
+
+
 def incomplete_text(summary: PlanSummary) -> str:
     """incomplete: brokers 4, 5 keep 12 replicas, 11 partitions are left out; "" for a complete plan."""
     if summary.complete:

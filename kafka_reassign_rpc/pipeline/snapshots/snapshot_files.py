@@ -148,6 +148,15 @@ def min_isrs(path: StorePath) -> tuple[dict[str, int], int]:
     return own, default
 
 
+def topic_names(path: StorePath) -> set[str]:
+    """Of all topics; a snapshot of an earlier release names them by their partitions alone."""
+    names = set(read(path, "topics")["topic"].to_pylist())
+    column = pa.schema([TABLES["partitions"].field("topic")])
+    for batch in () if names else parquet_files.record_batches(table_path(path, "partitions"), column):
+        names.update(batch.column("topic").unique().to_pylist())
+    return names
+
+
 def topics_with_partitions(path: StorePath, topics: Collection[str]) -> set[str]:
     """Reads one column of all partitions."""
     column = pa.schema([TABLES["partitions"].field("topic")])

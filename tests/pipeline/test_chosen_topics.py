@@ -1,0 +1,63 @@
+"""Which topics `plan --topics` and `--exclude-topics` mean."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.planning.chosen_topics import chosen_topics
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, LoadFigures, outside_tolerance
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from tests.pipeline.plans import SUMMARY
+
+NAMES = ("__consumer_offsets", "orders-eu", "orders-test", "orders-us", "users")
+
+
+def snapshot(path: Path, *, of_now: bool) -> Path:
+    with SnapshotWriter(path) as writer:
+        writer.brokers.add((1, None, "h", 1, None, None, True))
+        for name in NAMES:
+            if of_now:
+                writer.topics.add((name, None))
+            writer.partitions.add((name, 0, [1], 1, [1], [], [], 1, None, None))
+        writer.finish(SnapshotMeta("c", 1))
+    return path
+
+
+@pytest.mark.parametrize("of_now", [True, False])
+@pytest.mark.parametrize(("wanted", "excluded", "chosen"), [
+    ((), (), ()),
+    (("users",), (), ("users",)),
+    (("orders-*", "users"), (), ("orders-eu", "orders-test", "orders-us", "users")),
+    (("orders-*",), ("*-test",), ("orders-eu", "orders-us")),
+    ((), ("__*", "orders-??"), ("orders-test", "users")),
+])  # fmt: skip
+def test_dp_2_patterns_and_exclusions_choose_topics_of_the_snapshot(
+    tmp_path: Path, wanted: tuple[str, ...], excluded: tuple[str, ...], chosen: tuple[str, ...], *, of_now: bool
+) -> None:
+    assert chosen_topics(snapshot(tmp_path / "s", of_now=of_now), wanted, excluded) == chosen
+
+
+@pytest.mark.parametrize(("wanted", "excluded", "says"), [
+    (("order_*",), (), "--topics: the snapshot has no topic order_*"),
+    (("users",), ("user",), "--exclude-topics: the snapshot has no topic user"),
+    (("orders-*",), ("order*",), "--exclude-topics: no topic is left"),
+])  # fmt: skip
+def test_dp_2_what_matches_no_topic_is_an_error(
+    tmp_path: Path, wanted: tuple[str, ...], excluded: tuple[str, ...], says: str
+) -> None:
+    with pytest.raises(BadInput) as raised:
+        chosen_topics(snapshot(tmp_path / "s", of_now=True), wanted, excluded)
+    assert str(raised.value) == says
+
+
+def test_dp_2_a_tolerance_is_missed_by_measures_that_are_known_and_count() -> None:
+    held = BrokerFigures(1, None, True, None, LoadFigures(bytes=1, leaders=1), LoadFigures(), LoadFigures())
+    far = {"bytes": 0.11, "replicas": 0.5, "leaders": 0.5}
+    requested = msgspec.structs.replace(SUMMARY.requested, weights={"bytes": 1.0, "replicas": 1.0, "leaders": 0.0})
+    told = {"requested": requested, "brokers": [held], "imbalance_before": far, "imbalance_after": far}
+    summary = msgspec.structs.replace(SUMMARY, **told)
+    assert outside_tolerance(summary) == ["bytes"]
+    assert outside_tolerance(msgspec.structs.replace(summary, imbalance_after=far | {"bytes": 0.1})) == []
