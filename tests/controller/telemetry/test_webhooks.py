@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import logging
-import re
 import socket
 import threading
 import time
@@ -20,11 +19,10 @@ from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConf
 from kafka_reassign_rpc.controller.telemetry.webhooks import Webhooks
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.events.notifications import DEFAULT_KINDS, MOST_EVENTS, WebhookCounts, kinds
+from kafka_reassign_rpc.core.events.notifications import MOST_EVENTS, WebhookCounts, kinds
 from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from tests.controller.telemetry.webhook_receivers import FAILS, OK, SECRET, Receiver, is_signed, receiving, says
-from tests.docs.pages import DOCS
 from tests.waiting import eventually
 
 CLUSTER, SERVER = "cluster-1", 1000
@@ -337,11 +335,3 @@ def test_dh_8_events_to_tell_are_chosen_by_name_and_an_unknown_one_is_answered_w
     for wrong in ("broker.losst", "nothing.*", "*", ".*"):
         with pytest.raises(ValueError, match=r"there is no event .*broker\.lost.*controller\.resigned"):
             kinds([wrong])
-
-
-def test_dh_8_the_page_of_webhooks_has_a_row_for_each_event_of_the_default() -> None:
-    page = (DOCS / "webhooks.md").read_text()
-    rows = page.partition("## Which events")[2].partition('`"webhook.events"')[0]
-    assert set(re.findall(r"`([a-z]+\.[a-z_]+)`", rows)) == set(DEFAULT_KINDS)
-    assert set(DEFAULT_KINDS) <= catalogue.EVENTS.keys()
-    assert len(DEFAULT_KINDS) == len(set(DEFAULT_KINDS))
