@@ -19,6 +19,8 @@ reassignment_settings.py  settings for every new move, among them the caps in fo
 server_settings.py        the catalogue of the settings that all servers share
 settings_in_force.py      where such a setting may stand, and which value counts
 absence.py                what waits is held after somebody else has controlled the cluster for long
+windows                   windows for moves by the time of day
+window_now.py             what they mean in a cluster now
 cordon.py                 brokers that get no new replica (KIP-1066)
 departure.py              whether brokers may go: what partitions lose with them, and whether the others have room
 restrictions.py           whether reassignments are disabled, and the rule on replication factors

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.core.healing.brake import brake
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
 from kafka_reassign_rpc.core.settings_in_force import in_force
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.window_now import window_now
 
 ENABLED = "partition.reassignments.enabled"
 REPLICATION_FACTOR_CHANGE_ALLOWED = "partition.reassignments.replication.factor.change.allowed"
@@ -21,16 +22,18 @@ DEFAULT_ABSENCE_MS = 3_600_000
 
 
 class InFlightCaps(msgspec.Struct, frozen=True):
-    """-1: no cap. `repairs` counts moves of repairs (KIP-46) and is 0 while the brake holds."""
+    """-1: no cap. `repairs` counts moves of repairs (KIP-46) and is 0 while the brake holds. `closed`: outside of
+    windows no move starts that copies anything, but repairs."""
 
     per_broker: int = -1
     per_cluster: int = -1
     bytes_in_flight: int = -1
     repairs: int = -1
+    closed: bool = False
 
     @property
     def unlimited(self) -> bool:
-        return self.per_broker < 0 and self.per_cluster < 0 and self.bytes_in_flight < 0
+        return not self.closed and self.per_broker < 0 and self.per_cluster < 0 and self.bytes_in_flight < 0
 
 
 class ReassignmentSettings(msgspec.Struct, frozen=True):
@@ -59,7 +62,7 @@ def cap_settings(caps: InFlightCaps) -> dict[str, int]:
 
 
 def caps_in_force(cluster: Cluster, settings: ReassignmentSettings, gone: frozenset[int] | None = None) -> InFlightCaps:
-    """The caps of all servers, else the server's own.
+    """The caps of the window that holds, else those of all servers, else the server's own.
 
     gone   absent brokers with replicas, as counted just now; None: as last counted
     """
@@ -68,7 +71,13 @@ def caps_in_force(cluster: Cluster, settings: ReassignmentSettings, gone: frozen
     )
     healing, _ = settings_of(cluster, settings.healing)
     held_back = brake((cluster.soft.gone if gone is None else gone) - cluster.brokers.keys(), cluster.brokers, healing)
-    return InFlightCaps(per_broker, per_cluster, in_flight, healing.chunk if held_back is None else 0)
+    repairs, window = healing.chunk if held_back is None else 0, window_now(cluster)
+    if window is None:
+        return InFlightCaps(per_broker, per_cluster, in_flight, repairs)
+    terms = window.terms
+    per_broker = per_broker if terms.per_broker is None else terms.per_broker
+    per_cluster = per_cluster if terms.per_cluster is None else terms.per_cluster
+    return InFlightCaps(per_broker, per_cluster, in_flight, repairs, closed=not terms.starts)
 
 
 def _cap(text: str) -> int | None:

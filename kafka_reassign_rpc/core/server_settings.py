@@ -13,10 +13,12 @@ from kafka_reassign_rpc.core.config_values import INT32, INT64
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.healing_settings import MAX_INTERVAL_MS
 from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED
+from kafka_reassign_rpc.core.windows.grammar import WINDOWS
 
 
 class ServerSetting(msgspec.Struct, frozen=True):
-    """Bounds are inclusive. `rate_or_share`: `HealingThrottle` parses the text; `broker_ids`: `cordon` does."""
+    """Bounds are inclusive. `rate_or_share`: `HealingThrottle` parses the text; `broker_ids`: `cordon` does;
+    `windows`: `core.windows` does."""
 
     name: str
     type: Literal["BOOLEAN", "INT", "LONG", "STRING", "LIST"]
@@ -27,6 +29,7 @@ class ServerSetting(msgspec.Struct, frozen=True):
     rate_or_share: bool = False
     broker_ids: bool = False
     one_of: tuple[str, ...] | None = None
+    windows: bool = False
 
 
 _ALL = (
@@ -86,6 +89,17 @@ _ALL = (
         " controller it holds them however short that was. -1: only after a KRaft controller.",
         -1,
         INT64,
+    ),
+    ServerSetting(
+        WINDOWS,
+        "STRING",
+        "",
+        "When moves start, by the time of day: `mon-fri 22:00-06:00 Europe/Berlin; sat,sun 00:00-24:00 Europe/Berlin`."
+        " A window has the days on which it begins (`daily`: all), its times, a time zone, and caps where others hold"
+        " in it: `max.per.broker=2`, `max.per.cluster=20`. Outside of windows no waiting move starts but those of"
+        " repairs; `; otherwise max.per.cluster=2` at the end: moves start under these caps. Moves in flight go on."
+        " Empty: at any time.",
+        windows=True,
     ),
     ServerSetting(
         healing_settings.INTERVAL,

@@ -105,6 +105,8 @@ def _lines(seen: Seen, blocks: str) -> Iterator[str]:
     no_cap = UNKNOWN if status.caps is None else NO_CAP
     caps = (f"{name}={no_cap if value is None else value}" for name, value in caps_of(status).items())
     yield f"caps: {', '.join(caps)}"
+    if status.window is not None:
+        yield f"windows: {_words(status.window.now, LONGEST_REASON)}"
     yield ""
     yield action_watch.headline(status)
     yield from _group_lines(status.groups or ())

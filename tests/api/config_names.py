@@ -16,6 +16,7 @@ OURS = (
     "partition.reassignments.max.per.broker",
     "partition.reassignments.max.per.cluster",
     "partition.reassignments.replication.factor.change.allowed",
+    "reassignment.windows",
     "self.healing.approval",
     "self.healing.cancel.on.return",
     "self.healing.max.failed.brokers",

@@ -37,7 +37,8 @@ async def altered(node: ModelNode, name: str, configs: dict[str, str | None], *,
 def test_hm_1_the_settings_of_servers_are_those_that_the_catalogue_calls_dynamic_and_what_commands_set() -> None:
     dynamic = {one.name: one for one in SETTINGS if one.dynamic and not one.of_kafka}
     assert sorted(SERVER_SETTINGS) == sorted(OURS)
-    assert SERVER_SETTINGS.keys() - dynamic.keys() == {PAUSED, "partition.reassignments.enabled", "cordoned.brokers"}
+    for_all = {PAUSED, "partition.reassignments.enabled", "cordoned.brokers", "reassignment.windows"}
+    assert SERVER_SETTINGS.keys() - dynamic.keys() == for_all
     assert not dynamic.keys() - SERVER_SETTINGS.keys()
     for name, one in dynamic.items():
         assert str(one.default).lower() == SERVER_SETTINGS[name].default

@@ -245,6 +245,12 @@ CASES = (
         NOTHING_MOVES | WAITING | servers("moves_held", f"0x5 2x94 1{LONG}", f"0{LONG}"),
         {50: (), 115: (), 116: (WAIT,)},
     ),
+    Case(
+        "KafkaReassignMovesWaitForLong",
+        "they wait for a window, and then in it",
+        NOTHING_MOVES | WAITING | servers("window_open", f"0x60 1{LONG}", f"1{LONG}"),
+        {50: (), 75: (), 76: (WAIT,)},
+    ),
     crosses("KafkaReassignMovesHeldForLong", "moves_held", f"0x5 3{LONG}", HELD.summary, begins=6, lasts=1440),
     passes("KafkaReassignMovesHeldForLong", "moves_held", f"0x5 3x1430 0{LONG}", at=1450),
     Case(
@@ -385,6 +391,7 @@ HEALTHY = {
     **servers("controller_epoch", f"5{LONG}", f"-1{LONG}"),
     **servers("controller_id", f"1000{LONG}", f"1000{LONG}"),
     **servers("reassignments_enabled", f"1{LONG}", f"1{LONG}"),
+    **servers("window_open", f"1{LONG}", f"1{LONG}"),
     **{name: f"1{LONG}" for metric in ("ready", "zookeeper_connected") for name in servers(metric, "", "")},
     **servers("zookeeper_round_trip_seconds", f"0.003{LONG}", f"0.003{LONG}"),
     **servers("broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="leader", by="none"),

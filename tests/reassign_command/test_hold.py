@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 import pytest
 import pytest_asyncio
 
+from kafka_reassign_rpc.core.windows.grammar import DAYS
 from kafka_reassign_rpc.protocol.messages import DescribeStatusRequest, HoldMovesRequest
 from tests.controller.cluster import Cluster, cluster
 from tests.reassign_command.run_command import kafka_reassign
@@ -49,6 +51,24 @@ async def test_dh_5_operators_hold_and_release_moves_of_the_queue(world: Cluster
     done = await run(world, "--watch")
     assert done.code == 0
     assert (await run(world, "--list")).lines == ["No partition reassignments found."]
+
+
+async def test_dh_5_operators_set_windows_see_them_and_are_told_what_is_wrong_with_one(world: Cluster) -> None:
+    wrong = await run(world, "settings", "--set", "reassignment.windows=mon-fri 22:00-06:00")
+    assert wrong.code == 1
+    assert "write days, times and time zone, such as mon-fri 22:00-06:00 Europe/Berlin" in wrong.out
+    later = DAYS[(datetime.now(UTC).weekday() + 3) % 7]
+    assert (await run(world, "settings", "--set", f"reassignment.windows={later} 10:00-11:00 UTC")).code == 0
+    assert (await run(world, "move", "t", "-p", "0:2")).code == 0
+    shown = " ".join((await run(world, "--status")).out.split())
+    assert "windows: outside of windows until " in shown
+    assert "for a window: outside of windows until " in shown
+    answer = await world.ask(DescribeStatusRequest(document="status", query=""), 0)
+    status = json.loads(answer.content)
+    assert (status["window"]["open"], status["totals"]["waiting"]) == (False, {"rpc": 1})
+    assert status["work"]["no_estimate"] == "1 waiting move waits for a window"
+    assert (await run(world, "settings", "--delete", "reassignment.windows")).code == 0
+    assert (await run(world, "--watch")).code == 0
 
 
 @pytest.mark.parametrize(

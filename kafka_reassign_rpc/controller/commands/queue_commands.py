@@ -9,7 +9,8 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.requesters import Requester
-from kafka_reassign_rpc.core.writers.facts import QueueRootFound
+from kafka_reassign_rpc.core.state.soft_state import WindowNow
+from kafka_reassign_rpc.core.writers.facts import QueueRootFound, TimeTold
 from kafka_reassign_rpc.core.znode_routes import holding
 from kafka_reassign_rpc.core.znode_routes.holding import HoldOutcome, Selection
 from kafka_reassign_rpc.core.znode_routes.znodes_read import QueueRootRead, ZnodeProblem
@@ -62,6 +63,27 @@ class HoldMoves(Command[HoldOutcome]):
                     in_flight += self._selection.takes(TopicPartition(topic, index), partition, (), reason)
         changed = len(self._changed)
         self.answer(HoldOutcome(changed, max(0, selected - changed), in_flight))
+
+
+class TimePassed(Command[None]):
+    """The time of day, for windows: waiting moves start if it lets them."""
+
+    def __init__(self, now_ms: int) -> None:
+        super().__init__()
+        self._found = TimeTold(now_ms)
+        self._before: WindowNow | None = None
+
+    def learn(self, cluster: Cluster) -> Iterator[None]:
+        self._before = cluster.soft.window
+        yield from self._found.apply(cluster)
+
+    def decide(self, work: Round) -> Iterator[None]:
+        window = work.view.cluster.soft.window
+        if window != self._before:
+            told = "there are no windows any more: waiting moves start" if window is None else window.told
+            work.view.report(Event(catalogue.WINDOW_CHANGED, reason=told))
+            yield from process_batch_and_queue(work)
+        self.answer(None)
 
 
 class QueueZnodesRead(Command[None]):

@@ -82,7 +82,8 @@ def _start_entries(work: Round, batch: BatchZnode) -> Iterator[None]:
         changes.waiting += outcome.waits
     if changes.waiting and changes.waiting != batch.waiting:
         disabled = restrictions.reassignments_disabled(work.view.cluster)
-        what = "They start as moves in flight end." if disabled is None else str(disabled)
+        later = "in the next window" if work.in_flight.caps.closed else "as moves in flight end"
+        what = f"They start {later}." if disabled is None else str(disabled)
         work.view.report(Event(catalogue.ENTRY_WAITING, reason=f"{changes.waiting} of its entries wait. {what}"))
     if changes.lacks_room and not batch.lacks_room:
         reason = "the znode is full; the rest of its entries wait until others have left it"

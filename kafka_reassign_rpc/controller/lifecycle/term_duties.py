@@ -26,6 +26,7 @@ from kafka_reassign_rpc.controller.duties.term_tasks import Duty, TermTasks
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller.duties.topic_removals import TopicRemovals
 from kafka_reassign_rpc.controller.duties.waiting_moves import WaitingMoves
+from kafka_reassign_rpc.controller.duties.window_changes import WindowChanges
 from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster
@@ -97,6 +98,7 @@ class TermDuties:
         self.channels = ChannelManager(lambda: cluster, sender, reports, config.links)
         self._propagation = Propagation(cluster, self.channels, self._deletions)
         self._waiting_moves = WaitingMoves(loop)
+        self._windows = WindowChanges(loop, now_ms)
         self._sampler = sampler = ProgressSampler(loop, config.sampling, str(sender.id), config.links, record)
         self._healer = Healer(
             loop, config.settings.healing, now_ms, sampler.everything, sampler.tracker.observed_throughput
@@ -109,6 +111,7 @@ class TermDuties:
         self.all = (
             Duty("settings of brokers", self._settings.run, self._settings.stop, at_once=True),
             Duty("waiting moves", self._waiting_moves.run, at_once=True),
+            Duty("windows", self._windows.run, at_once=True),
             Duty("watches", self.watches.run, self.watches.close),
             Duty("throttles", loop.throttle_configs.run),
             Duty("request znodes", self._requests.run),
@@ -192,6 +195,7 @@ class TermDuties:
         self._healer.diagnose_again()
 
     def configs_changed(self) -> None:
+        self._windows.settings_changed()
         self._healer.diagnose_again()
 
     def topics_appeared(self, names: Sequence[str]) -> None:

@@ -85,6 +85,10 @@ CAPS = _gauge("cap", "Caps in force: moves_per_broker, moves_per_cluster, bytes_
 REASSIGNMENTS_ENABLED = _gauge(
     "reassignments_enabled", "0 where this server is the controller and no new move may start, else 1."
 )
+WINDOW_OPEN = _gauge(
+    "window_open",
+    "0 where this server is the controller and `reassignment.windows` lets no waiting move start but repairs, else 1.",
+)
 UNDER_REPLICATED = _gauge(
     "partitions_under_replicated", "Partitions with fewer in-sync replicas than wanted; absent until counted."
 )
@@ -198,6 +202,7 @@ METRICS: tuple[MetricType, ...] = (
     MOVES_REMAINING,
     ALL_DONE,
     REASSIGNMENTS_ENABLED,
+    WINDOW_OPEN,
     CAPS,
     MOVES,
     MOVE_DURATION,

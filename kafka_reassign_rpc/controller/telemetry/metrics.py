@@ -183,6 +183,7 @@ class _ReadAtScrape(Collector):
             (metric_catalogue.MOVES_REMAINING, _seconds(totals.remaining_ms)),
             (metric_catalogue.ALL_DONE, _seconds(None if document.work is None else document.work.done_ms)),
             (metric_catalogue.REASSIGNMENTS_ENABLED, document.enabled is not False),
+            (metric_catalogue.WINDOW_OPEN, document.window is None or document.window.open),
             (metric_catalogue.UNDER_REPLICATED, totals.under_replicated),
             (metric_catalogue.OFFLINE, totals.offline),
             (metric_catalogue.MOVES_STALLED, totals.stalled),

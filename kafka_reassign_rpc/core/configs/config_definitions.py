@@ -16,6 +16,7 @@ from kafka_reassign_rpc.core import cordon
 from kafka_reassign_rpc.core.broker_settings import PROTOCOL_VERSION
 from kafka_reassign_rpc.core.configs import java_values
 from kafka_reassign_rpc.core.healing.healing_throttle import EXPECTED, HealingThrottle
+from kafka_reassign_rpc.core.windows.grammar import parse_windows
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 ConfigType = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
@@ -54,6 +55,7 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     throttled_replicas: bool = False
     rate_or_share: bool = False
     broker_ids: bool = False
+    windows: bool = False
     synonym: str | None = None
     """The broker config that gives the topic's default."""
     synonyms: tuple[str, ...] = ()
@@ -214,13 +216,20 @@ def _check(definition: ConfigDefinition, value: Value) -> None:
     elif definition.versions is not None:
         if format_version(definition, str(value)) is None:
             raise invalid(definition, value, f"Version {value} is not a valid version")
-    elif definition.rate_or_share:
-        try:
-            HealingThrottle.parse(value)
-        except ValueError:
-            raise invalid(definition, value, f"Expected {EXPECTED}") from None
+    elif definition.rate_or_share or definition.windows:
+        _check_grammar(definition, value)
     elif definition.non_empty and not value:
         raise invalid(definition, "", "String must be non-empty")
+
+
+def _check_grammar(definition: ConfigDefinition, value: Value) -> None:
+    try:
+        if definition.windows:
+            parse_windows(str(value))
+        else:
+            HealingThrottle.parse(value)
+    except ValueError as error:
+        raise invalid(definition, value, str(error) if definition.windows else f"Expected {EXPECTED}") from None
 
 
 def _check_throttled_replicas(definition: ConfigDefinition, value: list[str]) -> None:

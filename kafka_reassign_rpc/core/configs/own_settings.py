@@ -22,6 +22,7 @@ DEFINITIONS: Mapping[str, ConfigDefinition] = {
         broker_ids=one.broker_ids,
         one_of=one.one_of,
         ignore_case=True,
+        windows=one.windows,
         dynamic=True,
     )
     for one in SERVER_SETTINGS.values()

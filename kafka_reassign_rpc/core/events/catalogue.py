@@ -71,6 +71,7 @@ HEAL_IMPOSSIBLE = "heal.impossible"
 HEAL_DROPPED = "heal.dropped"
 HEAL_DONE = "heal.done"
 
+WINDOW_CHANGED = "window.changed"
 THROTTLE_CHANGED = "throttle.changed"
 THROTTLE_SET = "throttle.set"
 THROTTLE_RESTORED = "throttle.restored"
@@ -245,6 +246,13 @@ _TYPES = (
         " if it is known, has set that. Each new controller records it again.",
     ),
     EventType(REASSIGNMENTS_ENABLED, "INFO", _WHO, "New moves may start again."),
+    EventType(
+        WINDOW_CHANGED,
+        "INFO",
+        ("reason",),
+        "Another window of `reassignment.windows` holds, or none: `reason` has which, until when, and whether waiting"
+        " moves start. Each new controller records it again.",
+    ),
     EventType(
         CONFIG_CHANGED,
         "INFO",

@@ -29,6 +29,9 @@ CLUSTER = -2
 REPAIRS = -5
 """In place of a broker, in every move of a repair: the cap on moves of repairs (KIP-46)."""
 
+WINDOW = -6
+"""In place of a broker: the move waits for a window."""
+
 _SENDERS = -10
 
 
@@ -91,6 +94,12 @@ def partitions_to_measure(cluster: Cluster) -> list[TopicPartition]:
     return [TopicPartition(*name) for name in islice(chain(cluster.queue.names.values(), batch), AHEAD)]
 
 
+def _copies_more(before: Partition, after: Partition) -> bool:
+    """Whether a move that is no repair gets replicas to copy."""
+    is_repair = after.move is not None and after.move.route == HEAL
+    return not is_repair and not set(after.adding) <= set(before.adding)
+
+
 class MovesInFlight:
     def __init__(self, cluster: Cluster, caps: InFlightCaps, *, sizes_sampled: bool = False) -> None:
         self._cluster = cluster
@@ -137,6 +146,8 @@ class MovesInFlight:
     def has_room(self, place: int, own: int = NO_CAP) -> bool:
         """Whether the caps of a broker (see `waits_for`) let another move start. `own`: that move's own cap."""
         broker = broker_of(place)
+        if broker == WINDOW:
+            return not self.caps.closed
         if broker in self._silent:
             return False
         is_there = broker == REPAIRS or self._cluster.is_live(broker)
@@ -151,10 +162,12 @@ class MovesInFlight:
         return 0 <= self.caps.per_broker <= moves or 0 <= own <= (moves - sent if place == broker else sent)
 
     def waits_for(self, name: TopicPartition, before: Partition, after: Partition, own: int = NO_CAP) -> int | None:
-        """What a partition must wait for before it may get the value `after`: a broker, `CLUSTER`, or None.
+        """What a partition must wait for before it may get the value `after`: a broker, `CLUSTER`, `WINDOW`, or None.
 
         own    the cap of the move itself. With one, the move waits for its leader as `sending` says
         """
+        if self.caps.closed and _copies_more(before, after):
+            return WINDOW
         if not self._counts:
             return None
         new = weight(self._cluster, name, after)

@@ -9,9 +9,24 @@ import msgspec
 from kafka_reassign_rpc.core.broker_settings import AT_FIRST, BrokerSettings
 from kafka_reassign_rpc.core.state.former_partitions import FormerPartitions
 from kafka_reassign_rpc.core.state.kraft_facts import NOTHING_TOLD, KRaftFacts
+from kafka_reassign_rpc.core.windows.grammar import Terms
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+
+
+class WindowNow(msgspec.Struct, frozen=True):
+    """What `reassignment.windows` means at present.
+
+    text    of the setting from which it was judged
+    told    what holds, for people
+    until   when that changes, ms since 1970; None: not within a week
+    """
+
+    text: str
+    told: str
+    terms: Terms
+    until: int | None
 
 
 class SoftState(msgspec.Struct):
@@ -24,6 +39,7 @@ class SoftState(msgspec.Struct):
     broker_settings   see `core.broker_settings`
     former            partitions that others have removed from ZooKeeper or changed there
     cancelled         the id of the last `cancel_all` that the controller carried out, or -1
+    window            what windows mean now; None: there are none, or nobody has judged them yet
     reported          what events have reported about the queue: brokers that moves wait for, and `Queue.DISABLED`
     kraft             what `watch` has heard of brokers in KRaft mode
 
@@ -37,5 +53,6 @@ class SoftState(msgspec.Struct):
     broker_settings: BrokerSettings = AT_FIRST
     former: FormerPartitions = msgspec.field(default_factory=FormerPartitions)
     cancelled: int = -1
+    window: WindowNow | None = None
     reported: set[int] = set()
     kraft: KRaftFacts = NOTHING_TOLD

@@ -57,6 +57,14 @@ class Caps(msgspec.Struct, frozen=True):
     bytes_in_flight: int | None
 
 
+class StartWindow(msgspec.Struct, frozen=True):
+    """What `reassignment.windows` means now. `caps` has the caps of the window."""
+
+    open: Annotated[bool, _about("whether waiting moves start; false: none does but repairs")]
+    now: Annotated[str, _about("which window holds, or why none can")]
+    until: Annotated[int | None, _about("when that changes; null: not within a week")]
+
+
 class Work(msgspec.Struct, frozen=True):
     """All the work: moves in flight, moves that wait, and those that have ended since there was nothing to do."""
 
@@ -211,6 +219,7 @@ class Status(msgspec.Struct, frozen=True):
     work: Annotated[Work | None, _about("null on a standby")]
     groups: Annotated[Sequence[Group] | None, _about("the largest first; null on a standby, and with `counts` alone")]
     healing: Annotated[Healing | None, _about("null on a standby, and before the first diagnosis")]
+    window: Annotated[StartWindow | None, _about("null: there are no windows; also on a standby and on `watch`")] = None
     last: Annotated[
         "Status | None",
         _about(

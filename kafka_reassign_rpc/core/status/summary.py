@@ -12,12 +12,14 @@ from kafka_reassign_rpc.core.status.documents import (
     FailedBroker,
     Healing,
     Repair,
+    StartWindow,
     Status,
     Totals,
     known,
 )
 from kafka_reassign_rpc.core.status.problems import lost_brokers, problems_of
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
+from kafka_reassign_rpc.core.window_now import window_now
 
 MOST_LISTED = 100
 """Failed brokers, repairs and problems in one document."""
@@ -56,7 +58,13 @@ def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
         work=None if term is None or totals is None else work.work_of(term, totals),
         groups=None if term is None or not full else work.groups_of(term, MOST_LISTED),
         healing=healing,
+        window=None if rules is None else _window(rules),
     )
+
+
+def _window(term: TermView) -> StartWindow | None:
+    window = window_now(term.cluster)
+    return None if window is None else StartWindow(window.terms.starts, window.told, window.until)
 
 
 def _caps(term: TermView) -> Caps:

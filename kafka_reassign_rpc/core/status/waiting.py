@@ -4,12 +4,13 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core import reassignment_settings, restrictions
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import REPAIRS, broker_of
+from kafka_reassign_rpc.core.reassignment.in_flight_caps import REPAIRS, WINDOW, broker_of
 from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
 from kafka_reassign_rpc.core.state.cluster import HEAL, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.waiting_lines import NO_CAP
 from kafka_reassign_rpc.core.status.views import TermView
+from kafka_reassign_rpc.core.window_now import window_now
 from kafka_reassign_rpc.support.counted import counted
 
 ITS_TURN = "its turn"
@@ -37,6 +38,7 @@ class WaitingReasons:
             for place, line in lines.items():
                 self._lines.update(dict.fromkeys(wanted.intersection(line), _Line(place, cap)))
         self._caps = reassignment_settings.caps_in_force(term.cluster, term.settings)
+        self._window = window_now(term.cluster)
         self._disabled = restrictions.disabled_by(term.cluster)
 
     def place(self, name: TopicPartition) -> int | None:
@@ -76,6 +78,8 @@ class WaitingReasons:
 
     def _of_line(self, line: _Line) -> str | None:
         broker, cap = broker_of(line.place), line.cap if line.cap != NO_CAP else self._caps.per_broker
+        if line.place == WINDOW and self._window is not None:
+            return f"a window: {self._window.told}"
         if line.place == REPAIRS:
             return f"other repairs: at most {counted(self._caps.repairs, 'move')} of repairs in flight"
         if broker < 0:

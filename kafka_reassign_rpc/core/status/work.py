@@ -7,6 +7,7 @@ from kafka_reassign_rpc.core.reassignment.move_sums import GroupKey, Sums
 from kafka_reassign_rpc.core.state.cluster import HEAL
 from kafka_reassign_rpc.core.status.documents import Group, Totals, Work, share
 from kafka_reassign_rpc.core.status.views import TermView
+from kafka_reassign_rpc.core.window_now import window_now
 from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
 
 NAMED = 5
@@ -70,6 +71,9 @@ def _no_estimate(term: TermView, totals: Totals, unsized: int, left: int | None)
         return f"{counted(term.cluster.queue.held, 'waiting move', 'are')} held until somebody releases them"
     if term.cluster.queue.unapproved:
         return f"{counted(term.cluster.queue.unapproved, 'move')} of repairs wait for approval"
+    window = window_now(term.cluster)
+    if (kept := waiting - totals.waiting.get(HEAL, 0)) and window is not None and not window.terms.starts:
+        return f"{counted(kept, 'waiting move', 'wait')} for a window"
     healing = term.healing
     if healing is not None and totals.waiting.get(HEAL) and (healing.paused or healing.held_back):
         return "repairs wait while self-healing is " + ("paused" if healing.paused else "held back")

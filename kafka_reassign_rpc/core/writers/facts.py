@@ -22,6 +22,7 @@ from kafka_reassign_rpc.core.state.config_entities import DEFAULT, TOPICS
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.core.window_now import judge
 from kafka_reassign_rpc.support.bounded_text import whole_number
 
 CREATED_HERE = (0, 0)
@@ -185,6 +186,16 @@ class BrokersStartedWith(msgspec.Struct, frozen=True):
 
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:
         cluster.soft.broker_settings = self.settings
+        yield
+
+
+class TimeTold(msgspec.Struct, frozen=True):
+    """The time of day, for windows."""
+
+    now_ms: int
+
+    def apply(self, cluster: Cluster) -> Generator[None, None, None]:
+        cluster.soft.window = judge(cluster, self.now_ms)
         yield
 
 

@@ -65,6 +65,7 @@ def _soft_state(known: Cluster, fresh: Cluster, lost: set[str]) -> SoftState:
         broker_settings=soft.broker_settings,
         former=soft.former,
         cancelled=soft.cancelled,
+        window=soft.window,
         reported=soft.reported,
         kraft=soft.kraft,
     )

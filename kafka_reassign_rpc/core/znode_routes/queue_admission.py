@@ -15,6 +15,7 @@ other, reassignments disabled      waits
 other, target refused              leaves, with a report
 other, adds a server's id          leaves, with a report: there will be no such broker
 other, adds a dead broker          waits, with one report per broker
+other, outside of windows          waits, if it copies anything and is no repair (`core.window_now`)
 other, caps reached                waits
 other, repair, brake holds         waits (KIP-46: see `core.healing.brake`)
 moving elsewhere, by the queue     the controller first cancels the move in flight, then starts the new one, with an
@@ -72,7 +73,8 @@ FRESH = (-4, NO_CAP)
 class QueueOutcome(NamedTuple):
     """`report` is text for the sender.
 
-    `waits_for` is a broker (`MovesInFlight.waits_for`), `CLUSTER`, `REPAIRS` or `LATER`.
+    `waits_for` is a broker (`MovesInFlight.waits_for`), `CLUSTER`, `WINDOW`, `REPAIRS` or
+    `LATER`.
     """
 
     leaves: bool

@@ -233,7 +233,8 @@ function showCaps() {
   const cap = (value, format) => (value === null ? "no cap" : format(value));
   byId("caps").textContent =
     `Moves in flight per broker: ${cap(caps.moves_per_broker, count)}; in the cluster: ${cap(caps.moves_per_cluster, count)}; ` +
-    `bytes in flight: ${cap(caps.bytes_in_flight, size)}.`;
+    `bytes in flight: ${cap(caps.bytes_in_flight, size)}.` +
+    (shown.window ? ` Windows: ${shown.window.now}.` : "");
 }
 
 // ------------------------------------------------------------------------------------------------- the tables

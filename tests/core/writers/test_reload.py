@@ -76,5 +76,5 @@ def test_sv_3_until_a_reload_ends_nothing_has_changed() -> None:
 def test_sv_3_every_field_of_the_soft_state_is_kept_or_named() -> None:
     """A new field has to be thought of in `reload`."""
     assert set(SoftState.__struct_fields__) == {
-        "shutting_down", "gone", "sizes", "broker_settings", "former", "cancelled", "reported", "kraft",
+        "shutting_down", "gone", "sizes", "broker_settings", "former", "cancelled", "reported", "kraft", "window",
     }  # fmt: skip

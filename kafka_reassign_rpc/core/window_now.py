@@ -1,0 +1,47 @@
+"""What the windows of a cluster mean now.
+
+Time passes outside of decisions: a duty tells it, and the soft state has what it means, with the text that was judged.
+Until a new text is judged, and where it cannot be parsed, no waiting move starts: a window is there to keep moves away.
+"""
+
+from kafka_reassign_rpc.core.settings_in_force import in_force
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.soft_state import WindowNow
+from kafka_reassign_rpc.core.windows import times
+from kafka_reassign_rpc.core.windows.grammar import WINDOWS, Terms, parse_windows
+from kafka_reassign_rpc.support.human_units import utc_time
+
+CLOSED = Terms(starts=False)
+
+
+def text_of(cluster: Cluster) -> str:
+    return in_force(cluster, WINDOWS, str.strip, "")
+
+
+def judge(cluster: Cluster, now_ms: int) -> WindowNow | None:
+    """None: there are no windows."""
+    text = text_of(cluster)
+    try:
+        windows = parse_windows(text)
+    except ValueError as error:
+        return WindowNow(text, f"no waiting move starts, since {WINDOWS} cannot be read: {error}", CLOSED, None)
+    if windows is None:
+        return None
+    found = times.at(windows, now_ms)
+    terms = windows.otherwise if found.window is None else found.window.terms
+    return WindowNow(text, _told(found, terms), terms, found.until)
+
+
+def _told(found: times.Found, terms: Terms) -> str:
+    until = "" if found.until is None else f" until {utc_time(found.until)} UTC"
+    where = "outside of windows" if found.window is None else f"in the window {found.window.text}"
+    return f"{where}{until}: " + ("waiting moves start" if terms.starts else "no waiting move starts but repairs")
+
+
+def window_now(cluster: Cluster) -> WindowNow | None:
+    text, known = text_of(cluster), cluster.soft.window
+    if not text:
+        return None
+    if known is not None and known.text == text:
+        return known
+    return WindowNow(text, "the windows have not been judged yet: no waiting move starts but repairs", CLOSED, None)

@@ -1,0 +1,112 @@
+"""The setting `reassignment.windows`: `mon-fri 22:00-06:00 Europe/Berlin max.per.cluster=20; otherwise …`."""
+
+import re
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from kafka_reassign_rpc.core.config_values import INT32
+from kafka_reassign_rpc.support.bounded_text import shortened, whole_number
+
+WINDOWS = "reassignment.windows"
+MOST_WINDOWS = 20
+MOST_CHARACTERS = 2_000
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+OTHERWISE = "otherwise"
+PER_BROKER, PER_CLUSTER = "max.per.broker", "max.per.cluster"
+EXAMPLE = "mon-fri 22:00-06:00 Europe/Berlin"
+DAY = 24 * 60
+_TIMES = re.compile(r"([0-2]\d):([0-5]\d)-([0-2]\d):([0-5]\d)", re.ASCII)
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """What holds for moves that want to start. Caps: None: as without windows."""
+
+    starts: bool = True
+    per_broker: int | None = None
+    per_cluster: int | None = None
+
+
+class Window(msgspec.Struct, frozen=True):
+    """days    on which it begins, 0: Monday
+    begin   minutes of the day by the clocks of the zone; so is `end`, which is on the next day where it is not later
+    """
+
+    text: str
+    days: frozenset[int]
+    begin: int
+    end: int
+    zone: ZoneInfo
+    terms: Terms
+
+
+class Windows(msgspec.Struct, frozen=True):
+    windows: tuple[Window, ...]
+    otherwise: Terms
+
+
+@lru_cache(maxsize=4)
+def parse_windows(text: str) -> Windows | None:
+    """None: no windows. Raises ValueError with what to do about it."""
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"use at most {MOST_CHARACTERS} characters")
+    parts = [words for part in text.split(";") if (words := part.split())]
+    if len(parts) > MOST_WINDOWS:
+        raise ValueError(f"name at most {MOST_WINDOWS} windows")
+    if not parts:
+        return None
+    rest = parts.pop() if parts[-1][0] == OTHERWISE else None
+    if rest is not None and len(rest) == 1:
+        raise ValueError(f"say after {OTHERWISE!r} what holds then, such as {PER_CLUSTER}=2, or leave it out")
+    if not parts:
+        raise ValueError(f"name a window before {OTHERWISE!r}, such as {EXAMPLE}")
+    return Windows(tuple(map(_window, parts)), Terms(starts=False) if rest is None else _terms(rest[1:]))
+
+
+def _window(words: list[str]) -> Window:
+    text = " ".join(words)
+    if words[0] == OTHERWISE:
+        raise ValueError(f"put {OTHERWISE!r} last, and once")
+    if len(words) < 3 or (times := _TIMES.fullmatch(words[1])) is None:
+        raise ValueError(f"write days, times and time zone, such as {EXAMPLE}, in place of {shortened(text)!r}")
+    hours = [int(group) for group in times.groups()]
+    begin, end = 60 * hours[0] + hours[1], 60 * hours[2] + hours[3]
+    if begin >= DAY or end > DAY:
+        raise ValueError(f"{words[1]}: times are from 00:00 to 24:00")
+    if begin == end:
+        raise ValueError(f"{words[1]} has no length: a whole day is 00:00-24:00")
+    return Window(text, _days(words[0]), begin, end, _zone(words[2]), _terms(words[3:]))
+
+
+def _days(text: str) -> frozenset[int]:
+    found: set[int] = set()
+    if text == "daily":
+        return frozenset(range(7))
+    for item in text.split(","):
+        first, dash, last = item.partition("-")
+        if first not in DAYS or (dash and last not in DAYS):
+            raise ValueError(f"days are mon-fri, sat,sun or daily, not {shortened(text)!r}")
+        begin, end = DAYS.index(first), DAYS.index(last or first)
+        found.update(day % 7 for day in range(begin, end + 1 + 7 * (end < begin)))
+    return frozenset(found)
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # a name that nobody knows, one that is no path below, a folder
+        raise ValueError(
+            f"{shortened(name)!r} is no time zone of this host: use a name such as Europe/Berlin or UTC"
+        ) from None
+
+
+def _terms(words: list[str]) -> Terms:
+    caps: dict[str, int] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        number = whole_number(value, 0, INT32)
+        if name not in (PER_BROKER, PER_CLUSTER) or name in caps or number is None:
+            raise ValueError(f"write {PER_BROKER}=N or {PER_CLUSTER}=N, each once, in place of {shortened(word)!r}")
+        caps[name] = number
+    return Terms(per_broker=caps.get(PER_BROKER), per_cluster=caps.get(PER_CLUSTER))

@@ -1,0 +1,69 @@
+"""Which window holds at a time, and when that changes.
+
+A window has a begin and an end on the time line, from the clocks of its zone. Where clocks go back, a time that comes
+twice counts when it comes first; where they go forward, a time that is left out is the moment of the jump. So a window
+begins and ends once on each of its days, and is empty where it lies in the gap.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from kafka_reassign_rpc.core.windows.grammar import DAY, Window, Windows
+
+MINUTE_MS = 60_000
+AHEAD_DAYS = 8
+"""A week shows each window."""
+
+
+class Found(NamedTuple):
+    """window    None: outside of all
+    until     ms since 1970; None: nothing changes within a week
+    """
+
+    window: Window | None
+    until: int | None
+
+
+def at(windows: Windows, now_ms: int) -> Found:
+    """Of windows that overlap the first one holds."""
+    spans = [(window, list(_spans(window, now_ms))) for window in windows.windows]
+    window = _holding(spans, now_ms)
+    last = now_ms + AHEAD_DAYS * DAY * MINUTE_MS
+    edges = sorted({edge for _, of in spans for span in of for edge in span if now_ms < edge <= last})
+    return Found(window, next((edge for edge in edges if _holding(spans, edge) is not window), None))
+
+
+Spans = list[tuple[Window, list[tuple[int, int]]]]
+
+
+def _holding(spans: Spans, now_ms: int) -> Window | None:
+    return next((window for window, of in spans if any(begin <= now_ms < end for begin, end in of)), None)
+
+
+def _spans(window: Window, now_ms: int) -> Iterator[tuple[int, int]]:
+    today = datetime.fromtimestamp(now_ms / 1000, window.zone).date()
+    length = window.end - window.begin if window.end > window.begin else window.end + DAY - window.begin
+    for days in range(-2, AHEAD_DAYS + 2):
+        day = today + timedelta(days=days)
+        if day.weekday() in window.days:
+            begin, end = _moment(day, window.begin, window.zone), _moment(day, window.begin + length, window.zone)
+            if begin < end:
+                yield begin, end
+
+
+def _moment(day: date, minute: int, zone: ZoneInfo) -> int:
+    """`minute` counts from midnight by the clock, and may be of the next day."""
+    wall = datetime.combine(day, datetime.min.time()) + timedelta(minutes=minute)
+    first = wall.replace(tzinfo=zone).astimezone(UTC)
+    if first.astimezone(zone).replace(tzinfo=None) != wall:  # the clocks leave it out
+        before = wall.replace(tzinfo=zone).utcoffset()
+        earliest = wall.replace(tzinfo=zone, fold=1).astimezone(UTC)
+        minutes = range((first - earliest) // timedelta(minutes=1) + 1)
+        jump = bisect_left(
+            minutes, True, key=lambda one: (earliest + timedelta(minutes=one)).astimezone(zone).utcoffset() != before
+        )
+        first = earliest + timedelta(minutes=jump)
+    return int(first.timestamp()) * 1000

@@ -1,0 +1,114 @@
+"""Windows: moves start by the time of day. The test moves the clock."""
+
+import asyncio
+import json
+
+import pytest
+
+from kafka_reassign_rpc.controller.commands.cluster_commands import Reported
+from kafka_reassign_rpc.controller.commands.queue_commands import TimePassed
+from kafka_reassign_rpc.controller.duties.window_changes import WindowChanges
+from kafka_reassign_rpc.core.window_now import window_now
+from kafka_reassign_rpc.core.writers.facts import SettingsFound
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, waiting_moves
+from tests.waiting import eventually
+
+HOUR = 3_600_000
+NIGHT = "daily 22:00-06:00 UTC"
+
+
+async def windows(controller: BareController, text: str) -> None:
+    await controller.loop.submit(Reported(SettingsFound({"reassignment.windows": text} if text else {}, "", {})))
+
+
+def changes(controller: BareController) -> list[str | None]:
+    return [event.reason for event in controller.events if event.event == "window.changed"]
+
+
+async def test_dh_5_moves_wait_for_the_window_also_under_the_next_controller(zk: ZooKeeper, zk_connect: str) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2), 1: (1, 2), 2: (1, 2)})
+    settings = {"version": 1, "config": {"reassignment.windows": NIGHT}}
+    await zk.create(znode_paths.SETTINGS, json.dumps(settings).encode())
+    async with elected_controller(zk_connect) as controller:
+        await controller.alter({("t", 2): (1, 3)})
+        assert not controller.cluster.moving, "nobody has told the time yet"
+        await controller.loop.submit(TimePassed(12 * HOUR))
+        await controller.alter({("t", 0): (1, 3), ("t", 1): (2, 1)})
+        assert controller.partition("t", 1).replicas == (2, 1), "a new order copies nothing"
+        assert waiting_moves(controller.cluster.queue).keys() == {("t", 0), ("t", 2)}
+        assert not controller.cluster.moving
+        await controller.loop.submit(TimePassed(12 * HOUR + 60_000))
+        assert changes(controller) == [
+            "outside of windows until 1970-01-01 22:00:00 UTC: no waiting move starts but repairs"
+        ]
+    async with elected_controller(zk_connect) as successor:
+        await successor.start_queued_moves()
+        assert not successor.cluster.moving
+        await successor.loop.submit(TimePassed(22 * HOUR - 1))
+        assert not successor.cluster.moving
+        await successor.loop.submit(TimePassed(22 * HOUR))
+        assert set(successor.cluster.moving["t"]) == {0, 2}
+        assert changes(successor)[-1] == (f"in the window {NIGHT} until 1970-01-02 06:00:00 UTC: waiting moves start")
+        await successor.loop.submit(TimePassed(30 * HOUR))
+        assert successor.cluster.moving, "brokers cannot pause a copy"
+        await successor.finish_moves()
+        await successor.check()
+
+
+async def test_dh_5_windows_that_change_or_go_hold_at_once(zk: ZooKeeper, zk_connect: str) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
+    async with elected_controller(zk_connect) as controller:
+        await windows(controller, NIGHT)
+        await controller.loop.submit(TimePassed(12 * HOUR))
+        await controller.alter({("t", 0): (1, 3), ("t", 1): (1, 3)})
+        await windows(controller, f"{NIGHT}; otherwise max.per.cluster=1")
+        await controller.start_queued_moves()
+        assert not controller.cluster.moving, "the new text has not been judged"
+        await controller.loop.submit(TimePassed(12 * HOUR))
+        assert list(controller.cluster.moving["t"]) == [0]
+        await windows(controller, "")
+        await controller.loop.submit(TimePassed(12 * HOUR))
+        assert set(controller.cluster.moving["t"]) == {0, 1}
+        assert changes(controller)[-1] == "there are no windows any more: waiting moves start"
+
+
+@pytest.mark.parametrize("text", ["mon-fri 22:00-06:00 Nowhere/Land", "garbage"])
+async def test_dh_5_while_windows_cannot_be_read_no_move_starts(zk: ZooKeeper, zk_connect: str, text: str) -> None:
+    """Somebody has written the znode by hand, or another host knows the zone."""
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2)})
+    async with elected_controller(zk_connect) as controller:
+        await windows(controller, text)
+        await controller.loop.submit(TimePassed(12 * HOUR))
+        await controller.alter({("t", 0): (1, 3)})
+        assert not controller.cluster.moving
+        window = window_now(controller.cluster)
+        assert window is not None
+        assert window.told.startswith("no waiting move starts, since reassignment.windows cannot be read: ")
+        assert changes(controller) == [window.told]
+
+
+async def test_dh_5_the_duty_wakes_when_a_window_begins_and_when_windows_are_set(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2)})
+    clock = [22 * HOUR - 200]
+    async with elected_controller(zk_connect) as controller:
+        duty = WindowChanges(controller.loop, lambda: clock[0])
+        running = asyncio.create_task(duty.run())
+        try:
+            await windows(controller, NIGHT)
+            await controller.alter({("t", 0): (1, 3)})
+            duty.settings_changed()
+            await eventually(lambda: changes(controller))
+            assert not controller.cluster.moving
+            clock[0] = 22 * HOUR
+            await eventually(lambda: controller.cluster.moving)
+            assert len(changes(controller)) == 2
+        finally:
+            running.cancel()
