@@ -17,8 +17,9 @@ from kafka_reassign_rpc.core.status.views import ServerView
 from kafka_reassign_rpc.support.counted import agreeing, counted
 
 UNKNOWN = "unknown"
-BROKER, SERVER, UNKNOWN_KIND = "broker", "server", "unknown"
-"""Kinds of controllers: a stock broker, a kafka-reassign-rpc server, or what cannot be told."""
+BROKER, SERVER, KRAFT, UNKNOWN_KIND = "broker", "server", "KRaft controller", "unknown"
+"""Kinds of controllers: a stock broker, a kafka-reassign-rpc server, one to which the cluster migrates, or what cannot
+be told."""
 
 
 class ControllerStatus(NamedTuple):

@@ -28,6 +28,7 @@ from kafka_reassign_rpc.core.status.views import ServerView, TermView
 from kafka_reassign_rpc.preflight import read_state
 from kafka_reassign_rpc.preflight.cluster_status import (
     BROKER,
+    KRAFT,
     NO_CONTROLLER_THERE,
     SERVER,
     UNKNOWN_KIND,
@@ -107,7 +108,7 @@ def _owner(now: ControllerNow, cluster: Cluster) -> ControllerStatus | None:
     if owner is None:
         return None
     places = tuple(f"{one.host}:{one.port}" for one in owner.endpoints)
-    kind = SERVER if places else UNKNOWN_KIND
+    kind = KRAFT if owner.kraft_epoch >= 0 else SERVER if places else UNKNOWN_KIND
     if owner.id in cluster.brokers:
         kind, endpoint = BROKER, cluster.brokers[owner.id].endpoint()
         places = (f"{endpoint.host}:{endpoint.port}",)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from tests.docs.pages import DOCS, text_of
 
 PAGE = DOCS / "secured-cluster.md"
-_BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+"""Of any page: its kind, its title and its text."""
 
 
 class Step(NamedTuple):
@@ -19,7 +20,7 @@ class Step(NamedTuple):
 
 
 def files_of_the_page() -> dict[str, str]:
-    return {title: text for _, title, text in _BLOCK.findall(text_of(PAGE)) if title}
+    return {title: text for _, title, text in BLOCK.findall(text_of(PAGE)) if title}
 
 
 def steps_of_the_page(replaced: Mapping[str, str]) -> list[Step]:
@@ -27,15 +28,20 @@ def steps_of_the_page(replaced: Mapping[str, str]) -> list[Step]:
     text = text_of(PAGE)
     for old, new in replaced.items():
         text = text.replace(old, new)
-    blocks = [(kind, block) for kind, title, block in _BLOCK.findall(text) if not title]
+    blocks = [(kind, block) for kind, title, block in BLOCK.findall(text) if not title]
     assert [kind for kind, _ in blocks] == ["sh", ""] * (len(blocks) // 2), "each says what it prints"
     return [
         Step(
             [shlex.split(line) for line in commands.replace("\\\n", " ").splitlines()],
-            re.compile("".join(_line(line) for line in printed.splitlines()), re.MULTILINE),
+            as_printed(printed),
         )
         for (_, commands), (_, printed) in zip(blocks[::2], blocks[1::2], strict=True)
     ]
+
+
+def as_printed(text: str) -> re.Pattern[str]:
+    """`…` stands for anything, alone for any lines."""
+    return re.compile("".join(_line(line) for line in text.splitlines()), re.MULTILINE)
 
 
 def _line(line: str) -> str:

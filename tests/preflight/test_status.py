@@ -9,7 +9,7 @@ from kafka_reassign_rpc.client import AsyncReassignmentClient, TopicPartition
 from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.status.problems import EMPTY_PLACE
 from kafka_reassign_rpc.preflight import read_status
-from kafka_reassign_rpc.preflight.cluster_status import BROKER, SERVER
+from kafka_reassign_rpc.preflight.cluster_status import BROKER, KRAFT, SERVER
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_controller, encode_failure
 from tests.faults.cluster import Cluster
@@ -125,6 +125,21 @@ async def test_sv_7_a_lost_broker_and_a_controller_that_is_a_broker_are_shown(si
     assert (found.controller.id, found.controller.kind) == (2, BROKER)
     assert "!! 3 of 4 brokers live; lost: 9 since 2023-11-14 22:13:20 UTC\n" in shown
     await simulated.zk.delete(znode_paths.failed_broker(9))
+    await simulated.zk.delete(znode_paths.CONTROLLER)
+
+
+async def test_mg_5_a_kraft_controller_that_has_taken_the_cluster_is_named_as_such(simulated: Cluster) -> None:
+    if simulated.servers["a"].alive:
+        assert await simulated.servers["a"].stop() == 0
+    await eventually(lambda: has_no_controller(simulated))
+    data = encode_controller(3000, 0).replace(b'"kraftControllerEpoch":-1', b'"kraftControllerEpoch":4')
+    await simulated.zk.create(znode_paths.CONTROLLER, data)
+
+    shown = await run("status", "--zookeeper-connect", simulated.connect)
+    found = (await run("status", "--zookeeper-connect", simulated.connect, "--json")).document
+
+    assert shown.out.startswith("controller: KRaft controller 3000, epoch ")
+    assert found["controller"]["kind"] == KRAFT
     await simulated.zk.delete(znode_paths.CONTROLLER)
 
 

@@ -42,11 +42,18 @@ class KRaftNode(LoggedProcess):
         self.controller = properties["controller.quorum.voters"].partition("@")[2]
         self._java = [*jvm, self.logging, "-cp", classpath(self.version)]
         self._config = directory / "server.properties"
-        properties = {"log.dirs": str(directory / "data"), **properties}
-        self._config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        self.properties = {"log.dirs": str(directory / "data"), **properties}
 
     async def start(self) -> None:
-        """Format the node's directory and start it; returns once its log says that it has started."""
+        """Start the node with `properties`, and format its directory before the first start; returns once its log says
+        that it has started."""
+        self._config.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
+        if not (Path(self.properties["log.dirs"]) / "meta.properties").exists():
+            await self._format()
+        self.launch(["java", *self._java, "kafka.Kafka", str(self._config)])
+        await self.wait_for_line(STARTED, 240)
+
+    async def _format(self) -> None:
         format_it = [
             "java",
             *self._java,
@@ -58,8 +65,6 @@ class KRaftNode(LoggedProcess):
             str(self._config),
         ]
         await asyncio.to_thread(lambda: subprocess.run(format_it, check=True, stdout=subprocess.DEVNULL))
-        self.launch(["java", *self._java, "kafka.Kafka", str(self._config)])
-        await self.wait_for_line(STARTED, 240)
 
 
 class MigratingController(KRaftNode):

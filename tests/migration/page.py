@@ -1,0 +1,106 @@
+"""docs/migrate.md, carried out: its commands run word for word, but for addresses and folders.
+
+A block of commands runs in the operator's shell, or in the folder of a host that its title names. What the prose after
+it says of processes (they are started, or restarted one after the other) is the test's.
+"""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tests.docs.pages import DOCS, text_of
+from tests.docs.secured_page import BLOCK, as_printed
+from tests.jvm import QUICK
+from tests.stock.jars import BROKER_VERSION, classpath
+
+STOCK_TOOLS = {
+    "kafka-cluster.sh": "org.apache.kafka.tools.ClusterTool",
+    "kafka-storage.sh": "kafka.tools.StorageTool",
+    "zookeeper-shell.sh": "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka -server",
+}
+"""What Kafka's scripts of these names run."""
+_END = re.compile(rb"=== (\d+)\n")
+PATIENCE_S = 180
+
+Done = Callable[[str], Coroutine[Any, Any, None]]
+"""What a test does with a block that is not the operator's, from its text."""
+
+
+def section(name: str) -> str:
+    """The part of the page with this heading of the second level."""
+    _, found = text_of(DOCS / "migrate.md").split(f"\n## {name}\n")
+    return found.partition("\n## ")[0]
+
+
+class Shell:
+    """A bash that runs one block after the other, and keeps its variables and its children."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def run(self, text: str) -> str:
+        """What the block prints. Raises AssertionError where one of its commands fails."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f'{text}\necho "=== $?"\n'.encode())
+        said = b""
+        async with asyncio.timeout(PATIENCE_S):
+            while not _END.search(said):
+                piece = await self._process.stdout.read(4096)
+                assert piece, f"a command has failed: {text}\n{said.decode()}"
+                said += piece
+        return _END.sub(b"", said).decode()
+
+
+@asynccontextmanager
+async def shell(folder: Path, programs: Path) -> AsyncIterator[Shell]:
+    """`programs`: the folder of what the page calls besides our commands."""
+    path = os.pathsep.join((str(programs), str(Path(sys.executable).parent), os.environ["PATH"]))
+    process = await asyncio.create_subprocess_exec(
+        *("bash", "-euo", "pipefail"),
+        cwd=folder,
+        env=os.environ | {"PATH": path},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        yield Shell(process)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+def put_program(programs: Path, name: str, command: str) -> None:
+    programs.mkdir(exist_ok=True)
+    path = programs / name
+    path.write_text(f"#!/bin/sh\n{command}\n")
+    path.chmod(0o755)
+
+
+def put_stock_tools(programs: Path) -> None:
+    for name, main_class in STOCK_TOOLS.items():
+        options = f"-Xmx128m {' '.join(QUICK)}"
+        put_program(programs, name, f'exec java {options} -cp "{classpath(BROKER_VERSION)}" {main_class} "$@"')
+
+
+async def carry_out(text: str, operator: Shell, replaced: Mapping[str, str], elsewhere: Mapping[str, Done]) -> None:
+    """Carries out a part of the page. `elsewhere`: what is done with a block that has a title."""
+    for old, new in replaced.items():
+        text = text.replace(old, new)
+    said = ""
+    for kind, title, block in BLOCK.findall(text):
+        if title:
+            await elsewhere[title](block)
+        elif kind:
+            said = await operator.run(block)
+        else:
+            assert as_printed(block).search(said), f"{block}\n{said}"
