@@ -52,6 +52,7 @@ def passes(alert: str, metric: str, values: str, *, at: int) -> Case:
 GONE = Fired("No server is the controller, and none knows another.")
 WAIT = Fired("Moves wait, and none is in flight.")
 HELD = Fired("3 moves have been held for a day. Somebody may have forgotten them.")
+CORDONED = Fired("2 brokers have been cordoned for a day, and nothing moves.")
 PAUSED = Fired("Self-healing has been paused for a day.")
 DISABLED = Fired("Reassignments have been disabled for hours. Somebody may have forgotten it.")
 CHANGED = Fired("The controller has changed 3 times in an hour.")
@@ -316,6 +317,20 @@ CASES = (
         servers("broker_throttle_bytes_per_second", f"-1{LONG}", broker="1", side="leader", by="none") | NOTHING_MOVES,
         {100: ()},
     ),
+    Case(
+        "KafkaReassignBrokersCordonedForLong",
+        "the drain is over, or nobody drains",
+        NOTHING_MOVES | servers("brokers_cordoned", f"0x5 2{LONG}", f"0{LONG}"),
+        {1445: (), 1446: (CORDONED,)},
+    ),
+    Case(
+        "KafkaReassignBrokersCordonedForLong",
+        "moves drain them meanwhile",
+        NOTHING_MOVES
+        | servers("moves_in_flight", f"0x700 3x9 0{LONG}", f"0{LONG}")
+        | servers("brokers_cordoned", f"0x5 2{LONG}", f"0{LONG}"),
+        {1500: ()},
+    ),
     crosses(
         "KafkaReassignBrokerLost",
         "brokers_alerted",
@@ -400,8 +415,15 @@ HEALTHY = {
     **{
         name: f"0{LONG}"
         for metric in (
-            *("partitions_offline", "moves_stalled", "brokers_alerted", "healing_held_back", "healing_paused"),
-            *("repairs_impossible", "repairs_unapproved", "event_log_lost_total"),
+            *(
+                "brokers_cordoned",
+                "partitions_offline",
+                "moves_stalled",
+                "brokers_alerted",
+                "healing_held_back",
+                "healing_paused",
+            ),
+            *("repairs_impossible", "repairs_unapproved", "event_log_lost_total", "brokers_cordoned"),
         )
         for name in servers(metric, "", "")
     },

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import (
     CLUSTER,
+    WINDOW,
     makes_room,
     partitions_to_measure,
     weight,
@@ -22,8 +23,9 @@ from kafka_reassign_rpc.core.reassignment_settings import (
     caps_in_force,
 )
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
+from kafka_reassign_rpc.core.window_now import judge
 from kafka_reassign_rpc.core.writers import topic_writes
 from kafka_reassign_rpc.core.writers.facts import SizesReported
 from kafka_reassign_rpc.core.znode_routes import queue_admission
@@ -175,6 +177,22 @@ def test_236_13_a_move_that_waits_for_room_on_a_broker_does_not_wait_for_its_ret
     del in_cluster.brokers[1]
     topic_writes.put_partition(in_cluster, in_cluster.topics[TOPIC], 1, not_moving(1, 4, isr=(4,)))
     assert set(admitted(in_cluster, settings).partitions) == {TopicPartition(TOPIC, 1)}
+
+
+@pytest.mark.parametrize(
+    ("route", "target", "waits_for"),
+    [(QUEUE, (5, 6), WINDOW), (QUEUE, (2, 1), None), (QUEUE, (1,), None), (HEAL, (5, 6), None)],
+)
+def test_dh_5_outside_of_windows_nothing_starts_that_copies_but_repairs(
+    route: str, target: Target, waits_for: int | None
+) -> None:
+    in_cluster = cluster(moving((1, 2), (3, 4)), not_moving(1, 2))
+    in_cluster.settings = {"reassignment.windows": "daily 22:00-06:00 UTC"}
+    in_cluster.soft.window = judge(in_cluster, now_ms=12 * 3_600_000)
+    view, move = RoundView(in_cluster), WaitingMove(target, route)
+    in_flight = scheduled(view, DEFAULT_SETTINGS)
+    found = queue_admission.decide_waiting_move(view, TopicPartition(TOPIC, 1), move, DEFAULT_SETTINGS, in_flight)
+    assert (found.waits_for, found.leaves) == (waits_for, waits_for is None)
 
 
 @pytest.mark.parametrize(
