@@ -10,6 +10,7 @@ import msgspec
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.watch_command import CLUSTERS
 from kafka_reassign_rpc.cli.webhook_settings import URLS, WEBHOOK_SETTINGS, webhook_config
 from kafka_reassign_rpc.controller.telemetry.webhook_requests import WebhookConfig, WebhookSession, origin
 from kafka_reassign_rpc.core.events.notifications import TEST, Notification, Sender, notice, notification_of
@@ -17,8 +18,8 @@ from kafka_reassign_rpc.support.wall_clock import now_ms
 
 HELP = "send a test notification to the webhooks of a server's settings"
 DESCRIPTION = f"""\
-Sends one signed notification, with the event `{TEST}`, to each URL of webhook.urls, once, and prints a line for each:
-whether the receiver has taken it, or why not. Run it with the file of settings of `serve` or `watch`.
+Sends one signed notification, with the event `{TEST}`, to each URL of webhook.urls, once, and prints a line for
+each: whether the receiver has taken it, or why not. Run it with the file of settings of `serve` or `watch`.
 """
 EPILOG = """\
 exit codes: 0 every receiver has taken it, 1 one has not, 2 wrong flags or settings
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    config = webhook_config(read_settings(arguments, SETTINGS))
+    config = webhook_config(read_settings(arguments, (*SETTINGS, CLUSTERS)))
     if config is None:
         raise UsageError(f"{URLS} is not set: there is nobody to notify")
     return asyncio.run(_notify(config))

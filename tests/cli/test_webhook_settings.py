@@ -107,7 +107,9 @@ async def test_dh_8_notify_sends_a_signed_test_by_the_file_of_a_server_and_says_
         [request] = takes.requests
         assert is_signed(request, SECRET.encode())
         assert request.events == ["webhook.test"]
-        arguments = ["notify", "--webhook-urls", takes.url, "--webhook-secret-file", secret]
+        watch = tmp_path / "watch.toml"
+        watch.write_text('[[cluster]]\nname = "east"\nbootstrap-server = "127.0.0.1:1"\n')
+        arguments = ["notify", "--config", str(watch), "--webhook-urls", takes.url, "--webhook-secret-file", secret]
         assert await asyncio.to_thread(main, arguments) == 0
 
 
