@@ -2,7 +2,8 @@
 
 Behaviour   Each failed broker with the time since when it is gone and the time when it is healed (-1: never, since
             self-healing is off); why healing is held back; how many moves of repairs wait and how many are in
-            flight, and of which brokers; configs that make no sense, and partitions that cannot be repaired.
+            flight, and of which brokers; registered brokers with failed log dirs, as those that are gone; configs that
+            make no sense, and partitions that cannot be repaired.
             NOT_CONTROLLER on any other node.
 """
 
@@ -13,6 +14,7 @@ from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, Des
 from kafka_reassign_rpc.support.turns import Work, waited
 
 NEVER = -1
+UNKNOWN = -1
 
 
 def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContext) -> Work[DescribeSelfHealingResponse]:
@@ -54,6 +56,17 @@ def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContex
         returned_brokers=[one.broker for one in found.repairs if one.is_back],
         approval_required=found.approval,
         unapproved_moves=found.unapproved,
+        failed_log_dirs=[
+            DescribeSelfHealingResponse.BrokerWithFailedLogDirs(
+                version=0,
+                broker_id=one.broker,
+                log_dirs=list(one.paths),
+                since=one.since,
+                heal_at=NEVER if one.heal_at is None else one.heal_at,
+                replicas=UNKNOWN if one.replicas is None else one.replicas,
+            )
+            for one in found.log_dirs
+        ],
     )
 
 
@@ -74,6 +87,7 @@ def fail(_request: DescribeSelfHealingRequest, _version: int, error: KafkaError)
         returned_brokers=[],
         approval_required=False,
         unapproved_moves=0,
+        failed_log_dirs=[],
     )
 
 

@@ -61,6 +61,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     BrokerRepair,
     FailedBroker,
     HealingStatus,
+    LogDirFailure,
     Repair,
     RepairMove,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "FailedBroker",
     "HealingStatus",
     "KafkaError",
+    "LogDirFailure",
     "LogDirProgressTracker",
     "LogDirs",
     "MovedSettings",

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import (
     BrokerRepair,
     FailedBroker,
     HealingStatus,
+    LogDirFailure,
     Repair,
     RepairMove,
 )
@@ -55,6 +56,10 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
         ),
         approval=answer.approval_required,
         unapproved=answer.unapproved_moves,
+        log_dirs=tuple(
+            LogDirFailure(one.broker_id, tuple(one.log_dirs), one.since, known(one.heal_at), known(one.replicas))
+            for one in answer.failed_log_dirs
+        ),
     )
 
 

@@ -31,8 +31,8 @@ class BrokerReports(Protocol):
     def knows_newer_controller(self) -> None:
         """A broker says that it knows a newer controller. It is called each time that a broker says so."""
 
-    def log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
-        """Log dirs of these replicas have failed, or work again."""
+    def log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer], *, is_complete: bool = False) -> None:
+        """Log dirs of these replicas have failed, or work again. `is_complete`: of all others they work."""
 
     def leader_and_isr_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
         """The broker has refused these partitions, or all of its own (None). Their leader epochs have to rise."""

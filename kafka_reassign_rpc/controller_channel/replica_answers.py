@@ -74,8 +74,8 @@ class ReplicaAnswers:
             self._note(self._offline, replica)
         answers = [LogDirAnswer(*replica, is_offline=True) for replica in failed]
         answers += [LogDirAnswer(*replica, is_offline=False) for replica in working]
-        if answers:
-            self._reports.log_dirs_answered(self._broker, answers)
+        if answers or is_complete:
+            self._reports.log_dirs_answered(self._broker, answers, is_complete=is_complete)
 
     def has_noted(self, replica: HostedReplica) -> bool:
         return replica in (self._offline.get(replica.name), self._kept_logs.get(replica.name))

@@ -6,7 +6,7 @@
 import msgspec
 
 from kafka_reassign_rpc.core.config_values import INT64, number
-from kafka_reassign_rpc.core.healing.brake import brake
+from kafka_reassign_rpc.core.healing.brake import brake, counting
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
 from kafka_reassign_rpc.core.settings_in_force import in_force
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -64,13 +64,13 @@ def cap_settings(caps: InFlightCaps) -> dict[str, int]:
 def caps_in_force(cluster: Cluster, settings: ReassignmentSettings, gone: frozenset[int] | None = None) -> InFlightCaps:
     """The caps of the window that holds, else those of all servers, else the server's own.
 
-    gone   absent brokers with replicas, as counted just now; None: as last counted
+    gone   brokers with lost replicas, as counted just now; None: as last counted
     """
     per_broker, per_cluster, in_flight = (
         in_force(cluster, name, _cap, value) for name, value in cap_settings(settings.caps).items()
     )
     healing, _ = settings_of(cluster, settings.healing)
-    held_back = brake((cluster.soft.gone if gone is None else gone) - cluster.brokers.keys(), cluster.brokers, healing)
+    held_back = brake(counting(cluster.soft.gone if gone is None else gone, cluster), cluster.brokers, healing)
     repairs, window = healing.chunk if held_back is None else 0, window_now(cluster)
     if window is None:
         return InFlightCaps(per_broker, per_cluster, in_flight, repairs)

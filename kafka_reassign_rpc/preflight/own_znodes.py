@@ -21,6 +21,7 @@ _BELOW: dict[str, str] = {
     znode_paths.SETTINGS: "",
     znode_paths.LAST_CONTROL: "",
     znode_paths.FAILED_BROKERS: _ID,
+    znode_paths.FAILED_LOG_DIRS: _ID,
     znode_paths.RECEIPTS: "/[0-9a-f]{16}_[0-9]+",
     znode_paths.REASSIGNMENT_SERVERS: _ID,
     znode_paths.REASSIGNMENT_SERVER_IDS: _ID,

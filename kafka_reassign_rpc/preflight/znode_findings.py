@@ -87,6 +87,12 @@ def _topics_and_brokers(state: FoundState) -> Iterator[Finding]:
             f"brokers {some(lost)} hold replicas and are not registered",
             "bring them back; with failure.interval.ms a server moves their replicas to other brokers",
         )
+    if state.cluster.failed_log_dirs:
+        yield warning(
+            "failed-log-dirs",
+            f"brokers {some(sorted(state.cluster.failed_log_dirs))} have lost log dirs, as a controller has noticed",
+            "mend the disks and restart the brokers; with failure.interval.ms a server moves their replicas elsewhere",
+        )
 
 
 def _replicas(cluster: Cluster) -> set[int]:

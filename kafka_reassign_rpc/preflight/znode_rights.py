@@ -44,6 +44,7 @@ NEEDED: Mapping[str, int] = {
     znode_paths.REASSIGNMENTS: _CHILDREN,
     znode_paths.REASSIGNMENT_REQUESTS: READ | DELETE,
     znode_paths.FAILED_BROKERS: _CHILDREN,
+    znode_paths.FAILED_LOG_DIRS: _CHILDREN,
     znode_paths.REASSIGNMENT_SERVERS: READ | CREATE,
     znode_paths.REASSIGNMENT_SERVER_IDS: _CHILDREN,
     znode_paths.THROTTLES: _CHILDREN,

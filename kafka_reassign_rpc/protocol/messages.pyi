@@ -2486,6 +2486,23 @@ class DescribeSelfHealingResponse(Message):
             version: int | None = ...,
         ) -> None: ...
 
+    class BrokerWithFailedLogDirs(Structure):
+        broker_id: int
+        log_dirs: list[str]
+        since: int
+        heal_at: int
+        replicas: int
+        def __init__(
+            self,
+            *,
+            broker_id: int = ...,
+            log_dirs: Sequence[str] = ...,
+            since: int = ...,
+            heal_at: int = ...,
+            replicas: int = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
     throttle_time_ms: int
     error_code: int
     error_message: str | None
@@ -2500,6 +2517,7 @@ class DescribeSelfHealingResponse(Message):
     returned_brokers: list[int]
     approval_required: bool
     unapproved_moves: int
+    failed_log_dirs: list[BrokerWithFailedLogDirs]
     def __init__(
         self,
         *,
@@ -2517,6 +2535,7 @@ class DescribeSelfHealingResponse(Message):
         returned_brokers: Sequence[int] = ...,
         approval_required: bool = ...,
         unapproved_moves: int = ...,
+        failed_log_dirs: Sequence[BrokerWithFailedLogDirs | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
 

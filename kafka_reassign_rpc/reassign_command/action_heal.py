@@ -4,7 +4,15 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_reassign_rpc.client import BrokerRepair, HealingStatus, Repair, UnsupportedHere, text_format
+from kafka_reassign_rpc.client import (
+    BrokerRepair,
+    FailedBroker,
+    HealingStatus,
+    LogDirFailure,
+    Repair,
+    UnsupportedHere,
+    text_format,
+)
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
@@ -148,6 +156,16 @@ def status_document(status: HealingStatus) -> dict[str, Any]:
             {"broker": one.broker, "since": one.since, "healAt": one.heal_at, "replicas": one.replicas}
             for one in status.failed
         ],
+        "failedLogDirs": [
+            {
+                "broker": one.broker,
+                "logDirs": list(one.paths),
+                "since": one.since,
+                "healAt": one.heal_at,
+                "replicas": one.replicas,
+            }
+            for one in status.log_dirs
+        ],
         "problems": list(status.problems),
         "repairs": [
             {
@@ -186,7 +204,8 @@ def status_lines(status: HealingStatus) -> list[str]:
         f" {one.waiting} waiting{_unapproved(one)}"
         for one in status.repairs
     ]
-    if not status.failed and not status.repairs:
+    lines += [_log_dirs_line(one, status) for one in status.log_dirs]
+    if not status.failed and not status.log_dirs and not status.repairs:
         lines.append("No broker that holds replicas is lost.")
     if status.held_back is not None:
         lines.append(f"Held back: {status.held_back}.")
@@ -203,8 +222,22 @@ def _unapproved(repair: BrokerRepair) -> str:
     return f"{', ' + which if which else ' '}for approval: kafka-reassign heal --approve --brokers {repair.broker}"
 
 
+def _lost(status: HealingStatus) -> list[FailedBroker | LogDirFailure]:
+    return [*status.failed, *(one for one in status.log_dirs if one.replicas is not None)]
+
+
+def _log_dirs_line(one: LogDirFailure, status: HealingStatus) -> str:
+    paths = ", ".join(one.paths)
+    what = f"log dir{plural(len(one.paths))} {paths}" if paths else "a log dir, which it does not name,"
+    replicas = "offline replicas not known yet" if one.replicas is None else counted(one.replicas, "replica")
+    line = f"Broker {one.broker}: {what} failed since {utc_time(one.since)} UTC, {replicas}"
+    if one.heal_at is not None:
+        return f"{line}, healed at {utc_time(one.heal_at)} UTC"
+    return f"{line}, not healed before --resume" if status.paused else line
+
+
 def _dry_run(context: ActionContext, broker: int | None) -> None:
-    lost = [] if broker is not None else context.client.healing_status().failed
+    lost = [] if broker is not None else _lost(context.client.healing_status())
     brokers = [one.broker for one in lost if one.replicas] if broker is None else [broker]
     repairs = {one: context.client.heal_broker(one, dry_run=True) for one in brokers}
     context.output.note(repairs=[_repair_document(one, repair) for one, repair in repairs.items()], dryRun=True)

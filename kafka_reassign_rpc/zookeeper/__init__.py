@@ -21,6 +21,7 @@ served_configs.py                configs and quotas as clients read and change t
 acl_znodes.py                    /kafka-acl: ACLs and their announcement
 delegation_token_znodes.py       /delegation_token
 notification_znodes.py           znodes by which brokers and tools tell the controller something
+failed_log_dirs_znodes.py        /admin/failed_log_dirs: brokers that have lost log dirs
 reassignments_znodes.py          /admin/reassignments: the records of moves
 reassign_partitions_znode.py     /admin/reassign_partitions and the queue
 requester_json.py                who asked for a move or has set a setting, as znodes store it

@@ -41,6 +41,8 @@ LAST_CONTROL = "/admin/reassignment_last_control"
 """It says when a server of this product has controlled the cluster last."""
 FAILED_BROKERS = "/admin/failed_brokers"
 """It says, for each broker that is gone while it holds replicas, when that was first noticed (KIP-46)."""
+FAILED_LOG_DIRS = "/admin/failed_log_dirs"
+"""It says, for each registered broker that has lost log dirs, when that was first noticed, and which they are."""
 REASSIGNMENT_SERVERS = "/admin/reassignment_servers"
 """It has an ephemeral znode for each running server of this product."""
 REASSIGNMENT_SERVER_IDS = "/admin/reassignment_server_ids"
@@ -85,7 +87,15 @@ PERSISTENT = (
     "/cluster",
 )
 """The znodes that a broker creates at its start if they do not exist (ZkData.PersistentZkPaths)."""
-OWN = (REASSIGNMENTS, REASSIGNMENT_REQUESTS, FAILED_BROKERS, REASSIGNMENT_SERVERS, REASSIGNMENT_SERVER_IDS, RECEIPTS)
+OWN = (
+    REASSIGNMENTS,
+    REASSIGNMENT_REQUESTS,
+    FAILED_BROKERS,
+    FAILED_LOG_DIRS,
+    REASSIGNMENT_SERVERS,
+    REASSIGNMENT_SERVER_IDS,
+    RECEIPTS,
+)
 """The znodes that a server of this product creates at its start besides those."""
 
 LAST_SEQUENCE = 10**10 - 1
@@ -100,6 +110,10 @@ def broker(broker_id: int) -> str:
 
 def failed_broker(broker_id: int) -> str:
     return f"{FAILED_BROKERS}/{broker_id}"
+
+
+def failed_log_dirs(broker_id: int) -> str:
+    return f"{FAILED_LOG_DIRS}/{broker_id}"
 
 
 def reassignment_server(server_id: int) -> str:

@@ -45,6 +45,7 @@ _ROOTS = (
     znode_paths.throttle_memories("topics"),
     znode_paths.throttle_memories("brokers"),
     znode_paths.FAILED_BROKERS,
+    znode_paths.FAILED_LOG_DIRS,
     znode_paths.DELETE_TOPICS,
     znode_paths.ISR_CHANGES,
     znode_paths.LOG_DIR_EVENTS,

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, ItemResult
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.commands import alter_reassignments_command, cluster_commands, leadership_commands
@@ -113,6 +115,7 @@ async def put_topic(
         znode_paths.DELETE_TOPICS,
         znode_paths.REASSIGNMENTS,
         znode_paths.FAILED_BROKERS,
+        znode_paths.FAILED_LOG_DIRS,
         f"{znode_paths.CONFIG}/topics",
     ):
         await zk.ensure_path(path)
@@ -208,7 +211,7 @@ class BareController:
     async def caught_up(self, name: Name) -> Partition | KafkaError:
         """All live replicas of the partition get in sync."""
         current = self.partition(*name)
-        live = tuple(replica for replica in current.replicas if self.cluster.is_live(replica))
+        live = tuple(replica for replica in current.replicas if self.cluster.is_online(replica, current))
         return await self.isr(name, live)
 
     async def stopped(self, name: Name) -> None:
@@ -258,7 +261,7 @@ class BareController:
         assert pending_deletion or loaded.moving == self.cluster.moving
         for topic, index, value in self.cluster.all_partitions():
             if not value.pending_deletion:
-                assert loaded.get(topic, index) == value
+                assert loaded.get(topic, index) == replace(value, offline=())
         assert _known(loaded.batch) == _known(self.cluster.batch)
         queue = self.cluster.queue
         assert loaded.queue.parts == queue.parts

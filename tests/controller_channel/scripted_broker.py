@@ -142,7 +142,9 @@ class ChannelReports:
     def knows_newer_controller(self) -> None:
         self.newer_controllers += 1
 
-    def log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
+    def log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer], *, is_complete: bool = False) -> None:
+        if not answers:
+            return
         assert (broker.id, broker.epoch) == (3, 103)
         self.log_dirs.append(list(answers))
 

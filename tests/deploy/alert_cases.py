@@ -335,7 +335,7 @@ CASES = (
         "KafkaReassignBrokerLost",
         "brokers_alerted",
         "0x5 2x60",
-        "2 brokers with replicas are gone for longer than failure.alert.interval.ms.",
+        "2 brokers are gone, or have lost log dirs, for longer than failure.alert.interval.ms.",
         begins=6,
         lasts=0,
     ),

@@ -65,6 +65,7 @@ def _path(rng: Random) -> tuple[str, bool]:
             (znode_paths.PREFERRED_REPLICA_ELECTION, False),
             (znode_paths.throttle_memory(rng.choice(("topics", "brokers")), rng.choice((topic, "1"))), False),
             (f"{znode_paths.FAILED_BROKERS}/{broker}", False),
+            (f"{znode_paths.FAILED_LOG_DIRS}/{broker}", False),
             (f"{znode_paths.REASSIGNMENT_SERVERS}/{broker}", False),
             (f"{znode_paths.REASSIGNMENT_SERVER_IDS}/{broker}", False),
             (f"{znode_paths.ISR_CHANGES}/isr_change_", True),

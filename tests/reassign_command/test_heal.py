@@ -166,6 +166,7 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
         "waitingMoves": 5,
         "activeMoves": 2,
         "repairs": [],
+        "failedLogDirs": [],
         "failedBrokers": [
             {"broker": 3, "since": 1_767_225_600_000, "healAt": None, "replicas": 7},
             {"broker": 4, "since": 1_767_225_601_000, "healAt": None, "replicas": 1},

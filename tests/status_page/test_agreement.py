@@ -140,6 +140,7 @@ def compare_metrics(status: Json, metrics: Samples) -> None:
         "reassignments_enabled": int(status["enabled"]),
         "healing_paused": int(healing["paused"]),
         "brokers_failed": len(healing["failed"]),
+        "brokers_with_failed_log_dirs": len(healing["failed_log_dirs"]),
         "controller_epoch": status["controller"]["epoch"],
     }
     assert {name: metrics.get((name, ())) for name in told} == told

@@ -16,6 +16,7 @@ from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, Topi
 from kafka_reassign_rpc.zookeeper import (
     acl_znodes,
     delegation_token_znodes,
+    failed_log_dirs_znodes,
     last_control_znode,
     notification_znodes,
     reassign_partitions_znode,
@@ -35,7 +36,7 @@ from tests.zookeeper.broken_documents import BREAKERS, Break, breaks, places, te
 PACKAGE = Path(kafka_reassign_rpc.__file__).parent
 MODULES = (
     *(notification_znodes, reassign_partitions_znode, reassignment_request_znodes, reassignments_znodes),
-    *(acl_znodes, delegation_token_znodes, last_control_znode, reassignment_servers_znodes),
+    *(acl_znodes, delegation_token_znodes, failed_log_dirs_znodes, last_control_znode, reassignment_servers_znodes),
     *(throttle_memory_znodes, znode_contents),
 )
 STAT = Stat(*range(11))
@@ -83,6 +84,10 @@ ZNODES = {
                 "leader_recovery_state": 1,
             },
         ),
+    ),
+    "decode_failed_log_dirs": Znode(
+        failed_log_dirs_znodes.decode_failed_log_dirs,
+        ({"version": 1, "timestamp": 1, "log_dirs": ["/data/1"]}, {"timestamp": "1"}),
     ),
     "decode_failure": Znode(znode_contents.decode_failure, ({"version": 1, "timestamp": 1}, {"timestamp": "1"})),
     "decode_last_control": Znode(

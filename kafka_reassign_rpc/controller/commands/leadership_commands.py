@@ -168,10 +168,11 @@ def _still_holds(work: Round, answer: LogDirAnswer) -> bool:
 
 class LogDirsAnswered(Command[None]):
     """What a broker has answered about the log dirs of its replicas. If one has failed, or has the log of an earlier
-    topic, another in-sync replica leads (Kafka's onReplicasBecomeOffline)."""
+    topic, another in-sync replica leads (Kafka's onReplicasBecomeOffline). `is_complete`: it has answered for all."""
 
-    def __init__(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
+    def __init__(self, broker: Broker, answers: Sequence[LogDirAnswer], *, is_complete: bool = False) -> None:
         super().__init__()
+        self._is_complete = is_complete
         self._broker = broker
         self._answers = answers
 
@@ -179,7 +180,10 @@ class LogDirsAnswered(Command[None]):
         cluster = work.view.cluster
         failed: list[TopicPartition] = []
         # A broker that has registered again since answers again.
-        answers = self._answers if _is_registered_as(cluster, self._broker) else ()
+        is_registered = _is_registered_as(cluster, self._broker)
+        if self._is_complete and is_registered:
+            work.view.heard.add(self._broker.id)
+        answers = self._answers if is_registered else ()
         for answer in answers:
             topic = cluster.topics.get(answer.name.topic)
             if topic is not None and topic.id == answer.topic_id and _still_holds(work, answer):

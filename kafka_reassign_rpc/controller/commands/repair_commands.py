@@ -17,8 +17,9 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import approval, failed_brokers, healing_settings, repair_targets
-from kafka_reassign_rpc.core.healing.brake import brake
+from kafka_reassign_rpc.core.healing.brake import brake, counting
 from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, diagnose
+from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs, is_another, recorded, told_now
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
@@ -27,13 +28,16 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
-from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.znode_routes import lease_rates, queue_admission, reassign_partitions
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
 from kafka_reassign_rpc.planner.scheduling.start_order import StartOrder, start_priority
-from kafka_reassign_rpc.support.counted import agreeing, counted
+from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
+
+PATHS_NAMED = 3
+"""So many log dirs are named in an event."""
 
 
 class RepairMemory:
@@ -68,7 +72,11 @@ class RepairMemory:
 
 class FailedBrokersReport(msgspec.Struct, frozen=True):
     """The diagnosis, the number of lost replicas by broker, the number of repair moves that wait and move, both by
-    broker, and how many of those that wait need approval."""
+    broker, and how many of those that wait need approval.
+
+    damaged     registered brokers with offline replicas, or with log dirs that are known to have failed
+    unjudged    those of them that have to be asked about their log dirs
+    """
 
     settings: HealingSettings
     diagnosis: Diagnosis
@@ -77,6 +85,8 @@ class FailedBrokersReport(msgspec.Struct, frozen=True):
     moving: int
     repairs: Sequence[BrokerRepair] = ()
     unapproved: int = 0
+    damaged: frozenset[int] = frozenset()
+    unjudged: frozenset[int] = frozenset()
 
 
 class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
@@ -84,7 +94,8 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
 
     Repairs that wait or move follow `self.healing.throttle`.
 
-    The answer says what to heal now. `ordered` are brokers that an operator wants healed at once.
+    The answer says what to heal now. `ordered` are brokers that an operator wants healed at once; `told` is what
+    brokers with offline replicas say about their log dirs. One that has not been asked is not judged yet.
     """
 
     def __init__(
@@ -95,8 +106,10 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         ordered: Collection[int] = (),
         *,
         fastest: int = 0,
+        told: Mapping[int, ToldLogDirs] | None = None,
     ) -> None:
         super().__init__()
+        self._told = {} if told is None else told
         self._started_with = started_with
         self._fastest = fastest
         self._memory = memory
@@ -124,17 +137,29 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._throttle = settings.throttle
         yield from self._review_waiting_repairs(work)
         yield from self._review_moving_repairs(work, cancel=settings.cancel_on_return)
-        counted_lost = yield from count_lost(work)
-        lost = counted_lost.replicas
-        failed, now_ms = work.view.failures(), self._now_ms
+        losses = yield from count_lost(work)
+        counted_lost = losses.replicas
+        failed, in_part, now_ms = work.view.failures(), work.view.log_dir_failures(), self._now_ms
+        told = told_now(self._told, cluster.brokers)
+        damaged = frozenset(broker for broker in counted_lost.keys() | in_part.keys() if broker in cluster.brokers)
+        unjudged = damaged - told.keys()
+        working = {broker for broker, paths in told.items() if paths == ()}
+        lost = {broker: n for broker, n in counted_lost.items() if broker not in unjudged and broker not in working}
+        same = {broker: one for broker, one in in_part.items() if not is_another(one, told.get(broker))}
         # A broker that this controller has missed, and that has not failed by now, was back meanwhile.
-        self._missed = {broker: memory.missed.get(broker, now_ms) if broker in failed else now_ms for broker in lost}
+        known = failed.keys() - cluster.brokers.keys() | same.keys() & cluster.brokers.keys()
+        new = damaged - in_part.keys()
+        self._missed = {
+            broker: memory.missed.get(broker, now_ms) if broker in known or broker in new else now_ms
+            for broker in [*lost, *sorted(unjudged)]
+        }
         live, soon = frozenset(cluster.brokers), self._now_ms + settings.grace_ms
         self._tried = {
             broker: (at if found == live else min(at, soon), live)
             for broker, (at, found) in memory.tried.items()
             if broker in lost
         }
+        self._live = live
         watch = FailureWatch(
             failed=failed,
             lost=lost,
@@ -145,13 +170,26 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             not_before={broker: at for broker, (at, _) in self._tried.items()},
             waiting=self._waiting.total(),
             braked_ms=memory.braked_ms,
-            unapproved=counted_lost.unapproved,
+            unapproved=losses.unapproved,
+            in_part={broker: one.since for broker, one in same.items()},
+            untold=unjudged | (cluster.soft.unheard - working),
         )
         diagnosis = diagnose(watch, settings)
         for broker, since in diagnosis.record.items():
-            work.view.failed[broker] = since
+            if broker in live:
+                work.view.log_dirs[broker] = recorded(since, told.get(broker), None)
+            else:
+                work.view.failed[broker] = since
         for broker in diagnosis.forget:
             work.view.forget_failure(broker)
+        mended = diagnosis.mended | in_part.keys() - same.keys() - diagnosis.record.keys()
+        for broker in mended:
+            work.view.forget_log_dirs(broker)
+        for broker, one in same.items():
+            now_known = recorded(one.since, told.get(broker), one)
+            if broker in damaged and broker not in mended and now_known != one:
+                work.view.log_dirs[broker] = now_known
+        self._paths = {broker: one.paths for broker, one in work.view.log_dir_failures().items()}
         self._diagnosis = diagnosis
         self._report(work, diagnosis, lost, settings)
         repairs = [
@@ -166,7 +204,15 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         ]
         self.answer(
             FailedBrokersReport(
-                settings, diagnosis, lost, self._waiting.total(), self._moving.total(), repairs, self._unapproved
+                settings,
+                diagnosis,
+                lost,
+                self._waiting.total(),
+                self._moving.total(),
+                repairs,
+                self._unapproved,
+                damaged,
+                unjudged,
             )
         )
 
@@ -187,7 +233,8 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     def _review_waiting_repairs(self, work: Round) -> Iterator[None]:
         for name, move in _heals(work):
             partition = work.view.get(*name)
-            left = repair_targets.still_needed(work.view.cluster, partition, move.target)
+            in_part = repair_targets.lost_in_part(move.reason)
+            left = repair_targets.still_needed(work.view.cluster, partition, move.target, in_part)
             if left is None:
                 queue_admission.withdraw(work.view, name)
                 self._dropped[move.reason] += 1
@@ -234,13 +281,17 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     def _report(self, work: Round, found: Diagnosis, lost: Mapping[int, int], settings: HealingSettings) -> None:
         memory, report = self._memory, work.view.report
         for broker in found.record:
-            report(Event(catalogue.HEAL_NOTICED, broker=broker, reason=f"it is gone{_replicas(lost[broker])}"))
+            reason = f"{self._what(broker) or 'it is gone'}{_replicas(lost[broker])}"
+            report(Event(catalogue.HEAL_NOTICED, broker=broker, reason=reason))
         for broker in sorted(found.forget):
             report(Event(catalogue.HEAL_OVER, broker=broker, reason=self._why_over(work, broker)))
+        for broker in sorted(found.mended):
+            report(Event(catalogue.HEAL_OVER, broker=broker, reason=f"failed log dirs: {self._why_mended(broker)}"))
         heal_at = failed_brokers.promised_times(found, settings, restrictions.disabled_by(work.view.cluster))
         for broker in found.alerts:
             if broker not in memory.alerted:
-                reason = _alert(heal_at.get(broker), self._now_ms, lost[broker])
+                what = self._what(broker) or "it is still gone"
+                reason = _alert(what, heal_at.get(broker), self._now_ms, lost.get(broker))
                 report(Event(catalogue.HEAL_ALERT, broker=broker, reason=reason))
         if found.held_back is not None and found.held_back != memory.held_back:
             report(Event(catalogue.HEAL_HELD_BACK, reason=found.held_back))
@@ -260,6 +311,17 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         is_repaired = self._waiting_for[broker] or self._moving_from[broker]
         return "its repair takes its last replicas away" if is_repaired else "it holds no replica any more"
 
+    def _why_mended(self, broker: int) -> str:
+        is_repaired = self._waiting_for[broker] or self._moving_from[broker]
+        return "the repair takes their replicas away" if is_repaired else "no replica is offline any more"
+
+    def _what(self, broker: int) -> str:
+        """What a registered broker has lost; empty for one that is gone."""
+        if broker not in self._paths or broker not in self._live:
+            return ""
+        paths = self._paths[broker]
+        return f"log dir{plural(len(paths))} {first_of(paths, PATHS_NAMED)} failed" if paths else "a log dir has failed"
+
 
 def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:
     for topic, places in list(work.view.cluster.queue.topics.items()):
@@ -270,9 +332,9 @@ def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:
                     yield name, place.move
 
 
-def _alert(heal_at: int | None, now_ms: int, replicas: int) -> str:
+def _alert(what: str, heal_at: int | None, now_ms: int, replicas: int | None) -> str:
     when = "" if heal_at is None else f"; it is healed in {max(0, heal_at - now_ms) // 1000} s unless it comes back"
-    return f"it is still gone{_replicas(replicas)}{when}"
+    return f"{what}{'' if replicas is None else _replicas(replicas)}{when}"
 
 
 def _replicas(count: int) -> str:
@@ -342,7 +404,7 @@ class QueueRepairs(Command[QueuedRepair]):
         lost = yield from count_lost(work)
         self._leaving, self._rest = lost.leaving, Counter(lost.replicas)
         gone = self._still_gone(work)
-        self._held_back = brake(lost.brokers, work.view.cluster.brokers, settings)
+        self._held_back = brake(counting(lost.brokers, work.view.cluster), work.view.cluster.brokers, settings)
         if self._held_back is None and not gone:
             self._held_back = "what was to be healed came back meanwhile, or its repair is queued already"
         if self._held_back is None:
@@ -361,8 +423,10 @@ class QueueRepairs(Command[QueuedRepair]):
 
         After a lost commit this very repair may be why the failures are forgotten.
         """
-        failed = work.view.failures().keys() | self._emptied
-        return frozenset(self._prepared.brokers) & failed - work.view.cluster.brokers.keys()
+        brokers = work.view.cluster.brokers.keys()
+        gone = (work.view.failures().keys() | self._emptied) - brokers
+        in_part = (work.view.log_dir_failures().keys() | self._emptied) & brokers
+        return frozenset(self._prepared.brokers) & (gone | in_part)
 
     def _queue_all(self, work: Round, gone: frozenset[int], settings: HealingSettings) -> Iterator[None]:
         throttle = settings.throttle
@@ -375,7 +439,7 @@ class QueueRepairs(Command[QueuedRepair]):
         turns = StartOrder()
         yield from self._order_moves(work, gone, turns)
         for move in turns.moves():
-            self._queue(work, move, [broker for broker in move.original if broker in gone], settings)
+            self._queue(work, move, gone, settings)
             yield
         for one in self._prepared.plan.left_out:
             self._leave(work, TopicPartition(one.topic, one.partition), one.replicas, one.reason)
@@ -388,7 +452,7 @@ class QueueRepairs(Command[QueuedRepair]):
         for move in self._prepared.plan.moves:
             name = TopicPartition(move.topic, move.partition)
             partition = work.view.get(*name)
-            if partition is not None and not gone.isdisjoint(move.original):
+            if partition is not None and _lost(cluster, partition, move, gone):
                 queued = queue_admission.find(work.view, name)
                 joined = queued is not None and (queued.route, queued.target) == (HEAL, move.target)
                 wanted = repair_targets.wanted_replicas(cluster, partition, queued)
@@ -402,19 +466,23 @@ class QueueRepairs(Command[QueuedRepair]):
         self, work: Round, name: TopicPartition, target: tuple[int, ...], queued: WaitingMove | None
     ) -> bool:
         """Whether somebody still wants what the repair has adopted, and nobody wants anything else by now."""
-        if repair_targets.serves_as_repair(queued, work.view.cluster):
+        partition = work.view.get(*name)
+        if partition is not None and repair_targets.serves_as_repair(queued, work.view.cluster, partition):
             return queued.target == target
         return name not in self._prepared.adopted
 
-    def _queue(self, work: Round, move: PlannedMove, lost: Sequence[int], settings: HealingSettings) -> None:
+    def _queue(self, work: Round, move: PlannedMove, gone: frozenset[int], settings: HealingSettings) -> None:
         name = TopicPartition(move.topic, move.partition)
         partition, before = work.view.get(*name), queue_admission.find(work.view, name)
         assert partition is not None
         error: KafkaError | None = None
         if partition.is_moving:  # or nothing is refused that keeps the replication factor and brings in live brokers
             error, _ = alter(work.view, *name, move.target, allow_replication_factor_change=True)
-        reason = repair_targets.repair_reason(lost)
-        adopted = before if repair_targets.serves_as_repair(before, work.view.cluster) else None
+        cluster = work.view.cluster
+        lost = _lost(cluster, partition, move, gone)
+        absent = [broker for broker in lost if broker not in cluster.brokers]
+        reason = repair_targets.repair_reason(absent, [broker for broker in lost if broker not in absent])
+        adopted = before if repair_targets.serves_as_repair(before, cluster, partition) else None
         unapproved = approval.needed_since(settings, self.by, adopted, self._now_ms)
         if error is None:
             waiting = WaitingMove(move.target, HEAL, reason, self._rate, unapproved=unapproved)
@@ -435,13 +503,18 @@ class QueueRepairs(Command[QueuedRepair]):
             self._rest[broker] -= before is None or before.route != HEAL
 
     def _leave(self, work: Round, name: TopicPartition, replicas: Iterable[int], reason: str) -> None:
-        self._left[name] = UnrepairedPartition(frozenset(replicas) - work.view.cluster.brokers.keys(), reason)
+        cluster, partition = work.view.cluster, work.view.get(*name) or Partition(())
+        lost = frozenset(replica for replica in replicas if cluster.is_lost(replica, partition))
+        self._left[name] = UnrepairedPartition(lost, reason)
 
     def _report(self, work: Round) -> None:
         self._unhealed = self._moves.keys() & {broker for left in self._left.values() for broker in left.brokers}
         for broker, count in self._moves.items():
             if broker not in self._unhealed and broker not in self._leaving and not self._rest[broker]:
-                work.view.forget_failure(broker)
+                if broker in work.view.cluster.brokers:
+                    work.view.forget_log_dirs(broker)
+                else:
+                    work.view.forget_failure(broker)
                 self._emptied.add(broker)
             if count:
                 what = f"{counted(count, 'move')} joined the queue{self._explained and ', '}{self._explained}"
@@ -467,3 +540,7 @@ class QueueRepairs(Command[QueuedRepair]):
             memory.tried[broker] = (self._now_ms + failed_brokers.RETRY_MS, live)
         memory.repairs |= self._repairs
         memory.left = self._left
+
+
+def _lost(cluster: Cluster, partition: Partition, move: PlannedMove, gone: Collection[int]) -> list[int]:
+    return [broker for broker in move.original if broker in gone and cluster.is_lost(broker, partition)]

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import Reported
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker, SampledLogDir
@@ -119,6 +120,13 @@ class ProgressSampler:
     async def everything(self) -> Sample:
         return await sample_everything(self._loop.cluster, self._client_id, self._links, EVERYTHING_WAIT_S)
 
+    async def failed_log_dirs(self, brokers: Collection[int]) -> Mapping[int, ToldLogDirs]:
+        """What these brokers say of their log dirs. Nothing is asked of replicas: the answers are short."""
+        cluster = self._loop.cluster
+        asked = [one for id_ in sorted(brokers) if (one := cluster.brokers.get(id_)) is not None]
+        answers = await _ask_all(asked, {"": []}, self._client_id, self._links, WAIT_S)
+        return {one.id: ToldLogDirs(one.epoch, _failed(answers.get(one.id))) for one in asked}
+
     async def _sample(self, cluster: Cluster, waiting: Collection[TopicPartition]) -> None:
         wanted: dict[int, Wanted] = {}
         await Pace().through(_partitions_to_ask_for(cluster, wanted, waiting))
@@ -151,21 +159,32 @@ class ProgressSampler:
 
 async def sample_everything(cluster: Cluster, client_id: str, links: BrokerLinks, seconds: float) -> Sample:
     """What all registered brokers tell of their log dirs within this time, on connections that are closed then."""
-    asked = [_AskedBroker(broker, client_id, links) for broker in cluster.brokers.values()]
-    try:
-        for one in asked:
-            one.ask(None)
-        tasks = [one.task for one in asked if one.task is not None]
-        if tasks:
-            await asyncio.wait(tasks, timeout=seconds)
-        answers = {one.broker.id: found for one in asked if (found := one.answer()) is not None}
-    finally:
-        for one in asked:
-            await one.close()
+    answers = await _ask_all(cluster.brokers.values(), None, client_id, links, seconds)
     sizes: dict[TopicPartition, int] = {}
     held: Counter[int] = Counter()
     await Pace().through(_leader_sizes(cluster, answers, sizes, held))
     return Sample(sizes, {broker: disk_of(dirs) for broker, dirs in answers.items()}, held)
+
+
+async def _ask_all(
+    brokers: Iterable[Broker], wanted: Wanted | None, client_id: str, links: BrokerLinks, seconds: float
+) -> dict[int, list[SampledLogDir]]:
+    asked = [_AskedBroker(broker, client_id, links) for broker in brokers]
+    try:
+        for one in asked:
+            one.ask(wanted)
+        tasks = [one.task for one in asked if one.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+        return {one.broker.id: found for one in asked if (found := one.answer()) is not None}
+    finally:
+        for one in asked:
+            await one.close()
+
+
+def _failed(dirs: Collection[SampledLogDir] | None) -> tuple[str, ...] | None:
+    """None also if the broker names no log dir: each has one, and may have refused to tell."""
+    return tuple(sorted(one.path for one in dirs if one.error)) if dirs else None
 
 
 def _partitions_to_ask_for(

@@ -20,9 +20,20 @@ log = logging.getLogger(__name__)
 
 
 class ReportedByBrokers:
-    """The `controller_channel.broker_reports.BrokerReports` of a term."""
+    """The `controller_channel.broker_reports.BrokerReports` of a term.
 
-    def __init__(self, loop: ControllerLoop, store: Store, deletions: TopicDeletions, tasks: TermTasks) -> None:
+    `log_dirs_changed` is called when replicas went offline or came back.
+    """
+
+    def __init__(
+        self,
+        loop: ControllerLoop,
+        store: Store,
+        deletions: TopicDeletions,
+        tasks: TermTasks,
+        log_dirs_changed: Callable[[], None],
+    ) -> None:
+        self._log_dirs_changed = log_dirs_changed
         self._loop = loop
         self._store = store
         self._deletions = deletions
@@ -43,11 +54,16 @@ class ReportedByBrokers:
             self._is_confirming = True
             self._tasks.begin(self._confirm())
 
-    def log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
-        self._tasks.begin(self._insist(lambda: LogDirsAnswered(broker, answers)))
+    def log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer], *, is_complete: bool = False) -> None:
+        self._tasks.begin(self._log_dirs(broker, answers, is_complete=is_complete))
 
     def leader_and_isr_refused(self, broker: Broker, partitions: Mapping[str, Collection[int]] | None) -> None:
         self._tasks.begin(self._insist(lambda: RestartReplicas(broker, partitions)))
+
+    async def _log_dirs(self, broker: Broker, answers: Sequence[LogDirAnswer], *, is_complete: bool) -> None:
+        await self._insist(lambda: LogDirsAnswered(broker, answers, is_complete=is_complete))
+        if answers or broker.id in self._loop.cluster.failed_log_dirs:
+            self._log_dirs_changed()
 
     async def _confirm(self) -> None:
         try:

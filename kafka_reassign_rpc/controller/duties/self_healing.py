@@ -14,7 +14,7 @@ the queue.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -34,12 +34,15 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.cordon import cordoned
 from kafka_reassign_rpc.core.healing import repair_targets
+from kafka_reassign_rpc.core.healing.brake import listed
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts, promised_times
+from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs
 from kafka_reassign_rpc.core.healing.healing_settings import NO_APPROVAL, HealingSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
     FailedBroker,
     HealingStatus,
+    LogDirFailure,
     Repair,
     RepairMove,
 )
@@ -51,7 +54,7 @@ from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThrou
 from kafka_reassign_rpc.core.topics import own_replicas
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
-from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
+from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import (
     UNKNOWN,
     PlannerBroker,
@@ -77,6 +80,7 @@ class Healer:
     started_with    the server's settings; the cluster's dynamic configs go before them
     sample          asks brokers for the sizes of their replicas
     throughput      observed replication throughput
+    ask             asks brokers which of their log dirs have failed
     """
 
     def __init__(
@@ -86,7 +90,10 @@ class Healer:
         now_ms: Callable[[], int],
         sample: Callable[[], Awaitable[Sample]],
         throughput: ObservedThroughput,
+        ask: Callable[[Collection[int]], Awaitable[Mapping[int, ToldLogDirs]]],
     ) -> None:
+        self._ask = ask
+        self._told: Mapping[int, ToldLogDirs] = {}
         self._loop = loop
         self._started_with = started_with
         self._now_ms = now_ms
@@ -126,7 +133,12 @@ class Healer:
         Raises PlanError if brokers came back meanwhile, KafkaError if repairs are held back by now, or if this is no
         longer the controller.
         """
+        damaged = frozenset() if self._last_report is None else self._last_report.damaged
+        self._told = await self._ask(damaged) if damaged else {}
         found = await self._diagnose()
+        if found.unjudged:
+            self._told = {**self._told, **await self._ask(found.unjudged)}
+            found = await self._diagnose()
         if found.diagnosis.heal:
             await self._heal(found.diagnosis.heal, CONTROLLER)
         coming = found.diagnosis.prepare
@@ -163,6 +175,10 @@ class Healer:
             repairs=found.repairs,
             approval=settings.approval != NO_APPROVAL,
             unapproved=found.unapproved,
+            log_dirs=[
+                LogDirFailure(broker, one.paths, one.since, heal_at.get(broker), found.lost.get(broker))
+                for broker, one in sorted(self._loop.cluster.failed_log_dirs.items())
+            ],
         )
 
     async def heal(self, broker: int, by: Requester, *, dry_run: bool) -> Repair:
@@ -170,7 +186,7 @@ class Healer:
 
         Raises InvalidRequest if it is not lost, PolicyViolation if something holds repairs back.
         """
-        if broker in self._loop.cluster.brokers:
+        if broker in self._loop.cluster.brokers and broker not in self._loop.cluster.failed_log_dirs:
             raise InvalidRequest(f"Broker {broker} is registered: there is nothing to heal.")
         error = own_replicas.refusal(self._loop.cluster, (broker,))
         if error is not None:
@@ -202,7 +218,7 @@ class Healer:
 
     def _pause(self, found: FailedBrokersReport) -> float | None:
         """Returns the seconds until the next diagnosis if nothing happens; None waits without end."""
-        if not found.lost and not found.waiting and not found.moving:
+        if not found.lost and not found.damaged and not found.waiting and not found.moving:
             return None
         due = found.diagnosis.due_ms
         return DIAGNOSE_EVERY_S if due is None else min(DIAGNOSE_EVERY_S, max(0.0, (due - self._now_ms()) / 1000))
@@ -210,12 +226,18 @@ class Healer:
     async def _diagnose(self, ordered: Sequence[int] = ()) -> FailedBrokersReport:
         found = await self._loop.submit(
             DiagnoseFailedBrokers(
-                self._started_with, self._memory, self._now_ms(), ordered, fastest=self._throughput.fastest
+                self._started_with,
+                self._memory,
+                self._now_ms(),
+                ordered,
+                fastest=self._throughput.fastest,
+                told=self._told,
             )
         )
         self._last_report = found
         self.last_diagnosed = RepairCounts(
             failed=len(self._loop.cluster.failed),
+            log_dirs=len(self._loop.cluster.failed_log_dirs),
             alerted=len(found.diagnosis.alerts),
             waiting=found.waiting,
             moving=found.moving,
@@ -256,8 +278,10 @@ class Healer:
         topics: list[PlannerTopic] = []
         coming = _Coming(Counter(), Counter())
         waiting: dict[TopicPartition, PlannedMove] = {}
-        await Pace().through(_topics(cluster, sample, topics, coming, frozenset(brokers), waiting))
-        lost = [PlannerBroker(broker, live=False) for broker in {*cluster.failed, *brokers} - cluster.brokers.keys()]
+        stand_ins: set[int] = set()
+        await Pace().through(_topics(cluster, sample, topics, coming, frozenset(brokers), waiting, stand_ins))
+        absent = {*cluster.failed, *brokers} - cluster.brokers.keys()
+        lost = [PlannerBroker(broker, live=False) for broker in sorted(absent | stand_ins)]
         closed = cordoned(cluster)
         there = [
             PlannerBroker(
@@ -268,15 +292,20 @@ class Healer:
                 arriving=coming.bytes[broker.id],
                 arriving_unknown=coming.unknown[broker.id],
                 volumes=disk.volumes,
-                cordoned=broker.id in closed,
+                cordoned=broker.id in closed or bool(disk.failed) or _stand_in(broker.id) in stand_ins,
             )
             for broker in cluster.brokers.values()
             for disk in [sample.disks.get(broker.id, Disk())]
         ]
-        planning = InMemoryPlanner(PlannerCluster(there + lost, topics), Goal(GoalKind.HEAL, brokers), PLANNING)
+        named = [_stand_in(broker) if broker in cluster.brokers else broker for broker in brokers]
+        back = [_stand_in(one) for one in named if one < 0 and one not in stand_ins]
+        if back:
+            raise PlanError(f"broker {listed(back)} is live")
+        goal = Goal(GoalKind.HEAL, tuple(named))
+        planning = InMemoryPlanner(PlannerCluster(there + lost, topics), goal, PLANNING)
         await Pace().through(planning.steps())
         await Pace().through(_free(topics))
-        plan = msgspec.structs.replace(planning.plan, moves=(*waiting.values(), *planning.plan.moves))
+        plan = await in_turns(_with_brokers(planning.plan, waiting.values()))
         return PreparedRepair(plan, brokers, live, at_ms, closed, waiting.keys())
 
 
@@ -304,11 +333,15 @@ def _topics(
     coming: _Coming,
     repaired: frozenset[int],
     waiting: dict[TopicPartition, PlannedMove],
+    stand_ins: set[int],
 ) -> Iterator[None]:
     """Fill `found` with the planner's input: each partition has the replicas that its move, waiting or not, leads to.
 
     Fill `waiting` with the moves of others that wait and would take replicas from the `repaired` brokers: they are as
     good as what the planner finds, and somebody wants them.
+
+    To the planner a replica on a failed log dir is one on a dead broker, the `_stand_in` of its own. Those go into
+    `stand_ins`.
     """
     for topic in list(cluster.topics.values()):
         if topic.deleting:
@@ -322,7 +355,7 @@ def _topics(
             place = cluster.queue.place(topic.name, index)
             queued = None if place is None else place.move
             wanted = repair_targets.wanted_replicas(cluster, partition, queued)
-            target = queued.target if repair_targets.serves_as_repair(queued, cluster) else wanted
+            target = queued.target if repair_targets.serves_as_repair(queued, cluster, partition) else wanted
             size = sample.sizes.get(TopicPartition(topic.name, index), UNKNOWN)
             to_copy = repair_targets.still_to_copy(partition, target)
             if target != wanted and not repaired.isdisjoint(wanted):
@@ -335,14 +368,17 @@ def _topics(
                     coming.unknown[broker] += 1
                 else:
                     coming.bytes[broker] += size
+            offline = {broker for broker in partition.offline if broker in cluster.brokers}
+            stand_ins.update(map(_stand_in, offline.intersection(target)))
             partitions.append(
                 PlannerPartition(
                     index,
-                    target,
+                    tuple([_stand_in(broker) if broker in offline else broker for broker in target]),
                     leader=partition.leader,
-                    isr=partition.isr,
+                    isr=tuple([broker for broker in partition.isr if broker not in offline]),
                     # The planner leaves moving partitions alone, unless they move to a failed broker.
-                    moving=target != partition.replicas and all(broker in cluster.brokers for broker in target),
+                    moving=target != partition.replicas
+                    and not any(cluster.is_lost(broker, partition) for broker in target),
                     bytes=size,
                     min_isr=min_isr,
                 )
@@ -356,6 +392,30 @@ def _nothing_left(broker: int, found: FailedBrokersReport) -> str:
     if any(one.broker == broker and one.unapproved for one in found.repairs):
         return f"{nothing}: its repair waits for approval: kafka-reassign heal --approve --brokers {broker}"
     return f"{nothing}: it holds no replicas, or its repair or moves in flight take all of them away."
+
+
+def _stand_in(broker: int) -> int:
+    """An id that no broker has. It is its own inverse, so that the plan can be read back."""
+    return -2 - broker
+
+
+def _with_brokers(plan: Plan, adopted: Iterable[PlannedMove]) -> Generator[None, None, Plan]:
+    """The plan without stand-ins, and before it the moves that others have in the queue."""
+    moves = [*adopted]
+    for move in plan.moves:
+        moves.append(move._replace(original=_real(move.original), target=_real(move.target)))
+        yield
+    left_out = []
+    for one in plan.left_out:
+        left_out.append(one._replace(replicas=_real(one.replicas)))
+        yield
+    return msgspec.structs.replace(plan, moves=tuple(moves), left_out=tuple(left_out))
+
+
+def _real(replicas: tuple[int, ...]) -> tuple[int, ...]:
+    return (
+        replicas if min(replicas, default=0) >= 0 else tuple([one if one >= 0 else _stand_in(one) for one in replicas])
+    )
 
 
 def _nothing_is_healed(held_back: str) -> KafkaError:

@@ -94,14 +94,19 @@ class TermDuties:
         self._settings = LearntSettings(survey, loop, record, self._settings_changed)
         self._deletions = TopicDeletions(cluster, self._removal_due, sender.id)
         self.removals = TopicRemovals(zk, store, loop, tasks, self._deletions.forget)
-        reports = ReportedByBrokers(loop, store, self._deletions, tasks)
+        reports = ReportedByBrokers(loop, store, self._deletions, tasks, self._log_dirs_answered)
         self.channels = ChannelManager(lambda: cluster, sender, reports, config.links)
         self._propagation = Propagation(cluster, self.channels, self._deletions)
         self._waiting_moves = WaitingMoves(loop)
         self._windows = WindowChanges(loop, now_ms)
         self._sampler = sampler = ProgressSampler(loop, config.sampling, str(sender.id), config.links, record)
         self._healer = Healer(
-            loop, config.settings.healing, now_ms, sampler.everything, sampler.tracker.observed_throughput
+            loop,
+            config.settings.healing,
+            now_ms,
+            sampler.everything,
+            sampler.tracker.observed_throughput,
+            sampler.failed_log_dirs,
         )
         self._disks = DiskSurvey(sampler.everything, now_ms)
         self._requests = RequestZnodes(zk, loop, record)
@@ -192,6 +197,9 @@ class TermDuties:
 
     def brokers_changed(self) -> None:
         self._waiting_moves.may_start()
+        self._healer.diagnose_again()
+
+    def _log_dirs_answered(self) -> None:
         self._healer.diagnose_again()
 
     def configs_changed(self) -> None:

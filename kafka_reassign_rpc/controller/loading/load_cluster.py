@@ -5,7 +5,7 @@ A znode that cannot be decoded is logged with its path and left out; everything 
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -20,6 +20,7 @@ from kafka_reassign_rpc.core.state.cluster import (
     TopicPartition,
 )
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, TOPICS
+from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.state.soft_state import SoftState
@@ -30,6 +31,7 @@ from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeP
 from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.support.turns import Pace
 from kafka_reassign_rpc.zookeeper import settings_znode, znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.failed_log_dirs_znodes import decode_failed_log_dirs
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import (
     decode_reassignments,
     encode_reassignments,
@@ -38,6 +40,8 @@ from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import (
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +81,12 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
     common, admin = await read_settings(zk), await read_admin(zk)
     requests = await children(zk, znode_paths.REASSIGNMENT_REQUESTS)
     queue, problems = await read_queue(zk)
-    failed, failures_with_children = await read_failures(zk)
+    failed, failures_with_children = await read_failures(
+        zk, znode_paths.FAILED_BROKERS, znode_contents.decode_failure, int
+    )
+    failed_log_dirs, log_dirs_with_children = await read_failures(
+        zk, znode_paths.FAILED_LOG_DIRS, decode_failed_log_dirs, FailedLogDirs
+    )
     started_with = settings()
     enabled = started_with.delete_topic_enable
     meanings = {name: meaning(topics.get(name), mark, enabled) for name, mark in marks.items()}
@@ -101,13 +110,15 @@ async def read_cluster(zk: ZooKeeper, settings: Callable[[], BrokerSettings] = l
         failed=failed,
         records_with_children=with_children,
         failures_with_children=failures_with_children,
+        failed_log_dirs=failed_log_dirs,
+        log_dirs_with_children=log_dirs_with_children,
         disabled_by_znode=admin.disabled_by_znode,
         batch=admin.batch,
         requests=frozenset(name for name in requests if znode_paths.sequence_number(name) is not None),
         cancel_all=admin.cancel_all,
         queue=queue,
         since=since,
-        soft=SoftState(broker_settings=started_with),
+        soft=SoftState(broker_settings=started_with, unheard=set(brokers)),
     )
     pace = Pace()
     for topic in topics.values():
@@ -171,20 +182,23 @@ def _entries(data: bytes, path: str) -> tuple[dict[TopicPartition, BatchEntry], 
     return entries, room_beside(encode_reassignments(entries)), problems
 
 
-async def read_failures(zk: ZooKeeper) -> tuple[dict[int, int], frozenset[int]]:
-    """Returns failed brokers with the time of first notice (ms since 1970), and brokers whose znode cannot be deleted.
+async def read_failures(
+    zk: ZooKeeper, parent: str, decode: Callable[[bytes, str], T], made: Callable[[int], T]
+) -> tuple[dict[int, T], frozenset[int]]:
+    """Returns what failed of which broker, with the time of first notice (ms since 1970), and brokers whose znode
+    cannot be deleted.
 
-    If the time cannot be decoded, the creation time of the znode counts.
+    made    what counts if a znode cannot be decoded; its argument is the creation time of the znode
     """
     places = []
-    for name in await children(zk, znode_paths.FAILED_BROKERS):
-        path = f"{znode_paths.FAILED_BROKERS}/{name}"
+    for name in await children(zk, parent):
+        path = f"{parent}/{name}"
         broker = znode_paths.parse_index(name)
         if broker is None:
             log.error("%s is no broker's id: self-healing does nothing about it; the znode can be deleted", path)
         else:
             places.append((broker, path))
-    failed, with_children = {}, set()
+    failed, with_children = dict[int, T](), set()
     for (broker, path), read in zip(places, await zk.multi_get([path for _, path in places]), strict=True):
         if read is None:
             continue
@@ -194,10 +208,10 @@ async def read_failures(zk: ZooKeeper) -> tuple[dict[int, int], frozenset[int]]:
             if not data:
                 continue
         try:
-            failed[broker] = znode_contents.decode_failure(data, path)
+            failed[broker] = decode(data, path)
         except BadZnode as error:
             log.warning("its creation time counts as the time of the failure: %s", error)
-            failed[broker] = stat.ctime
+            failed[broker] = made(stat.ctime)
     return failed, frozenset(with_children)
 
 

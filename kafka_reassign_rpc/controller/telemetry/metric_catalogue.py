@@ -109,6 +109,9 @@ BROKERS_REFUSING = _gauge(
     " a newer controller.",
 )
 BROKERS_FAILED = _gauge("brokers_failed", "Failed brokers whose replicas have not been moved yet.")
+FAILED_LOG_DIRS = _gauge(
+    "brokers_with_failed_log_dirs", "Registered brokers that have lost log dirs whose replicas have not been moved yet."
+)
 BROKERS_ALERTED = _gauge("brokers_alerted", "Failed brokers that are gone for longer than the alert interval.")
 REPAIRS_WAITING = _gauge("repairs_waiting", "Moves of repairs that wait in the queue.")
 REPAIRS_UNAPPROVED = _gauge(
@@ -215,6 +218,7 @@ METRICS: tuple[MetricType, ...] = (
     BROKERS_CORDONED,
     BROKERS_REFUSING,
     BROKERS_FAILED,
+    FAILED_LOG_DIRS,
     BROKERS_ALERTED,
     REPAIRS_WAITING,
     REPAIRS_IN_FLIGHT,

@@ -188,6 +188,7 @@ class _ReadAtScrape(Collector):
             (metric_catalogue.OFFLINE, totals.offline),
             (metric_catalogue.MOVES_STALLED, totals.stalled),
             (metric_catalogue.BROKERS_FAILED, healing.failed),
+            (metric_catalogue.FAILED_LOG_DIRS, healing.log_dirs),
             (metric_catalogue.BROKERS_ALERTED, healing.alerted),
             (metric_catalogue.REPAIRS_WAITING, healing.waiting),
             (metric_catalogue.REPAIRS_UNAPPROVED, healing.unapproved),

@@ -11,6 +11,7 @@
     D  deletion of request znodes; `/admin/reassign_partitions` without the entries that are done, rolled back or
        refused, or its deletion with the last one; deletion of `/admin/cancel_reassignment_in_progress`; the queue
        without the moves that have started; new and past failures in `/admin/failed_brokers`
+       and `/admin/failed_log_dirs`
 
 A crash after A leaves records without adding or removing replicas in the topic znode. Nothing has moved and no client
 has an answer; the next controller removes the records. A crash after B leaves a move (or a cancel, which removes
@@ -39,6 +40,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, Top
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.failed_log_dirs_znodes import encode_failed_log_dirs
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import encode_reassignments
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import encode_move_record
@@ -288,14 +290,22 @@ def _batch_last(cluster: Cluster, view: RoundView, contents: reassign_partitions
 
 def _failures(view: RoundView) -> Iterator[Step]:
     """Comes last: a failure is forgotten only after its repair is durable."""
+    cluster = view.cluster
     for broker, since in view.failed.items():
-        path, data = znode_paths.failed_broker(broker), b"" if since is None else znode_contents.encode_failure(since)
-        if broker in view.cluster.failures_with_children or (
-            data and broker in view.cluster.failed
-        ):  # it failed once more
-            yield Step(SetData(path, data, -1))
-        else:
-            yield Step(Create(path, data) if data else Delete(path, -1))
+        data = b"" if since is None else znode_contents.encode_failure(since)
+        stays = broker in cluster.failures_with_children
+        yield _failure(znode_paths.failed_broker(broker), data, stays=stays, known=broker in cluster.failed)
+    for broker, failure in view.log_dirs.items():
+        data = b"" if failure is None else encode_failed_log_dirs(failure)
+        stays = broker in cluster.log_dirs_with_children
+        yield _failure(znode_paths.failed_log_dirs(broker), data, stays=stays, known=broker in cluster.failed_log_dirs)
+
+
+def _failure(path: str, data: bytes, *, stays: bool, known: bool) -> Step:
+    """`stays`: it has children of others, so that it cannot be deleted; `known`: it may have failed once more."""
+    if stays or (data and known):
+        return Step(SetData(path, data, -1))
+    return Step(Create(path, data) if data else Delete(path, -1))
 
 
 def _batch_znode(batch: BatchZnode, entries: Mapping[TopicPartition, BatchEntry], version: int) -> Step:

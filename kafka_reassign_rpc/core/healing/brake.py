@@ -3,13 +3,14 @@
 from collections.abc import Collection, Iterable
 
 from kafka_reassign_rpc.core.healing.healing_settings import MAX_BROKERS, MAX_PERCENTAGE, PAUSED, HealingSettings
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.support.counted import counted
 
 
 def brake(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
     """Why no repair may start, or None.
 
-    gone  absent brokers with replicas that no move in flight takes away from them, and no repair that may start
+    gone  brokers with lost replicas that no move in flight takes away from them, and no repair that may start
     live  registered brokers
     """
     if settings.unreadable:
@@ -21,18 +22,24 @@ def brake(gone: Collection[int], live: Collection[int], settings: HealingSetting
 
 def too_many_gone(gone: Collection[int], live: Collection[int], settings: HealingSettings) -> str | None:
     """Why the fault is not a broker's, or None. The pause does not count here."""
-    everybody = len(gone) + len(live)
+    everybody = len({*gone, *live})
+    how = "gone" if set(gone).isdisjoint(live) else "gone or have lost log dirs"
     if not live:
         return "no broker is there to take replicas"
     if len(gone) > settings.max_brokers:
-        missing = f"{counted(len(gone), 'broker', 'are')} gone"
+        missing = f"{counted(len(gone), 'broker', 'are')} {how}"
         return f"{missing}, more than {MAX_BROKERS}={settings.max_brokers}: {listed(gone)}"
     if 100 * len(gone) > settings.max_percentage * everybody:
         return (
-            f"{len(gone)} of {everybody} brokers are gone, more than {MAX_PERCENTAGE}={settings.max_percentage}:"
+            f"{len(gone)} of {everybody} brokers are {how}, more than {MAX_PERCENTAGE}={settings.max_percentage}:"
             f" {listed(gone)}"
         )
     return None
+
+
+def counting(gone: Collection[int], cluster: Cluster) -> set[int]:
+    """Those of the brokers, as last counted, that are gone by now, or have lost log dirs and are recorded for it."""
+    return {broker for broker in gone if broker not in cluster.brokers or broker in cluster.failed_log_dirs}
 
 
 def listed(brokers: Iterable[int]) -> str:

@@ -1,6 +1,7 @@
 """Which failed brokers are repaired, and when (KIP-46). A broker that only bounces never is.
 
-A broker has failed if it is gone and holds replicas. An adding replica counts only if its move is a repair, which is
+A broker has failed if it is gone and holds replicas; it has failed in part if it is there and has lost log dirs with
+replicas (`failed_log_dirs.py`). An adding replica counts only if its move is a repair, which is
 planned again. What a move in flight takes away is not repaired; what a waiting one would take away is, since that may
 wait for hours. ZooKeeper stores when a controller first noticed the failure, so the time survives that controller.
 
@@ -50,6 +51,7 @@ class RepairCounts(NamedTuple):
 
     `waiting` and `moving` count moves of repairs, `impossible` counts partitions that repairs had to leave.
     `held_back`: something holds all repairs back. `unapproved` counts those of `waiting` that nobody has approved.
+    `log_dirs`: registered brokers that have lost log dirs.
     """
 
     failed: int = 0
@@ -60,6 +62,7 @@ class RepairCounts(NamedTuple):
     held_back: bool = False
     paused: bool = False
     unapproved: int = 0
+    log_dirs: int = 0
 
 
 NO_REPAIRS = RepairCounts()
@@ -74,7 +77,7 @@ def rack_problems(cluster: Cluster, settings: HealingSettings) -> list[str]:
 
 
 class LostReplicas:
-    """Counts the replicas on absent brokers, in slices of the caller.
+    """Counts the replicas on absent brokers and on failed log dirs, in slices of the caller.
 
     replicas    by broker: those that no move in flight and no repair takes away (`wanted_replicas`)
     leaving     brokers with others, which a move in flight takes away
@@ -94,7 +97,7 @@ class LostReplicas:
         return frozenset(broker for broker, count in self.replicas.items() if count) | self.unapproved
 
     def count(self, partition: Partition, queued: WaitingMove | None = None) -> None:
-        if queued is None and self._live.issuperset(partition.replicas):
+        if queued is None and not partition.offline and self._live.issuperset(partition.replicas):
             return
         wanted = wanted_replicas(self._cluster, partition, queued)
         for replica in leaving(self._cluster, partition, queued, wanted):
@@ -104,7 +107,7 @@ class LostReplicas:
             self.unapproved.update(held for held in partition.replicas if held not in wanted)
             self.unapproved -= self._live
         for replica in wanted:
-            if replica not in self._cluster.brokers:
+            if self._cluster.is_lost(replica, partition):
                 self.replicas[replica] = self.replicas.get(replica, 0) + 1
 
 
@@ -112,8 +115,10 @@ class FailureWatch(msgspec.Struct, frozen=True):
     """What the controller knows at one moment. Times are ms since the epoch.
 
     failed      failed brokers: when a controller first noticed it
-    lost        absent brokers with replicas: how many of these a repair would have to replace
+    in_part     brokers that have lost log dirs: when a controller first noticed it
+    lost        brokers with lost replicas: how many of these a repair would have to replace
     live        registered brokers
+    untold      registered brokers of whose log dirs nothing is known now
     missed      since when this controller itself has missed a broker
     ordered     brokers that an operator has ordered to repair now
     not_before  when an incomplete repair is tried again, by broker
@@ -132,13 +137,16 @@ class FailureWatch(msgspec.Struct, frozen=True):
     waiting: int = 0
     braked_ms: int | None = None
     unapproved: Collection[int] = ()
+    in_part: Mapping[int, int] = {}
+    untold: Collection[int] = ()
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
     """What the controller does about failed brokers.
 
-    record      newly failed brokers, with the time: to be made durable
+    record      newly failed brokers, with the time: to be made durable. A live one has failed in part
     forget      failures that are over: the broker is back, or has no replicas any more
+    mended      the same of failures in part: the broker's replicas are online, or others have them now
     alerts      brokers that have been gone for longer than the alert interval
     heal        brokers to repair now
     prepare     brokers that are due soon: their repair may be planned
@@ -157,14 +165,17 @@ class Diagnosis(msgspec.Struct, frozen=True):
     held_back: str | None
     due_ms: int | None
     braked_ms: int | None = None
+    mended: frozenset[int] = frozenset()
 
 
 def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
     forget = frozenset(broker for broker in watch.failed if broker in watch.live or broker not in watch.lost)
-    record = {
-        broker: watch.missed.get(broker, watch.now_ms) for broker in sorted(watch.lost) if broker not in watch.failed
-    }
-    failed = {broker: since for broker, since in watch.failed.items() if broker not in forget} | record
+    mended = frozenset(broker for broker in watch.in_part if broker not in watch.lost and broker not in watch.untold)
+    failed = {broker: since for broker, since in watch.failed.items() if broker not in forget}
+    # While the whole broker is away, its failed log dirs wait: that is one repair, not two.
+    failed |= {one: since for one, since in watch.in_part.items() if one in watch.live and one not in mended}
+    record = {broker: watch.missed.get(broker, watch.now_ms) for broker in sorted(watch.lost) if broker not in failed}
+    failed |= record
     gone = {broker for broker, count in watch.lost.items() if count}.union(watch.unapproved)
     too_many = too_many_gone(gone, watch.live, settings) is not None
     braked_ms = watch.now_ms if too_many else watch.braked_ms
@@ -191,6 +202,7 @@ def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
             (at for at in (*chain(*times.values()), prepare_at) if at is not None and at > watch.now_ms), default=None
         ),
         braked_ms=braked_ms,
+        mended=mended,
     )
 
 
@@ -203,7 +215,7 @@ def _times(
     """
     alert = None if settings.alert_after_ms is None else since + settings.alert_after_ms
     ordered = watch.now_ms if broker in watch.ordered else None
-    if not watch.lost[broker]:
+    if not watch.lost.get(broker):
         return alert, None
     if settings.interval_ms < 0:
         return alert, ordered

@@ -1,7 +1,7 @@
 """The targets of repairs (KIP-46): whether they are still needed once brokers return or other moves come."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeGuard
 
 from kafka_reassign_rpc.core.healing.brake import listed
@@ -10,12 +10,17 @@ from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.support.counted import plural
 
-_REASON = re.compile(r"heal brokers? ([0-9]{1,10}(?:, [0-9]{1,10})*)")
+_LOST, _IN_PART = "broker", "log dirs of broker"
+_IDS = r"([0-9]{1,10}(?:, [0-9]{1,10})*)"
+_REASON = re.compile(rf"heal (?:brokers? {_IDS})?(?: and )?(?:log dirs of brokers? {_IDS})?")
 
 
-def repair_reason(brokers: Iterable[int]) -> str:
-    repaired = sorted(brokers)
-    return f"heal broker{plural(len(repaired))} {listed(repaired)}"
+def repair_reason(brokers: Collection[int], log_dirs_of: Collection[int] = ()) -> str:
+    """Why a partition is repaired: these brokers are lost, and those have lost the log dirs with its replicas."""
+    parts = [
+        f"{what}{plural(len(ids))} {listed(ids)}" for what, ids in ((_LOST, brokers), (_IN_PART, log_dirs_of)) if ids
+    ]
+    return f"heal {' and '.join(parts)}"
 
 
 def repaired_brokers(reason: str, target: Iterable[int]) -> set[int]:
@@ -25,7 +30,17 @@ def repaired_brokers(reason: str, target: Iterable[int]) -> set[int]:
     during its repair is like any other. A broker in `target` keeps its replica.
     """
     found = _REASON.fullmatch(reason)
-    return set() if found is None else {int(broker) for broker in found.group(1).split(", ")} - {*target}
+    return set() if found is None else {broker for ids in found.groups() for broker in _ids(ids)} - {*target}
+
+
+def lost_in_part(reason: str) -> frozenset[int]:
+    """The brokers that a repair with this reason replaces since they have lost log dirs."""
+    found = _REASON.fullmatch(reason)
+    return frozenset() if found is None else frozenset(_ids(found.group(2)))
+
+
+def _ids(listed_ids: str | None) -> Iterator[int]:
+    return map(int, (listed_ids or "").split(", ") if listed_ids else ())
 
 
 def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove | None) -> tuple[int, ...]:
@@ -40,26 +55,31 @@ def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove 
     return partition.original if _waits_for_a_broker(cluster, partition) else partition.target
 
 
-def serves_as_repair(queued: WaitingMove | None, cluster: Cluster) -> TypeGuard[WaitingMove]:
+def serves_as_repair(queued: WaitingMove | None, cluster: Cluster, partition: Partition) -> TypeGuard[WaitingMove]:
     """Whether the target of a waiting move is as good as a repair's: all of its brokers are there."""
-    return queued is not None and queued.route != HEAL and all(broker in cluster.brokers for broker in queued.target)
+    return (
+        queued is not None
+        and queued.route != HEAL
+        and not any(cluster.is_lost(broker, partition) for broker in queued.target)
+    )
 
 
 def leaving(cluster: Cluster, partition: Partition, queued: WaitingMove | None, wanted: Collection[int]) -> list[int]:
-    """The absent brokers that a move in flight takes the partition away from, and that hold it until then.
+    """The lost replicas that a move in flight takes away, and that count until then.
 
     What a repair takes away is its own concern: the failure ends when it is queued (KIP-46).
     """
     is_repair = partition.move is not None and partition.move.route == HEAL
     if is_repair or (queued is not None and queued.route == HEAL):
         return []
-    return [replica for replica in partition.original if replica not in wanted and replica not in cluster.brokers]
+    return [replica for replica in partition.original if replica not in wanted and cluster.is_lost(replica, partition)]
 
 
 def _waits_for_a_broker(cluster: Cluster, partition: Partition) -> bool:
-    """Whether the move in flight would bring in an absent broker. A repair never waits: it is planned again."""
+    """Whether the move in flight would bring in a broker that is absent, or whose log dir has failed under the new
+    replica. A repair never waits: it is planned again."""
     is_repair = partition.move is not None and partition.move.route == HEAL
-    return not is_repair and not all(replica in cluster.brokers for replica in partition.adding)
+    return not is_repair and any(cluster.is_lost(replica, partition) for replica in partition.adding)
 
 
 def still_to_copy(partition: Partition, wanted: Sequence[int]) -> list[int]:
@@ -70,19 +90,23 @@ def still_to_copy(partition: Partition, wanted: Sequence[int]) -> list[int]:
     ]
 
 
-def still_needed(cluster: Cluster, partition: Partition | None, target: tuple[int, ...]) -> tuple[int, ...] | None:
+def still_needed(
+    cluster: Cluster, partition: Partition | None, target: tuple[int, ...], in_part: Collection[int] = ()
+) -> tuple[int, ...] | None:
     """The target of a waiting repair, as far as it is still needed; None: not at all.
 
-    A broker that came back keeps its replicas, unless they are then less even over racks than after the repair.
+    A broker that came back keeps its replicas, unless they are then less even over racks than after the repair. One of
+    `in_part`, which had lost log dirs, is back once it has answered for its replicas.
     """
     if partition is None:
         return None
     replicas = wanted_replicas(cluster, partition, None)
-    if all(replica in cluster.brokers for replica in replicas):
+    missing = {replica for replica in replicas if not _is_back(cluster, partition, replica, in_part)}
+    if not missing:
         return None
     if len(replicas) != len(target):
         return target
-    left = tuple([old if old in cluster.brokers else new for old, new in zip(replicas, target, strict=True)])
+    left = tuple([new if old in missing else old for old, new in zip(replicas, target, strict=True)])
     racks = {replica: cluster.brokers[replica].rack for replica in (*left, *target) if replica in cluster.brokers}
     with_returned, repaired = (count_by_rack(chosen, racks).values() for chosen in (left, target))
     if len(set(left)) < len(left) or not is_as_even(with_returned, repaired):
@@ -96,5 +120,9 @@ def is_repair_of_returned_brokers(cluster: Cluster, partition: Partition) -> boo
         partition.is_moving
         and move is not None
         and move.route == HEAL
-        and all(replica in cluster.brokers for replica in move.original)
+        and all(_is_back(cluster, partition, replica, lost_in_part(move.reason)) for replica in move.original)
     )
+
+
+def _is_back(cluster: Cluster, partition: Partition, replica: int, in_part: Collection[int]) -> bool:
+    return not cluster.is_lost(replica, partition) and not (replica in in_part and replica in cluster.soft.unheard)

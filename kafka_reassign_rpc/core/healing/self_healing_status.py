@@ -24,6 +24,22 @@ class FailedBroker:
 
 
 @dataclass(frozen=True)
+class LogDirFailure:
+    """A registered broker that has lost log dirs with replicas.
+
+    paths     the log dirs; empty: the broker has not told
+    since, heal_at  as in `FailedBroker`
+    replicas  how many of its replicas are offline, and no move in flight takes them away; None: it has yet to say
+    """
+
+    broker: int
+    paths: Sequence[str]
+    since: int
+    heal_at: int | None
+    replicas: int | None
+
+
+@dataclass(frozen=True)
 class BrokerRepair:
     """The repair of a broker that is under way: how many of its moves wait and are in flight.
 
@@ -49,6 +65,7 @@ class HealingStatus:
     repairs          repairs under way, by broker
     approval         whether new repairs wait until somebody has approved them
     unapproved       those of `waiting` that start only then
+    log_dirs         registered brokers that have lost log dirs
     """
 
     interval_ms: int | None
@@ -61,6 +78,7 @@ class HealingStatus:
     repairs: Sequence[BrokerRepair] = ()
     approval: bool = False
     unapproved: int = 0
+    log_dirs: Sequence[LogDirFailure] = ()
 
 
 class ApprovalOutcome(NamedTuple):

@@ -11,6 +11,7 @@ from uuid import UUID
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import AssignmentDecision, Event, RoundNote, reassigned
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER
@@ -113,12 +114,14 @@ class RoundView:
     partitions    the changes to commit: the latest of each partition, in the order of first mention
     unthrottled   cancelled moves whose replicas lose the throttles that others have set: by topic and partition
     failed        broker failures to record, with their time, or to forget (None)
+    log_dirs      failed log dirs of brokers to record, or to forget (None)
+    heard         brokers that have answered for all of their replicas
     by            the requester of the next decision
     notes         the input of `core.events.decided_events`, in order
     requests      request znodes that are over at the end of the round, by name
     topic_ids     ids for topics that have none, by name
     too_large     topics whose znode would not fit into ZooKeeper: only a request may write it
-    gone          absent brokers with replicas, if this round has counted them (see `SoftState`)
+    gone          brokers with lost replicas, if this round has counted them (see `SoftState`)
     leaving       the partitions that brokers in controlled shutdown have followed, by broker: their replicas stop
     """
 
@@ -132,6 +135,8 @@ class RoundView:
         self.unthrottled: dict[str, dict[int, tuple[int, ...]]] = {}
         self.queue = QueueChanges()
         self.failed: dict[int, int | None] = {}
+        self.log_dirs: dict[int, FailedLogDirs | None] = {}
+        self.heard: set[int] = set()
         self.by = CONTROLLER
         self.notes: list[RoundNote] = []
         self.requests: dict[str, RequestEnded] = {}
@@ -148,6 +153,16 @@ class RoundView:
             self.failed[broker] = None
         else:  # noted in this round: there is no znode yet
             self.failed.pop(broker, None)
+
+    def log_dir_failures(self) -> dict[int, FailedLogDirs]:
+        found = self.cluster.failed_log_dirs | self.log_dirs
+        return {broker: failure for broker, failure in found.items() if failure is not None}
+
+    def forget_log_dirs(self, broker: int) -> None:
+        if broker in self.cluster.failed_log_dirs:
+            self.log_dirs[broker] = None
+        else:
+            self.log_dirs.pop(broker, None)
 
     def get(self, topic: str, partition: int) -> Partition | None:
         changed = self.partitions.get(TopicPartition(topic, partition))

@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT
+from kafka_reassign_rpc.core.state.failed_log_dirs import FailedLogDirs
 from kafka_reassign_rpc.core.state.queue_entries import Queue
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.requesters import Requester
@@ -236,6 +237,8 @@ class Cluster(msgspec.Struct):
     """Why that znode is unreadable. It may forbid moves and repairs, so none starts."""
     failed: dict[int, int] = {}
     """Failed brokers (gone, and with replicas): when a controller first noticed it, ms since the epoch (KIP-46)."""
+    failed_log_dirs: dict[int, FailedLogDirs] = {}
+    """Brokers that have lost log dirs, and with them replicas. While such a broker is away, nobody knows more."""
     records_with_children: frozenset[TopicPartition] = frozenset()
     """Partitions whose move record has children of somebody else, even without content: the controller empties it when
     the move ends, and the next move is written into it.
@@ -244,6 +247,8 @@ class Cluster(msgspec.Struct):
     """Failed brokers whose znode has children of somebody else: ZooKeeper does not delete it, so the controller empties
     it.
     """
+    log_dirs_with_children: frozenset[int] = frozenset()
+    """The same for `failed_log_dirs`."""
     disabled_by_znode: bool = False
     """`/admin/reassign_cancel` exists (`core.restrictions`)."""
     batch: BatchZnode | None = None
@@ -284,6 +289,10 @@ class Cluster(msgspec.Struct):
     def is_online(self, replica: int, partition: Partition) -> bool:
         """Kafka's isReplicaOnline: the broker is live, and the replica's log dir has not failed."""
         return self.is_live(replica) and replica not in partition.offline
+
+    def is_lost(self, replica: int, partition: Partition) -> bool:
+        """Nobody reads or writes it any more: its broker is not registered, or its log dir has failed."""
+        return replica not in self.brokers or replica in partition.offline
 
     def all_partitions(self) -> Iterator[tuple[str, int, Partition]]:
         for topic in self.topics.values():

@@ -33,7 +33,9 @@ class SoftState(msgspec.Struct):
     """A new controller begins without it; `core.writers.reload` decides what outlives a reload.
 
     shutting_down     brokers in controlled shutdown: registered, but no longer live
-    gone              absent brokers with replicas that no move takes away from them, as last counted: some may be back.
+    unheard           registered brokers that have not yet answered for all of their replicas: whether a log dir of
+                      theirs has failed is not known
+    gone              brokers with lost replicas that no move takes away from them, as last counted: some may be back.
                       The brake of self-healing depends on them
     sizes             bytes of the leader's replica, for partitions that move or wait; as old as the last sample
     broker_settings   see `core.broker_settings`
@@ -48,6 +50,7 @@ class SoftState(msgspec.Struct):
     """
 
     shutting_down: set[int] = set()
+    unheard: set[int] = set()
     gone: frozenset[int] = frozenset()
     sizes: dict[TopicPartition, int] = {}
     broker_settings: BrokerSettings = AT_FIRST

@@ -143,6 +143,27 @@ class FailedBroker(msgspec.Struct, frozen=True):
     replicas: Annotated[int, _about("how many replicas it holds that no move takes away from it yet")]
 
 
+class FailedLogDirs(msgspec.Struct, frozen=True):
+    """A registered broker that has lost log dirs with replicas."""
+
+    broker: int
+    log_dirs: Annotated[
+        Sequence[str] | None, _about("their paths; empty: the broker has not told; null with `counts` alone")
+    ]
+    since: Annotated[int, _about("when a controller first noticed it")]
+    heal_at: Annotated[
+        int | None,
+        _about(
+            "when its offline replicas are moved elsewhere; null: never, or not while something keeps repairs from"
+            " starting"
+        ),
+    ]
+    replicas: Annotated[
+        int | None,
+        _about("how many of its replicas are offline that no move takes away yet; null: the broker has yet to say"),
+    ]
+
+
 class Repair(msgspec.Struct, frozen=True):
     """The repair of a broker that is under way. It goes on where the broker comes back meanwhile."""
 
@@ -162,6 +183,7 @@ class Healing(msgspec.Struct, frozen=True):
         str | None, _about("why brokers whose time has come are not healed, and waiting repairs do not go on")
     ]
     failed: Sequence[FailedBroker]
+    failed_log_dirs: Sequence[FailedLogDirs]
     repairs: Sequence[Repair]
     waiting: Annotated[int, _about("moves of repairs that wait")]
     in_flight: Annotated[int, _about("moves of repairs in flight")]
@@ -176,6 +198,7 @@ class StatusProblem(msgspec.Struct, frozen=True):
         "no_controller",
         "no_brokers",
         "lost_brokers",
+        "failed_log_dirs",
         "offline",
         "stalled",
         "disabled",

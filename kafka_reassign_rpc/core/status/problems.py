@@ -50,6 +50,8 @@ def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterato
         return
     if lost := lost_brokers(term.cluster):
         yield _lost(term, lost)
+    if term.cluster.failed_log_dirs:
+        yield _failed_log_dirs(term, full=full)
     if totals.offline:
         text = f"{counted(totals.offline, 'partition', 'are')} offline: no replica leads"
         yield StatusProblem("offline", "wrong", text, None)
@@ -97,6 +99,20 @@ def _lost(term: TermView, lost: Mapping[int, int]) -> StatusProblem:
     lost_ones = first_of(told, NAMED, of=len(lost), between="; ")
     text = f"{registered} of {registered + len(lost)} brokers live; lost: {lost_ones}"
     return StatusProblem("lost_brokers", "wrong", text, min((one for one in lost.values() if one >= 0), default=None))
+
+
+def _failed_log_dirs(term: TermView, *, full: bool) -> StatusProblem:
+    failures = term.cluster.failed_log_dirs
+    heal_at = {} if term.healing is None else {one.broker: one.heal_at for one in term.healing.log_dirs}
+    told = []
+    for broker in sorted(failures)[:NAMED]:
+        paths, at = failures[broker].paths, heal_at.get(broker)
+        named = f" ({first_of(paths, NAMED)})" if full and paths else ""
+        healed = "" if at is None else f", healed at {utc_time(at)} UTC"
+        told.append(f"{broker}{named} since {utc_time(failures[broker].since)} UTC{healed}")
+    brokers = first_of(told, NAMED, of=len(failures), between="; ")
+    text = f"{counted(len(failures), 'broker', 'have')} lost log dirs: {brokers}"
+    return StatusProblem("failed_log_dirs", "wrong", text, min(one.since for one in failures.values()))
 
 
 def _reasons(term: TermView) -> str:

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.core.status.documents import (
     Caps,
     Controller,
     FailedBroker,
+    FailedLogDirs,
     Healing,
     Repair,
     StartWindow,
@@ -106,6 +107,10 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
         paused_who=healing_settings.paused_who(term.cluster) if full and found.paused else None,
         held_back=found.held_back,
         failed=[FailedBroker(one.broker, one.since, one.heal_at, one.replicas) for one in found.failed[:MOST_LISTED]],
+        failed_log_dirs=[
+            FailedLogDirs(one.broker, list(one.paths) if full else None, one.since, one.heal_at, one.replicas)
+            for one in found.log_dirs[:MOST_LISTED]
+        ],
         repairs=[Repair(one.broker, one.waiting, one.moving, one.unapproved) for one in found.repairs[:MOST_LISTED]],
         waiting=found.waiting,
         in_flight=found.moving,

@@ -72,6 +72,8 @@ class BrokersRegistered(msgspec.Struct, frozen=True):
         )
         cluster.brokers = after
         cluster.soft.shutting_down.difference_update(changed.gone, changed.bounced)
+        cluster.soft.unheard.difference_update(changed.gone)
+        cluster.soft.unheard.update(changed.joined, changed.bounced)
         yield
         return changed
 

@@ -2,7 +2,7 @@
 
 Everything durable is as read. Of the soft state this stays:
 
-shutting down                     of brokers with the same registration
+shutting down, unheard            of brokers with the same registration
 sizes                             of topics that are still the same
 settings of brokers, absent brokers, the cancel that was carried out, reports about the queue     all
 partitions that others removed    all, and those that turn out to be gone now
@@ -60,6 +60,7 @@ def _soft_state(known: Cluster, fresh: Cluster, lost: set[str]) -> SoftState:
     soft, same = known.soft, _same_brokers(known, fresh)
     return SoftState(
         shutting_down=soft.shutting_down & same,
+        unheard=soft.unheard & same | fresh.brokers.keys() - same,
         gone=soft.gone,
         sizes={name: size for name, size in soft.sizes.items() if name.topic not in lost},
         broker_settings=soft.broker_settings,

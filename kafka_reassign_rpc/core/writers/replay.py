@@ -113,6 +113,7 @@ def replay(
             cluster.topics[topic].version = version
     soft = cluster.soft
     soft.former.decided(cluster.topics)
+    soft.unheard -= view.heard
     if view.gone is not None:
         soft.gone = view.gone
     _put_batch(cluster, view, durable.batch)
@@ -206,6 +207,11 @@ def _put_failures(cluster: Cluster, view: RoundView) -> None:
             cluster.failed.pop(broker, None)
         else:
             cluster.failed[broker] = since
+    for broker, failure in view.log_dirs.items():
+        if failure is None:
+            cluster.failed_log_dirs.pop(broker, None)
+        else:
+            cluster.failed_log_dirs[broker] = failure
 
 
 def _put_missing(cluster: Cluster, name: TopicPartition, missing: int) -> None:

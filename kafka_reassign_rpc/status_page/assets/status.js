@@ -203,7 +203,8 @@ function groupRow(group) {
 function showHealing() {
   const healing = shown.healing;
   const table = byId("failed");
-  table.hidden = !healing || healing.failed.length === 0;
+  const disks = healing?.failed_log_dirs ?? [];
+  table.hidden = !healing || healing.failed.length + disks.length === 0;
   byId("problems").replaceChildren(...(healing?.problems ?? []).map((text) => Object.assign(document.createElement("li"), { textContent: visible(text) })));
   if (!healing) {
     byId("healing").textContent = status.role === "controller" ? "Not diagnosed yet." : "The controller knows.";
@@ -216,7 +217,9 @@ function showHealing() {
   if (healing.held_back) parts.push(`held back: ${healing.held_back}`);
   for (const one of healing.repairs) parts.push(`repair of broker ${one.broker}: ${count(one.in_flight)} in flight, ${count(one.waiting)} waiting${one.unapproved ? `, ${count(one.unapproved)} of them for approval` : ""}`);
   byId("healing").textContent = `${parts.join("; ")}.`;
-  fill(table, healing.failed.map((one) => [`${one.broker}`, duration(status.at - one.since), countdown(one.heal_at), count(one.replicas)]), "");
+  const rows = healing.failed.map((one) => [`${one.broker}`, duration(status.at - one.since), countdown(one.heal_at), count(one.replicas)]);
+  const rowsOfDisks = disks.map((one) => [{ text: `${one.broker}`, quiet: one.log_dirs?.length ? `log dir ${visible(one.log_dirs.join(", "))}` : "a log dir" }, duration(status.at - one.since), countdown(one.heal_at), one.replicas === null ? "not known yet" : count(one.replicas)]);
+  fill(table, [...rows, ...rowsOfDisks], "");
 }
 
 function countdown(at) {

@@ -28,6 +28,7 @@ MISSING = "u"
 PLACES: Mapping[str, Sequence[str]] = {
     "decode_topic": (znode_paths.topic(MISSING), znode_paths.topic("t")),
     "decode_state": (znode_paths.partition_state("t", 0), znode_paths.partition_state("t", 1)),
+    "decode_failed_log_dirs": (znode_paths.failed_log_dirs(21), znode_paths.failed_log_dirs(1)),
     "decode_failure": (znode_paths.failed_broker(21), znode_paths.failed_broker(1)),
     "decode_last_control": (znode_paths.LAST_CONTROL,),
     "decode_registered_server": (znode_paths.reassignment_server(21), znode_paths.reassignment_server(1)),

@@ -1,7 +1,7 @@
 """A controller with self-healing, and a clock that the test sets."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from msgspec.structs import replace
 
@@ -10,6 +10,7 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.cordon import CORDONED_BROKERS
+from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.core.writers.facts import BrokersRegistered, SettingsFound
@@ -30,11 +31,18 @@ class HealingController:
         self.controller = controller
         self.now = now
         self.samples = 0
+        self.failed_dirs: dict[int, tuple[str, ...]] = {}
         self.sample = Sample({}, {})
         self.meanwhile: Callable[[], Awaitable[object]] | None = None
         self.throughput = ObservedThroughput()
         controller.loop.settings = replace(controller.loop.settings, healing=settings)
-        self.healer = Healer(controller.loop, settings, lambda: self.now, self._sample, self.throughput)
+        self.healer = Healer(controller.loop, settings, lambda: self.now, self._sample, self.throughput, self._ask)
+
+    async def _ask(self, brokers: Collection[int]) -> Mapping[int, ToldLogDirs]:
+        registered = self.controller.cluster.brokers
+        return {
+            id_: ToldLogDirs(registered[id_].epoch, self.failed_dirs.get(id_)) for id_ in brokers if id_ in registered
+        }
 
     async def _sample(self) -> Sample:
         self.samples += 1
