@@ -35,6 +35,7 @@ from benchmarks import (
     status_page,
     steps,
     stock_brokers,
+    watch,
     workers,
 )
 from benchmarks.results import PAGE, ROOT, document, written
@@ -55,6 +56,7 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "cancel": cancel.run,
     "progress": progress.run,
     "page": status_page.run,
+    "watch": watch.run,
     "rps": rps.run,
     "secured": secured.run,
     "hostile": hostile.run,
