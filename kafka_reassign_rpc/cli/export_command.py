@@ -54,6 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an earlier snapshot: the growth since then gives the produce rates (default: rates are not known)",
     )
     parser.add_argument(
+        "--rates",
+        metavar="FILE",
+        help="CSV or Parquet with the columns topic, partition, bytes_in, bytes_out: bytes per second of a partition, "
+        "or, without one, of a topic; docs/pipeline.md says how to make it from Prometheus or JMX",
+    )
+    parser.add_argument(
         "--watch",
         metavar="SECONDS",
         help="take a snapshot every SECONDS (or 5min, 1h) until Ctrl-C, in DIR/<UTC time>, with the rates since the "
@@ -124,7 +130,7 @@ def _all(
     client: "ReassignmentClient", arguments: argparse.Namespace, out: "StorePath | None", before: "StorePath | None"
 ) -> None:
     if out is not None:
-        _print_snapshot(_one(client, out, arguments.bootstrap_server, before), out)
+        _print_snapshot(_one(client, out, arguments, before), out)
     if arguments.events is not None:
         from kafka_reassign_rpc.pipeline.event_logs.export_events import export_new_events
         from kafka_reassign_rpc.pipeline.store_paths import store_path
@@ -141,14 +147,19 @@ def _all(
         print(f"{arguments.events}: {events} of {counted(followed.servers, 'server')}", flush=True)  # noqa: T201
 
 
-def _one(client: "ReassignmentClient", out: "StorePath", source: str, before: "StorePath | None") -> "ExportedSnapshot":
+def _one(
+    client: "ReassignmentClient", out: "StorePath", arguments: argparse.Namespace, before: "StorePath | None"
+) -> "ExportedSnapshot":
     from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
     from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
+    from kafka_reassign_rpc.pipeline.snapshots.rates_table import RatesTable
+    from kafka_reassign_rpc.pipeline.store_paths import store_path
 
-    status = Status()
+    rates = None if arguments.rates is None else RatesTable(store_path(arguments.rates))
+    status, source = Status(), arguments.bootstrap_server
     try:
         earlier = None if before is None else EarlierSizes(before)
-        found = export(client, out, source=source, show_status=status.show, earlier=earlier)
+        found = export(client, out, source=source, show_status=status.show, earlier=earlier, rates=rates)
     finally:
         status.clear()
     for warning in found.warnings:

@@ -39,6 +39,7 @@ from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_schem
 from kafka_reassign_rpc.pipeline.snapshots.cluster_look import Moves
 from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import ExportedSnapshot, export
 from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
+from kafka_reassign_rpc.pipeline.snapshots.rates_table import RatesTable
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -469,6 +470,21 @@ def test_dp_1_a_cluster_that_cannot_be_reached_is_exit_code_1(tmp_path: Path) ->
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.count("\n") == 1
     assert ended.stderr.startswith("kafka-reassign-rpc export: ")
+    assert not (tmp_path / "out").exists()
+
+
+def test_dp_13_a_snapshot_has_the_rates_that_the_operator_gives(tmp_path: Path) -> None:
+    (tmp_path / "rates.csv").write_text("topic,partition,bytes_in,bytes_out\na,1,5,7\n")
+    exported(PartlySilentCluster(), tmp_path / "out", rates=RatesTable(tmp_path / "rates.csv"))
+    found = [(row["topic"], row["partition"], row["produce_rate"], row["fetch_rate"])
+             for row in rows(tmp_path / "out", "partitions") if row["topic"] == "a"]  # fmt: skip
+    assert found == [("a", 0, None, None), ("a", 1, 5, 7)]
+
+
+def test_dp_13_rates_of_an_unknown_topic_leave_no_snapshot(tmp_path: Path) -> None:
+    (tmp_path / "rates.csv").write_text("topic,bytes_in\nnone,5\n")
+    with pytest.raises(BadInput, match=r"the cluster does not have none$"):
+        exported(PartlySilentCluster(), tmp_path / "out", rates=RatesTable(tmp_path / "rates.csv"))
     assert not (tmp_path / "out").exists()
 
 

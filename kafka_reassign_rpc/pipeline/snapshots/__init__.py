@@ -8,4 +8,5 @@ export_snapshot.py    export a running cluster as a snapshot
 cluster_look.py       partitions and moves, as they are together
 export_warnings.py    what an export could not find out
 growth_rates.py       produce rates from two snapshots
+rates_table.py        rates that an operator gives
 """

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.snapshots.cluster_look import Moves, look
 from kafka_reassign_rpc.pipeline.snapshots.export_warnings import ExportWarnings
 from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
+from kafka_reassign_rpc.pipeline.snapshots.rates_table import RatesTable
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
@@ -55,14 +56,16 @@ def export(
     source: str,
     show_status: Status,
     earlier: EarlierSizes | None = None,
+    rates: RatesTable | None = None,
     part_partitions: int = PART_PARTITIONS,
 ) -> ExportedSnapshot:
     """Write a snapshot to `out`, which must not exist or be empty.
 
-    earlier     an older snapshot: the growth since then gives the produce rates
+    earlier     an older snapshot: the growth since then gives the produce rates that `rates` does not
+    rates       what the operator knows
 
-    Raises BadInput if `out` is taken or `earlier` is of another cluster, KafkaError if the cluster does not answer. A
-    broker that does not answer gives a warning, and its sizes are null.
+    Raises BadInput if `out` is taken, `earlier` is of another cluster, or `rates` names what the cluster does not have,
+    KafkaError if the cluster does not answer. A broker that does not answer gives a warning, and its sizes are null.
     """
     with SnapshotWriter(out) as writer:
         at = time.time_ns() // 1_000_000
@@ -71,13 +74,15 @@ def export(
             raise JobFailed("the cluster does not say its id: a broker before Kafka 0.10.1?")
         if earlier is not None:
             earlier.require_earlier(everything.cluster_id, at)
-        work = _Export(client, writer, ExportedSnapshot(everything.cluster_id), moves, earlier, at)
+        work = _Export(client, writer, ExportedSnapshot(everything.cluster_id), moves, earlier, rates, at)
         work.name_changed(changed)
         work.nodes(everything.nodes)
         for topics in _parts(everything.topics, part_partitions):
             work.partitions(topics)
             topics_read = counted(work.exported.topics, "topic")
             show_status(f"{counted(work.exported.partitions, 'partition')} of {topics_read}")
+        if rates is not None:
+            rates.require_all_taken()
         work.brokers()
         server = "kafka-reassign-rpc" if client.can_compare_replicas() else "kafka"
         writer.finish(SnapshotMeta(everything.cluster_id, at, source, server))
@@ -107,6 +112,7 @@ class _Export:
         exported: ExportedSnapshot,
         moves: Moves,
         earlier: EarlierSizes | None,
+        rates: RatesTable | None,
         at: int,
     ) -> None:
         self.exported = exported
@@ -115,6 +121,7 @@ class _Export:
         self._writer = writer
         self._moves = moves
         self._earlier = earlier
+        self._rates = rates
         self._at = at
         self._live: dict[int, ClusterNode] = {}
         self._assigned: set[int] = set()
@@ -159,6 +166,7 @@ class _Export:
     def _write_partitions(self, topic: TopicInfo, sizes: Mapping[ReplicaKey, int]) -> None:
         self.exported.topics += 1
         self._writer.topics.add((topic.name, topic.topic_id or None))
+        told = {} if self._rates is None else self._rates.take(topic.name, topic.partitions)
         for index, partition in sorted(topic.partitions.items()):
             move = self._moves.get(TopicPartition(topic.name, index))
             is_waiting = move is not None and move.is_waiting
@@ -171,7 +179,9 @@ class _Export:
                 size = max(
                     (sizes[key] for b in partition.isr if (key := (topic.name, index, b)) in sizes), default=None
                 )
-            rate = None if self._earlier is None else self._earlier.rate(topic.name, index, size, self._at)
+            produced, fetched = told.get(index, (None, None))
+            if produced is None and self._earlier is not None:
+                produced = self._earlier.rate(topic.name, index, size, self._at)
             self._writer.partitions.add(
                 (
                     topic.name,
@@ -182,8 +192,8 @@ class _Export:
                     adding,
                     () if move is None else move.removing_replicas,
                     size,
-                    rate,
-                    None,
+                    produced,
+                    fetched,
                     is_waiting,
                 )
             )
