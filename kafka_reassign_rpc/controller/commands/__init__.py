@@ -10,7 +10,8 @@
     cluster_commands               controller failover, registered brokers, configs, sizes, confirmed stops
     lost_replicas                  which absent brokers hold replicas, for the commands that need to know
     approval_commands              repairs that are approved
-    repair_commands                self-healing: failed brokers, and the moves of their repairs
+    repair_commands                self-healing: failed brokers and log dirs, and repairs no longer needed
+    queue_repairs_command          the moves of a planned repair join the queue
 
 (`watches/request_znodes.py` has those of `/admin/reassignment_requests`.)
 """

@@ -1,11 +1,10 @@
-"""Commands of self-healing (KIP-46): diagnose failed brokers, queue their repairs, withdraw those no longer needed.
+"""The diagnosis of self-healing (KIP-46): finds failed brokers, and withdraws repairs that are no longer needed.
 
 `core.healing.failed_brokers` decides which broker is healed and when; the planner decides where its replicas go.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -16,25 +15,19 @@ from kafka_reassign_rpc.controller.commands.lost_replicas import count_lost
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing import approval, failed_brokers, healing_settings, repair_targets
-from kafka_reassign_rpc.core.healing.brake import brake, counting
+from kafka_reassign_rpc.core.healing import failed_brokers, healing_settings, repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, diagnose
 from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs, is_another, recorded, told_now
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
-from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import HEAL, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
-from kafka_reassign_rpc.core.state.requesters import Requester
-from kafka_reassign_rpc.core.znode_routes import lease_rates, queue_admission, reassign_partitions
-from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
-from kafka_reassign_rpc.planner.scheduling.start_order import StartOrder, start_priority
-from kafka_reassign_rpc.support.counted import agreeing, counted, first_of, plural
+from kafka_reassign_rpc.core.znode_routes import lease_rates, queue_admission
+from kafka_reassign_rpc.support.counted import counted, first_of, plural
 
 PATHS_NAMED = 3
 """So many log dirs are named in an event."""
@@ -339,208 +332,3 @@ def _alert(what: str, heal_at: int | None, now_ms: int, replicas: int | None) ->
 
 def _replicas(count: int) -> str:
     return f", with {counted(count, 'replica')}" if count else "; moves in flight take all of its replicas away"
-
-
-class PreparedRepair(NamedTuple):
-    """A planned repair: `plan` heals `brokers`. It was made at `at_ms`, when the brokers in `live` were registered.
-
-    cordoned   the brokers that it gives no replica
-    adopted    moves of the plan that others had in the queue
-    """
-
-    plan: Plan
-    brokers: tuple[int, ...]
-    live: Mapping[int, Broker]
-    at_ms: int
-    cordoned: frozenset[int] = frozenset()
-    adopted: Collection[TopicPartition] = ()
-
-
-class QueuedRepair(NamedTuple):
-    """What became of a planned repair.
-
-    held_back  why nothing of it joined the queue, or None
-    moves      the moves that are in the queue now, in the order of the plan
-    left_out   the partitions that the planner or the queue did not take
-    """
-
-    held_back: str | None
-    moves: Sequence[PlannedMove] = ()
-    left_out: Sequence[LeftOut] = ()
-
-
-class QueueRepairs(Command[QueuedRepair]):
-    """Queues the moves of a planned repair, and forgets the failures of brokers that the repair empties.
-
-    Sampling and planning take time. If pause or brake hold by now, nothing joins the queue, and the answer says why.
-
-    The next diagnosis deals with a partition whose replicas or waiting moves have changed since, or whose brokers are
-    back: the failures of brokers that hold such partitions stay. Partitions that cannot be written to now come first
-    (see `start_priority`); within that, brokers take turns.
-
-    `fastest` is the highest observed replication throughput, bytes/s: see `core.throttling.observed_throughput`.
-    """
-
-    def __init__(
-        self,
-        prepared: PreparedRepair,
-        started_with: HealingSettings,
-        fastest: int,
-        memory: RepairMemory,
-        now_ms: int,
-        by: Requester,
-    ) -> None:
-        super().__init__()
-        self.by = by
-        self._prepared = prepared
-        self._started_with = started_with
-        self._fastest = fastest
-        self._emptied: set[int] = set()
-        self._now_ms = now_ms
-        self._memory = memory
-
-    def decide(self, work: Round) -> Iterator[None]:
-        settings, _ = healing_settings.settings_of(work.view.cluster, self._started_with)
-        lost = yield from count_lost(work)
-        self._leaving, self._rest = lost.leaving, Counter(lost.replicas)
-        gone = self._still_gone(work)
-        self._held_back = brake(counting(lost.brokers, work.view.cluster), work.view.cluster.brokers, settings)
-        if self._held_back is None and not gone:
-            self._held_back = "what was to be healed came back meanwhile, or its repair is queued already"
-        if self._held_back is None:
-            yield from self._queue_all(work, gone, settings)
-            moves = []
-            for move in self._prepared.plan.moves:
-                if (move.topic, move.partition) in self._queued:
-                    moves.append(move)
-                yield
-            self.answer(QueuedRepair(None, moves, [*self._prepared.plan.left_out, *self._refused]))
-        else:
-            self.answer(QueuedRepair(self._held_back))
-
-    def _still_gone(self, work: Round) -> frozenset[int]:
-        """Returns the brokers to heal that have been gone all the time: a bounce during planning ends a failure too.
-
-        After a lost commit this very repair may be why the failures are forgotten.
-        """
-        brokers = work.view.cluster.brokers.keys()
-        gone = (work.view.failures().keys() | self._emptied) - brokers
-        in_part = (work.view.log_dir_failures().keys() | self._emptied) & brokers
-        return frozenset(self._prepared.brokers) & (gone | in_part)
-
-    def _queue_all(self, work: Round, gone: frozenset[int], settings: HealingSettings) -> Iterator[None]:
-        throttle = settings.throttle
-        self._rate, self._explained = throttle.of(self._fastest), throttle.explained(self._fastest)
-        self._unapproved: Counter[int] = Counter()
-        self._queued: set[tuple[str, int]] = set()
-        self._refused: list[LeftOut] = []
-        self._moves, self._repairs = dict.fromkeys(sorted(gone), 0), set[str]()
-        self._left = {name: left for name, left in self._memory.left.items() if left.brokers.isdisjoint(gone)}
-        turns = StartOrder()
-        yield from self._order_moves(work, gone, turns)
-        for move in turns.moves():
-            self._queue(work, move, gone, settings)
-            yield
-        for one in self._prepared.plan.left_out:
-            self._leave(work, TopicPartition(one.topic, one.partition), one.replicas, one.reason)
-            yield
-        self._report(work)
-
-    def _order_moves(self, work: Round, gone: frozenset[int], turns: StartOrder) -> Iterator[None]:
-        cluster = work.view.cluster
-        topic, min_isr = None, 1
-        for move in self._prepared.plan.moves:
-            name = TopicPartition(move.topic, move.partition)
-            partition = work.view.get(*name)
-            if partition is not None and _lost(cluster, partition, move, gone):
-                queued = queue_admission.find(work.view, name)
-                joined = queued is not None and (queued.route, queued.target) == (HEAL, move.target)
-                wanted = repair_targets.wanted_replicas(cluster, partition, queued)
-                if joined or (wanted == move.original and self._is_as_planned(work, name, move.target, queued)):
-                    if move.topic != topic:
-                        topic, min_isr = move.topic, min_insync_replicas(cluster, move.topic)
-                    turns.add(move, start_priority(partition.isr, min_isr, cluster.brokers), partition.leader)
-            yield
-
-    def _is_as_planned(
-        self, work: Round, name: TopicPartition, target: tuple[int, ...], queued: WaitingMove | None
-    ) -> bool:
-        """Whether somebody still wants what the repair has adopted, and nobody wants anything else by now."""
-        partition = work.view.get(*name)
-        if partition is not None and repair_targets.serves_as_repair(queued, work.view.cluster, partition):
-            return queued.target == target
-        return name not in self._prepared.adopted
-
-    def _queue(self, work: Round, move: PlannedMove, gone: frozenset[int], settings: HealingSettings) -> None:
-        name = TopicPartition(move.topic, move.partition)
-        partition, before = work.view.get(*name), queue_admission.find(work.view, name)
-        assert partition is not None
-        error: KafkaError | None = None
-        if partition.is_moving:  # or nothing is refused that keeps the replication factor and brings in live brokers
-            error, _ = alter(work.view, *name, move.target, allow_replication_factor_change=True)
-        cluster = work.view.cluster
-        lost = _lost(cluster, partition, move, gone)
-        absent = [broker for broker in lost if broker not in cluster.brokers]
-        reason = repair_targets.repair_reason(absent, [broker for broker in lost if broker not in absent])
-        adopted = before if repair_targets.serves_as_repair(before, cluster, partition) else None
-        unapproved = approval.needed_since(settings, self.by, adopted, self._now_ms)
-        if error is None:
-            waiting = WaitingMove(move.target, HEAL, reason, self._rate, unapproved=unapproved)
-            error = queue_admission.append(work.view, name, waiting)
-        if error is not None:
-            refused = LeftOut(*name, move.original, f"{error.name}: {error}")
-            self._refused.append(refused)
-            self._leave(work, name, refused.replicas, refused.reason)
-            return
-        self._queued.add(name)
-        reassign_partitions.withdraw_for_client(work.view, name, None)
-        self._repairs.add(reason)
-        queued = queue_admission.find(work.view, name)
-        if queued is not None and queued.unapproved is not None:
-            self._unapproved.update(lost)
-        for broker in lost:
-            self._moves[broker] += 1
-            self._rest[broker] -= before is None or before.route != HEAL
-
-    def _leave(self, work: Round, name: TopicPartition, replicas: Iterable[int], reason: str) -> None:
-        cluster, partition = work.view.cluster, work.view.get(*name) or Partition(())
-        lost = frozenset(replica for replica in replicas if cluster.is_lost(replica, partition))
-        self._left[name] = UnrepairedPartition(lost, reason)
-
-    def _report(self, work: Round) -> None:
-        self._unhealed = self._moves.keys() & {broker for left in self._left.values() for broker in left.brokers}
-        for broker, count in self._moves.items():
-            if broker not in self._unhealed and broker not in self._leaving and not self._rest[broker]:
-                if broker in work.view.cluster.brokers:
-                    work.view.forget_log_dirs(broker)
-                else:
-                    work.view.forget_failure(broker)
-                self._emptied.add(broker)
-            if count:
-                what = f"{counted(count, 'move')} joined the queue{self._explained and ', '}{self._explained}"
-                work.view.report(Event(catalogue.HEAL_SCHEDULED, broker=broker, reason=what))
-            if unapproved := self._unapproved[broker]:
-                what = (
-                    f"{counted(unapproved, 'move')} {agreeing(unapproved, 'wait')} for `kafka-reassign heal --approve`"
-                )
-                work.view.report(Event(catalogue.HEAL_UNAPPROVED, broker=broker, reason=what))
-        reported = self._memory.impossible
-        for problem in impossible_texts(self._left):
-            if problem not in reported:
-                work.view.report(Event(catalogue.HEAL_IMPOSSIBLE, reason=problem))
-
-    def durable(self) -> None:
-        if self._held_back is None:
-            self._remember()
-        super().durable()
-
-    def _remember(self) -> None:
-        memory, live = self._memory, frozenset(self._prepared.live)
-        for broker in self._unhealed:
-            memory.tried[broker] = (self._now_ms + failed_brokers.RETRY_MS, live)
-        memory.repairs |= self._repairs
-        memory.left = self._left
-
-
-def _lost(cluster: Cluster, partition: Partition, move: PlannedMove, gone: Collection[int]) -> list[int]:
-    return [broker for broker in move.original if broker in gone and cluster.is_lost(broker, partition)]

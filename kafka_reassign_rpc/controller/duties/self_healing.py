@@ -21,12 +21,10 @@ from typing import NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.controller.commands.approval_commands import ApproveRepairs
+from kafka_reassign_rpc.controller.commands.queue_repairs_command import PreparedRepair, QueuedRepair, QueueRepairs
 from kafka_reassign_rpc.controller.commands.repair_commands import (
     DiagnoseFailedBrokers,
     FailedBrokersReport,
-    PreparedRepair,
-    QueuedRepair,
-    QueueRepairs,
     RepairMemory,
 )
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
