@@ -10,6 +10,7 @@ from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.core.absence import limit_in_force
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.leadership.elections import default_allows_unclean
@@ -34,6 +35,7 @@ def takes_precedence(name: str, value: str) -> bool:
         != replication_factor_may_change(unset, DEFAULT_SETTINGS)
         or default_allows_unclean(cluster) != default_allows_unclean(unset)
         or min_insync_replicas(cluster, "t") != min_insync_replicas(unset, "t")
+        or limit_in_force(cluster, DEFAULT_SETTINGS) != limit_in_force(unset, DEFAULT_SETTINGS)
         or settings_of(cluster, HealingSettings())[0] != HealingSettings()
     )
 
