@@ -116,6 +116,11 @@ def policies(
     return found if of_brokers and all(of_brokers) else {**before, **found}
 
 
+def migrating(of_brokers: Mapping[int, Mapping[str, Value]]) -> frozenset[int]:
+    """The brokers that were restarted for the migration to KRaft, as far as they have answered."""
+    return frozenset(id_ for id_, answered in of_brokers.items() if answered.get(MIGRATION))
+
+
 def authorizer(of_brokers: Collection[Mapping[str, Value]]) -> str | None:
     """The authorizer class of any broker; "" if all have answered and none has one; None while that is unknown."""
     found = [str(answered[AUTHORIZER]) for answered in of_brokers if AUTHORIZER in answered]

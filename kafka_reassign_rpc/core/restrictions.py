@@ -18,7 +18,10 @@ from kafka_reassign_rpc.core.settings_in_force import in_force, set_by
 from kafka_reassign_rpc.core.state import requesters
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.state.requesters import Requester
+from kafka_reassign_rpc.support.counted import counted, first_of
 
+NAMED = 5
+"""Brokers that a text names."""
 DISABLING_ZNODE = "/admin/reassign_cancel"
 
 
@@ -49,6 +52,19 @@ def reassignments_disabled(cluster: Cluster) -> KafkaError | None:
     if reason is None:
         return None
     return PolicyViolation(f"No reassignment may be started: {reason}. Cancellations are still possible.")
+
+
+def lease_refused(cluster: Cluster) -> KafkaError | None:
+    """Why no throttle lease is given; None: one may be."""
+    brokers = cluster.soft.migrating
+    if not brokers:
+        return None
+    named = first_of(sorted(brokers), NAMED)
+    who = f"{counted(len(brokers), 'broker', 'were')} restarted for the migration to KRaft ({named})"
+    return PolicyViolation(
+        f"No throttle lease is given: {who}, and KRaft would leave it for ever. Move without --lease, and set throttles"
+        " with kafka-configs.sh"
+    )
 
 
 def replication_factor_may_change(cluster: Cluster, settings: ReassignmentSettings) -> bool:

@@ -36,6 +36,8 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
     def decide(self, work: Round) -> Iterator[None]:
         yield from work.count_moves_in_flight()
         disabled = None if self._request.queue else restrictions.reassignments_disabled(work.view.cluster)
+        if self._request.throttle > 0:
+            disabled = disabled or restrictions.lease_refused(work.view.cluster)
         may_change = restrictions.replication_factor_may_change(work.view.cluster, work.settings)
         results: list[ItemResult] = []
         refusals = Refusals()

@@ -181,6 +181,10 @@ class BrokerSurvey:
         return broker_settings.authorizer(self._last_settings()) or ""
 
     @property
+    def migrating(self) -> frozenset[int]:
+        return broker_settings.migrating({id_: one.settings for id_, one in self._registered.items()})
+
+    @property
     def silent(self) -> str:
         if not self._registered:
             return "ZooKeeper has ACLs, and no broker is registered"

@@ -49,10 +49,11 @@ class LearntSettings:
             news = self._survey.news()
             if news:
                 self._record([Event(catalogue.BROKER_SETTINGS_DIFFER, reason=text) for text in news])
-            before = self._loop.cluster.soft.broker_settings
-            if self._survey.settings != before:
+            soft = self._loop.cluster.soft
+            before, migrating = soft.broker_settings, self._survey.migrating
+            if self._survey.settings != before or migrating != soft.migrating:
                 with suppress(KafkaError):  # of one that fails the loop tells
-                    await self._loop.submit(BrokerSettingsLearnt(self._survey.settings))
+                    await self._loop.submit(BrokerSettingsLearnt(self._survey.settings, migrating))
                 self._changed(before.delete_topic_enable)
                 self._note_deletion()
 

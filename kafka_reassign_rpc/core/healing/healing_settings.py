@@ -75,7 +75,7 @@ def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[Healin
     """Return the settings in force (those of all servers, else `started_with`), and what is wrong with them.
 
     An invalid value is reported and ignored, so the former setting holds. One that should say whether repairs need
-    approval is taken for yes.
+    approval is taken for yes. While brokers migrate to KRaft repairs have no throttle (`restrictions.lease_refused`).
     """
     found: dict[str, _Value] = {}
     problems = [cluster.settings_problem] if cluster.settings_problem else []
@@ -92,6 +92,8 @@ def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[Healin
                 problems.append(f"{name}={shown(text)} is left out: {expected} is expected")
             else:
                 found[field] = value
+    if cluster.soft.migrating:
+        found["throttle"] = HealingThrottle()
     return msgspec.structs.replace(started_with, **found, unreadable=cluster.settings_problem), problems
 
 

@@ -43,6 +43,7 @@ class SoftState(msgspec.Struct):
     cancelled         the id of the last `cancel_all` that the controller carried out, or -1
     window            what windows mean now; None: there are none, or nobody has judged them yet
     reported          what events have reported about the queue: brokers that moves wait for, and `Queue.DISABLED`
+    migrating         brokers that were restarted for the migration to KRaft, as far as they have answered
     kraft             what `watch` has heard of brokers in KRaft mode
 
     Also soft, but kept with their values: `Partition.offline`, `Topic.id_since`, and what a batch waits for
@@ -58,4 +59,5 @@ class SoftState(msgspec.Struct):
     cancelled: int = -1
     window: WindowNow | None = None
     reported: set[int] = set()
+    migrating: frozenset[int] = frozenset()
     kraft: KRaftFacts = NOTHING_TOLD

@@ -185,9 +185,11 @@ class SettingsFound(msgspec.Struct, frozen=True):
 
 class BrokersStartedWith(msgspec.Struct, frozen=True):
     settings: BrokerSettings
+    migrating: frozenset[int] = frozenset()
 
     def apply(self, cluster: Cluster) -> Generator[None, None, None]:
         cluster.soft.broker_settings = self.settings
+        cluster.soft.migrating = self.migrating
         yield
 
 

@@ -68,6 +68,7 @@ def _soft_state(known: Cluster, fresh: Cluster, lost: set[str]) -> SoftState:
         cancelled=soft.cancelled,
         window=soft.window,
         reported=soft.reported,
+        migrating=soft.migrating,
         kraft=soft.kraft,
     )
 

@@ -5,8 +5,13 @@ from functools import partial
 
 import pytest
 
+from kafka_reassign_rpc.controller.commands.cluster_commands import BrokerSettingsLearnt
 from kafka_reassign_rpc.controller.commands.lease_commands import ChangeLeaseRates
+from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
+from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
@@ -128,3 +133,34 @@ async def test_fg_4_a_waiting_move_lifts_stricter_rates_when_it_starts_also_unde
         await controller.check()
         await controller.finish_moves()
         await eventually(lambda: are(zk, *["5"] * 8))
+
+
+MIGRATING = frozenset({1, 3})
+
+
+async def migration_begins(controller: BareController) -> None:
+    await controller.loop.submit(BrokerSettingsLearnt(KAFKA_DEFAULTS, MIGRATING))
+
+
+async def test_mg_3_once_a_broker_migrates_to_kraft_no_lease_is_given_and_those_that_stand_end(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Nobody would end them there. A rollback lets them be given again."""
+    await put_cluster(zk)
+    async with elected_controller(zk_connect) as controller:
+        await start(controller)
+        await migration_begins(controller)
+        await eventually(lambda: are(zk, *[None] * 8))
+        assert set(rates(controller).values()) <= {-1, 0}
+        told = [one.reason for one in controller.events if one.event == catalogue.THROTTLE_CHANGED]
+        assert [text.partition("; ")[0] for text in told if text] == ["1 move in flight, 2 waiting"]
+        refused = (await controller.alter({WAITING[1]: FIRST[WAITING[1]]}, throttle=6))[WAITING[1]]
+        assert isinstance(refused, PolicyViolation)
+        assert "2 brokers were restarted for the migration to KRaft (1, 3), and KRaft would leave it" in str(refused)
+        assert await controller.alter({WAITING[1]: FIRST[WAITING[1]]}) == {WAITING[1]: None}, "without one it moves"
+        healing = HealingSettings(throttle=HealingThrottle(7))
+        assert settings_of(controller.cluster, healing)[0].throttle == HealingThrottle()
+        await controller.loop.submit(BrokerSettingsLearnt(KAFKA_DEFAULTS))
+        assert await faster(controller) == (2, 1, 0)
+        assert settings_of(controller.cluster, healing)[0].throttle == HealingThrottle(7)
+        await controller.check()

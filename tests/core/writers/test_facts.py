@@ -98,7 +98,7 @@ NEWER: list[Fact[object]] = [
     ShutdownAsked(1, epoch=101),
     ShutdownAsked(1, epoch=-1),
     SizesReported({NAME: 7}),
-    BrokersStartedWith(replace(KAFKA_DEFAULTS, min_insync_replicas=2)),
+    BrokersStartedWith(replace(KAFKA_DEFAULTS, min_insync_replicas=2), frozenset({1})),
 ]
 
 

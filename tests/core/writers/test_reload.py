@@ -30,6 +30,7 @@ def known() -> Cluster:
         broker_settings=replace(KAFKA_DEFAULTS, min_insync_replicas=2),
         cancelled=77,
         reported={4},
+        migrating=frozenset({4}),
         kraft=KRaftFacts(frozenset({5})),
     )
     made.batch = BatchZnode(changed=5, waiting=3)
@@ -76,5 +77,6 @@ def test_sv_3_until_a_reload_ends_nothing_has_changed() -> None:
 def test_sv_3_every_field_of_the_soft_state_is_kept_or_named() -> None:
     """A new field has to be thought of in `reload`."""
     assert set(SoftState.__struct_fields__) == {
-        "shutting_down", "gone", "sizes", "broker_settings", "former", "cancelled", "reported", "kraft", "window",
+        "shutting_down", "gone", "sizes", "broker_settings", "former", "cancelled", "reported", "migrating",
+        "kraft", "window",
     }  # fmt: skip
