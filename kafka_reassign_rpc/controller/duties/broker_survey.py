@@ -182,7 +182,10 @@ class BrokerSurvey:
 
     @property
     def migrating(self) -> frozenset[int]:
-        return broker_settings.migrating({id_: one.settings for id_, one in self._registered.items()})
+        """Returns those that were restarted for the migration to KRaft. One that is asked again counts as before."""
+        return broker_settings.migrating(
+            {id_: one.settings for id_, one in self._last.items() if id_ in self._registered}
+        )
 
     @property
     def silent(self) -> str:
