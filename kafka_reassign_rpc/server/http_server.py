@@ -23,6 +23,7 @@ from aiohttp import web
 from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
 from kafka_reassign_rpc.server.http_security import HandshakeDoor, HttpSecurity, credentials
 from kafka_reassign_rpc.server.listener import Listening, listen
+from kafka_reassign_rpc.support.counted import first_of
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,8 @@ MISDIRECTED = (
     "this server is not known by the name in the Host header: ask for an IP address or localhost, or name it in"
     " metrics.host.names"
 )
+NAMED_PAGES = 30
+"""Where there is no such page: several clusters have hundreds."""
 API = "/api/"
 """Below it every answer is JSON, even for an unknown page."""
 SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
@@ -199,7 +202,7 @@ class HttpServer:
             return _refusal(request, 401, "user name and password are needed", head)
         page = self._pages.get(request.path)
         if page is None:
-            return _refusal(request, 404, f"there are {', '.join(self._pages)}", SERVER)
+            return _refusal(request, 404, f"there are {first_of(list(self._pages), NAMED_PAGES)}", SERVER)
         if request.method not in ("GET", "HEAD"):
             return _refusal(request, 405, "only GET and HEAD are answered", {"Allow": "GET, HEAD", **SERVER})
         try:
