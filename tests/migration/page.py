@@ -92,15 +92,24 @@ def put_stock_tools(programs: Path) -> None:
         put_program(programs, name, f'exec java {options} -cp "{classpath(BROKER_VERSION)}" {main_class} "$@"')
 
 
+def block(text: str, part: str, replaced: Mapping[str, str], title: str = "") -> str:
+    """The one block of this title with these words in it."""
+    for old, new in replaced.items():
+        text = text.replace(old, new)
+    found: list[str] = [one for _, its, one in BLOCK.findall(text) if its == title and part in one]
+    assert len(found) == 1, found
+    return found[0]
+
+
 async def carry_out(text: str, operator: Shell, replaced: Mapping[str, str], elsewhere: Mapping[str, Done]) -> None:
     """Carries out a part of the page. `elsewhere`: what is done with a block that has a title."""
     for old, new in replaced.items():
         text = text.replace(old, new)
     said = ""
-    for kind, title, block in BLOCK.findall(text):
+    for kind, title, found in BLOCK.findall(text):
         if title:
-            await elsewhere[title](block)
+            await elsewhere[title](found)
         elif kind:
-            said = await operator.run(block)
+            said = await operator.run(found)
         else:
-            assert as_printed(block).search(said), f"{block}\n{said}"
+            assert as_printed(found).search(said), f"{found}\n{said}"
