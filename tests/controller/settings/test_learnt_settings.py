@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_reassign_rpc.controller.commands.cluster_commands import BrokerSettingsLearnt
-from kafka_reassign_rpc.core.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.broker_settings import MIGRATION, BrokerSettings
 from kafka_reassign_rpc.core.events.catalogue import BROKER_SETTINGS_DIFFER
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DescribeConfigsRequest
@@ -161,3 +161,25 @@ async def test_sv_1_brokers_that_differ_are_reported_once_and_again_only_after_a
 
 async def reports(here: Cluster) -> list[Any]:
     return [one["reason"] for one in await here.events() if one["event"] == BROKER_SETTINGS_DIFFER]
+
+
+async def refuses_leases(here: Cluster) -> bool:
+    ((_, text),) = (await here.alter({("t", 0): (1,)}, throttle=5)).values()
+    return "No throttle lease is given: 1 broker was restarted for the migration to KRaft (2)" in str(text)
+
+
+async def test_mg_3_a_server_learns_from_a_broker_that_the_migration_to_kraft_has_begun(zk_connect: str) -> None:
+    async with cluster(zk_connect, brokers=(1,)) as here:
+        await here.create_topic("t", {0: (1,)})
+        assert not await refuses_leases(here)
+        here.broker_configs = {MIGRATION: "true"}
+        await here.start_broker(2)
+        await eventually(lambda: refuses_leases(here))
+        await here.kill_broker(2)
+        here.broker_configs = {}
+        await here.start_broker(2)
+        await eventually(lambda: lets_lease(here))
+
+
+async def lets_lease(here: Cluster) -> bool:
+    return not await refuses_leases(here)
