@@ -62,6 +62,7 @@ IF_PRESENT: Mapping[str, int] = {
     znode_paths.DELEGATION_TOKEN_CHANGES: CREATE,
     znode_paths.PREFERRED_REPLICA_ELECTION: READ,
     znode_paths.REASSIGN_PARTITIONS: _DATA,
+    znode_paths.LAST_CONTROL: _DATA,
     znode_paths.SETTINGS: _DATA,
     **dict.fromkeys(znode_paths.QUEUES, _DATA | _CHILDREN),
 }
