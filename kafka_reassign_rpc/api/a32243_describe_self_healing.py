@@ -9,12 +9,12 @@ Behaviour   Each failed broker with the time since when it is gone and the time 
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, RepairCost
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, DescribeSelfHealingResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 
-NEVER = -1
-UNKNOWN = -1
+NEVER = UNKNOWN = -1
 
 
 def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContext) -> Work[DescribeSelfHealingResponse]:
@@ -37,6 +37,7 @@ def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContex
                 since=broker.since,
                 heal_at=NEVER if broker.heal_at is None else broker.heal_at,
                 replicas=broker.replicas,
+                **_cost(broker.cost),
             )
             for broker in found.failed
         ],
@@ -50,6 +51,7 @@ def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContex
                 waiting_moves=one.waiting,
                 moving_moves=one.moving,
                 unapproved_moves=one.unapproved,
+                **_cost(one.cost),
             )
             for one in found.repairs
         ],
@@ -68,6 +70,14 @@ def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContex
             for one in found.log_dirs
         ],
     )
+
+
+def _cost(found: RepairCost | None) -> dict[str, int]:
+    known = found or UNKNOWN_COST
+    return {
+        "bytes_to_copy": UNKNOWN if known.bytes is None else known.bytes,
+        "copy_ms": UNKNOWN if known.copy_ms is None else known.copy_ms,
+    }
 
 
 def fail(_request: DescribeSelfHealingRequest, _version: int, error: KafkaError) -> DescribeSelfHealingResponse:

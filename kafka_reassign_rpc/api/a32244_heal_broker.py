@@ -18,7 +18,7 @@ from kafka_reassign_rpc.protocol.sliced_messages import InParts, LargeArray
 from kafka_reassign_rpc.support.slices import emptied
 from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
-UNKNOWN_SIZE = -1
+UNKNOWN = -1
 
 _Topic = HealBrokerResponse.RepairedTopic
 _Partition = tuple[int, tuple[int, ...], tuple[int, ...]]
@@ -42,7 +42,8 @@ def handle(node: Node, request: HealBrokerRequest, ctx: RequestContext) -> Work[
         throttle_time_ms=0,
         error_code=0,
         error_message=None,
-        bytes_to_copy=UNKNOWN_SIZE if found.bytes is None else found.bytes,
+        bytes_to_copy=UNKNOWN if found.bytes is None else found.bytes,
+        copy_ms=UNKNOWN if found.copy_ms is None else found.copy_ms,
         topics=[],
         left_out=[],
     )
@@ -65,7 +66,8 @@ def fail(_request: HealBrokerRequest, _version: int, error: KafkaError) -> HealB
         throttle_time_ms=0,
         error_code=error.code,
         error_message=error.message,
-        bytes_to_copy=UNKNOWN_SIZE,
+        bytes_to_copy=UNKNOWN,
+        copy_ms=UNKNOWN,
         topics=[],
         left_out=[],
     )

@@ -56,6 +56,7 @@ from kafka_reassign_rpc.client.result_values import (
     ReplicaLogDir,
 )
 from kafka_reassign_rpc.client.settings_calls import ServerSetting
+from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
     BrokerRepair,
@@ -100,6 +101,7 @@ __all__ = [
     "ReassignmentClient",
     "ReassignmentDescription",
     "Repair",
+    "RepairCost",
     "RepairMove",
     "Replica",
     "ReplicaLogDir",

@@ -1,6 +1,7 @@
 """Calls about self-healing (KIP-46): failed brokers, their repairs, and the switch that pauses it."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.reassignment_calls import require
@@ -8,6 +9,7 @@ from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.result_values import known
 from kafka_reassign_rpc.client.settings_calls import switch
 from kafka_reassign_rpc.core.healing.healing_settings import PAUSED
+from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
     BrokerRepair,
@@ -43,14 +45,20 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
         paused=answer.paused,
         held_back=answer.held_back,
         failed=tuple(
-            FailedBroker(one.broker_id, one.since, known(one.heal_at), one.replicas) for one in answer.failed_brokers
+            FailedBroker(one.broker_id, one.since, known(one.heal_at), one.replicas, _cost(one))
+            for one in answer.failed_brokers
         ),
         waiting=answer.waiting_moves,
         moving=answer.moving_moves,
         problems=tuple(answer.problems),
         repairs=tuple(
             BrokerRepair(
-                one.broker_id, one.waiting_moves, one.moving_moves, one.broker_id in returned, one.unapproved_moves
+                one.broker_id,
+                one.waiting_moves,
+                one.moving_moves,
+                one.broker_id in returned,
+                one.unapproved_moves,
+                _cost(one),
             )
             for one in answer.repairs
         ),
@@ -61,6 +69,10 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
             for one in answer.failed_log_dirs
         ),
     )
+
+
+def _cost(told: Any) -> RepairCost:
+    return RepairCost(known(told.bytes_to_copy), known(told.copy_ms))
 
 
 async def heal_broker(router: RequestRouter, broker: int, dry_run: bool) -> Repair:
@@ -76,6 +88,7 @@ async def heal_broker(router: RequestRouter, broker: int, dry_run: bool) -> Repa
         ),
         left_out={TopicPartition(one.topic, one.partition_index): one.reason for one in answer.left_out},
         bytes=known(answer.bytes_to_copy),
+        copy_ms=known(answer.copy_ms),
     )
 
 

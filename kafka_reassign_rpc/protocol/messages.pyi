@@ -2461,6 +2461,8 @@ class DescribeSelfHealingResponse(Message):
         since: int
         heal_at: int
         replicas: int
+        bytes_to_copy: int
+        copy_ms: int
         def __init__(
             self,
             *,
@@ -2468,6 +2470,8 @@ class DescribeSelfHealingResponse(Message):
             since: int = ...,
             heal_at: int = ...,
             replicas: int = ...,
+            bytes_to_copy: int = ...,
+            copy_ms: int = ...,
             version: int | None = ...,
         ) -> None: ...
 
@@ -2476,6 +2480,8 @@ class DescribeSelfHealingResponse(Message):
         waiting_moves: int
         moving_moves: int
         unapproved_moves: int
+        bytes_to_copy: int
+        copy_ms: int
         def __init__(
             self,
             *,
@@ -2483,6 +2489,8 @@ class DescribeSelfHealingResponse(Message):
             waiting_moves: int = ...,
             moving_moves: int = ...,
             unapproved_moves: int = ...,
+            bytes_to_copy: int = ...,
+            copy_ms: int = ...,
             version: int | None = ...,
         ) -> None: ...
 
@@ -3235,6 +3243,7 @@ class HealBrokerResponse(Message):
     bytes_to_copy: int
     topics: list[RepairedTopic]
     left_out: list[LeftOutPartition]
+    copy_ms: int
     def __init__(
         self,
         *,
@@ -3244,6 +3253,7 @@ class HealBrokerResponse(Message):
         bytes_to_copy: int = ...,
         topics: Sequence[RepairedTopic | tuple[object, ...]] = ...,
         left_out: Sequence[LeftOutPartition | tuple[object, ...]] = ...,
+        copy_ms: int = ...,
         version: int | None = ...,
     ) -> None: ...
 

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.client import (
     HealingStatus,
     LogDirFailure,
     Repair,
+    RepairCost,
     UnsupportedHere,
     text_format,
 )
@@ -153,7 +154,13 @@ def status_document(status: HealingStatus) -> dict[str, Any]:
         "waitingMoves": status.waiting,
         "activeMoves": status.moving,
         "failedBrokers": [
-            {"broker": one.broker, "since": one.since, "healAt": one.heal_at, "replicas": one.replicas}
+            {
+                "broker": one.broker,
+                "since": one.since,
+                "healAt": one.heal_at,
+                "replicas": one.replicas,
+                **_cost_document(one.cost),
+            }
             for one in status.failed
         ],
         "failedLogDirs": [
@@ -174,6 +181,7 @@ def status_document(status: HealingStatus) -> dict[str, Any]:
                 "waitingMoves": one.waiting,
                 "unapprovedMoves": one.unapproved,
                 "isBack": one.is_back,
+                **_cost_document(one.cost),
             }
             for one in status.repairs
         ],
@@ -192,7 +200,7 @@ def status_lines(status: HealingStatus) -> list[str]:
         lines.append("Healing is paused.")
     for one in status.failed:
         replicas = counted(one.replicas, "replica") if one.replicas else _NOTHING_LEFT
-        line = f"Broker {one.broker}: gone since {utc_time(one.since)} UTC, {replicas}"
+        line = f"Broker {one.broker}: gone since {utc_time(one.since)} UTC, {replicas}{cost_text(one.cost)}"
         if one.heal_at is not None:
             line += f", healed at {utc_time(one.heal_at)} UTC"
         elif status.paused:
@@ -201,7 +209,7 @@ def status_lines(status: HealingStatus) -> list[str]:
     lines += [
         f"Broker {one.broker}: {'it is back, its repair goes on' if one.is_back else 'lost, its repair is under way'}:"
         f" {counted(one.moving, 'move')} in flight,"
-        f" {one.waiting} waiting{_unapproved(one)}"
+        f" {one.waiting} waiting{cost_text(one.cost) if one.waiting else ''}{_unapproved(one)}"
         for one in status.repairs
     ]
     lines += [_log_dirs_line(one, status) for one in status.log_dirs]
@@ -218,8 +226,8 @@ def status_lines(status: HealingStatus) -> list[str]:
 def _unapproved(repair: BrokerRepair) -> str:
     if not repair.unapproved:
         return ""
-    which = "" if repair.unapproved == repair.waiting else f"{repair.unapproved} of them "
-    return f"{', ' + which if which else ' '}for approval: kafka-reassign heal --approve --brokers {repair.broker}"
+    which = "all" if repair.unapproved == repair.waiting else repair.unapproved
+    return f"; {which} of them for approval: kafka-reassign heal --approve --brokers {repair.broker}"
 
 
 def _lost(status: HealingStatus) -> list[FailedBroker | LogDirFailure]:
@@ -263,8 +271,21 @@ def _heal(context: ActionContext, broker: int) -> None:
 
 
 def _summary(repair: Repair) -> str:
-    size = "" if repair.bytes is None else f", {text_format.size(repair.bytes)} to copy"
-    return f"{len(repair.moves)} move{plural(len(repair.moves))}{size}"
+    cost = cost_text(RepairCost(repair.bytes, repair.copy_ms))
+    return f"{len(repair.moves)} move{plural(len(repair.moves))}{cost}"
+
+
+def cost_text(cost: RepairCost | None) -> str:
+    """What a repair would cost, for people; empty where its size is not known."""
+    if cost is None or cost.bytes is None:
+        return ""
+    time = "" if not cost.copy_ms else f" in about {text_format.duration(cost.copy_ms / 1000)}"
+    return f", {text_format.size(cost.bytes)} to copy{time}"
+
+
+def _cost_document(cost: RepairCost | None) -> dict[str, int | None]:
+    """For programs; null is what is not known."""
+    return {"bytes": None, "copyMs": None} if cost is None else {"bytes": cost.bytes, "copyMs": cost.copy_ms}
 
 
 def _show_left_out(context: ActionContext, repair: Repair) -> None:
@@ -277,7 +298,7 @@ def _show_left_out(context: ActionContext, repair: Repair) -> None:
 def _repair_document(broker: int, repair: Repair) -> dict[str, object]:
     return {
         "broker": broker,
-        "bytes": repair.bytes,
+        **_cost_document(RepairCost(repair.bytes, repair.copy_ms)),
         "moves": [
             {
                 "topic": move.partition.topic,

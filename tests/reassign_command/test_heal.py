@@ -16,6 +16,7 @@ from kafka_reassign_rpc.client import (
     FailedBroker,
     HealingStatus,
     Repair,
+    RepairCost,
     RepairMove,
     TopicPartition,
 )
@@ -26,6 +27,7 @@ from kafka_reassign_rpc.reassign_command.action_heal import COMMAND, MOVES_SHOWN
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.subcommands import command_of
+from kafka_reassign_rpc.support.human_units import size
 from tests.controller.cluster import cluster
 from tests.reassign_command.run_command import kafka_reassign
 from tests.stock.tools import Output as Printed
@@ -43,6 +45,7 @@ LOST = HealingStatus(
     moving=2,
     problems=("2 partitions stay as they are: replication factor 5 is larger than the 4 brokers",),
 )
+NO_COST = {"bytes": None, "copyMs": None}
 MOVE = RepairMove(TopicPartition("t", 0), (3, 1), (1, 2))
 
 
@@ -168,8 +171,8 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
         "repairs": [],
         "failedLogDirs": [],
         "failedBrokers": [
-            {"broker": 3, "since": 1_767_225_600_000, "healAt": None, "replicas": 7},
-            {"broker": 4, "since": 1_767_225_601_000, "healAt": None, "replicas": 1},
+            {"broker": 3, "since": 1_767_225_600_000, "healAt": None, "replicas": 7, "bytes": None, "copyMs": None},
+            {"broker": 4, "since": 1_767_225_601_000, "healAt": None, "replicas": 1, "bytes": None, "copyMs": None},
         ],
     }
 
@@ -186,8 +189,8 @@ def test_46_6_the_status_names_the_brokers_whose_repair_is_under_way_and_says_wh
     ]
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
     assert document["repairs"] == [
-        {"broker": 3, "activeMoves": 1, "waitingMoves": 4, "unapprovedMoves": 0, "isBack": False},
-        {"broker": 5, "activeMoves": 2, "waitingMoves": 0, "unapprovedMoves": 0, "isBack": True},
+        {"broker": 3, "activeMoves": 1, "waitingMoves": 4, "unapprovedMoves": 0, "isBack": False, **NO_COST},
+        {"broker": 5, "activeMoves": 2, "waitingMoves": 0, "unapprovedMoves": 0, "isBack": True, **NO_COST},
     ]
 
 
@@ -196,13 +199,29 @@ def test_dh_8_the_status_says_what_waits_for_approval_and_how_to_give_it(capsys:
     client = Client(HealingStatus(90_000, False, None, (), 7, 1, repairs=repairs, approval=True, unapproved=5))
     assert printed_lines(capsys, client)[1:4] == [
         "A repair waits until it is approved (self.healing.approval=required).",
-        "Broker 3: lost, its repair is under way: 0 moves in flight, 4 waiting for approval: kafka-reassign heal"
-        " --approve --brokers 3",
-        "Broker 5: lost, its repair is under way: 1 move in flight, 3 waiting, 1 of them for approval: kafka-reassign"
+        "Broker 3: lost, its repair is under way: 0 moves in flight, 4 waiting; all of them for approval:"
+        " kafka-reassign heal --approve --brokers 3",
+        "Broker 5: lost, its repair is under way: 1 move in flight, 3 waiting; 1 of them for approval: kafka-reassign"
         " heal --approve --brokers 5",
     ]
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
     assert (document["approvalRequired"], [one["unapprovedMoves"] for one in document["repairs"]]) == (True, [4, 1])
+
+
+def test_dh_8_the_status_and_a_dry_run_say_what_a_repair_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    cost = RepairCost(2_000_000, 90_000)
+    failed = (FailedBroker(3, 1_767_225_600_000, None, 7, cost),)
+    repairs = (BrokerRepair(5, waiting=2, moving=1, cost=cost),)
+    client = Client(HealingStatus(None, False, None, failed, 2, 1, repairs=repairs), Repair((MOVE,), {}, *cost))
+    assert printed_lines(capsys, client)[1:3] == [
+        "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, 2.0 MB to copy in about 1 min 30 s",
+        "Broker 5: lost, its repair is under way: 1 move in flight, 2 waiting, 2.0 MB to copy in about 1 min 30 s",
+    ]
+    assert printed_lines(capsys, client, "--dry-run")[0] == "Broker 3: 1 move, 2.0 MB to copy in about 1 min 30 s"
+    [document] = map(json.loads, printed_lines(capsys, client, "--json"))
+    assert [(one["bytes"], one["copyMs"]) for one in document["failedBrokers"] + document["repairs"]] == [
+        tuple(cost)
+    ] * 2
 
 
 def test_dh_8_an_approval_says_what_may_start_now(capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,6 +267,7 @@ def test_46_3_a_dry_run_shows_the_repair_of_every_lost_broker_and_what_has_to_st
             {
                 "broker": 3,
                 "bytes": 2_000_000,
+                "copyMs": None,
                 "moves": [{"topic": "t", "partition": 0, "replicas": [3, 1], "target": [1, 2]}],
                 "leftOut": [{"topic": "u", "partition": 4, "reason": "no live replica is in sync"}],
             }
@@ -310,7 +330,7 @@ async def test_46_6_an_operator_sees_a_lost_broker_holds_its_repair_back_and_ord
 
         async def is_noticed() -> bool:
             lines = (await heal(world.bootstrap)).lines
-            return lines[1].startswith("Broker 3: gone since 20") and lines[1].endswith(", 2 replicas")
+            return lines[1].startswith("Broker 3: gone since 20") and ", 2 replicas" in lines[1]
 
         await eventually(is_noticed)
         assert await heal_json(world.bootstrap, "--pause") == {"paused": True}
@@ -365,7 +385,8 @@ async def test_46_6_the_status_follows_a_repair_from_the_countdown_over_its_move
 
         async def is_counted_down() -> Any:
             found = await status()
-            return found if found["failedBrokers"] and found["intervalMs"] == HOUR_MS else None
+            is_sized = any(one["bytes"] is not None for one in found["failedBrokers"])
+            return found if is_sized and found["intervalMs"] == HOUR_MS else None
 
         before = await eventually(is_counted_down)
         [failed] = before["failedBrokers"]
@@ -377,7 +398,7 @@ async def test_46_6_the_status_follows_a_repair_from_the_countdown_over_its_move
         )
         assert (await heal(world.bootstrap)).lines == [
             "A broker that is gone for 3600 s is healed (failure.interval.ms).",
-            f"Broker 3: gone since {since}, 4 replicas, healed at {due}",
+            f"Broker 3: gone since {since}, 4 replicas, {size(failed['bytes'])} to copy, healed at {due}",
         ]
 
         await heal_after(1, "1")
@@ -389,16 +410,15 @@ async def test_46_6_the_status_follows_a_repair_from_the_countdown_over_its_move
         stays = "replication factor 4 is larger than the 3 brokers that can hold a replica"
         lines = (await heal(world.bootstrap)).lines
         assert lines[0] == "A broker that is gone for 0.001 s is healed (failure.interval.ms)."
-        assert lines[1].startswith(f"Broker 3: gone since {since}, 1 replica, healed at ")
-        assert lines[2:] == [
-            "Broker 3: lost, its repair is under way: 1 move in flight, 2 waiting",
+        assert lines[1].startswith(f"Broker 3: gone since {since}, 1 replica, ")
+        assert lines[2].startswith("Broker 3: lost, its repair is under way: 1 move in flight, 2 waiting")
+        assert lines[3:] == [
             f"Problem: 1 partition stays as it is (wide-0): {stays}.",
             "Repairs: 1 move in flight, 2 waiting.",
         ]
         during = await status()
-        assert during["repairs"] == [
-            {"broker": 3, "activeMoves": 1, "waitingMoves": 2, "unapprovedMoves": 0, "isBack": False}
-        ]
+        [repair] = during["repairs"]
+        assert (repair["broker"], repair["activeMoves"], repair["waitingMoves"]) == (3, 1, 2)
         assert (during["activeMoves"], during["waitingMoves"], during["heldBack"]) == (1, 2, None)
         assert sorted((await world.states()).values()) == ["moving", "waiting", "waiting"]
 
@@ -410,7 +430,7 @@ async def test_46_6_the_status_follows_a_repair_from_the_countdown_over_its_move
 
         await eventually(is_over)
         lines = (await heal(world.bootstrap)).lines
-        assert lines[1].startswith(f"Broker 3: gone since {since}, 1 replica, healed at ")
+        assert lines[1].startswith(f"Broker 3: gone since {since}, 1 replica, ")
         assert lines[2:] == [f"Problem: 1 partition stays as it is (wide-0): {stays}."]
         assert not await world.moving()
         await world.start_broker(3)

@@ -30,6 +30,7 @@ class PreparedRepair(NamedTuple):
 
     cordoned   the brokers that it gives no replica
     adopted    moves of the plan that others had in the queue
+    sizes      bytes of the leaders' replicas, as far as brokers have told them
     """
 
     plan: Plan
@@ -38,6 +39,7 @@ class PreparedRepair(NamedTuple):
     at_ms: int
     cordoned: frozenset[int] = frozenset()
     adopted: Collection[TopicPartition] = ()
+    sizes: Mapping[TopicPartition, int] = {}
 
 
 class QueuedRepair(NamedTuple):

@@ -10,6 +10,7 @@ topic_deletion      counts confirmed StopReplicas
 topic_removals      removes a topic's znodes after the last one; marks and records without a topic
 progress_sampling   asks brokers how far moves are
 disk_survey         asks brokers how full their disks are, while somebody looks
+repair_costs        what repairs of lost brokers would cost
 self_healing        diagnoses failed brokers, plans and queues their repairs (KIP-46)
 leader_balance      preferred leader elections from time to time
 config_changes      purges old announcements of config changes

@@ -13,9 +13,10 @@ the queue.
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
@@ -28,6 +29,7 @@ from kafka_reassign_rpc.controller.commands.repair_commands import (
     RepairMemory,
 )
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.duties import repair_costs
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.cordon import cordoned
@@ -36,6 +38,7 @@ from kafka_reassign_rpc.core.healing.brake import listed
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts, promised_times
 from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs
 from kafka_reassign_rpc.core.healing.healing_settings import NO_APPROVAL, HealingSettings
+from kafka_reassign_rpc.core.healing.repair_cost import CostSum, Rate, rates_of
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     ApprovalOutcome,
     FailedBroker,
@@ -103,6 +106,9 @@ class Healer:
         self._repairs = asyncio.Lock()
         self.last_diagnosed = NO_REPAIRS
         self._last_report: FailedBrokersReport | None = None
+        self._sums: Mapping[int, CostSum] = {}
+        self._sized: tuple[int, frozenset[int]] = (0, frozenset())
+        """When the brokers were last asked for sizes, and because of which lost ones."""
 
     def diagnose_again(self) -> None:
         self._wake.set()
@@ -119,6 +125,7 @@ class Healer:
             pause: float | None = DIAGNOSE_EVERY_S
             try:
                 pause = await self.diagnose_and_heal()
+                await self.ask_for_sizes()
             except (PlanError, KafkaError) as error:
                 log.info("no repair starts before the next diagnosis: %s", error)
             with suppress(TimeoutError):
@@ -146,6 +153,18 @@ class Healer:
             self._prepared = await self._prepare(coming)
         return self._pause(found)
 
+    async def ask_for_sizes(self) -> None:
+        """Ask what the replicas of lost brokers take: at once for one that is newly lost, then from time to time."""
+        found = self._last_report
+        lost = frozenset() if found is None else frozenset(found.lost) | {one.broker for one in found.repairs}
+        at, before = self._sized
+        if not lost:
+            self._sums, self._sized = {}, (0, lost)
+        elif lost != before or not 0 <= self._now_ms() - at < repair_costs.ASK_EVERY_S * 1000:
+            sample, sums = await self._sample(), defaultdict[int, CostSum](CostSum)
+            await Pace().through(repair_costs.add_up(self._loop.cluster, sample.sizes, sums))
+            self._sums, self._sized = sums, (self._now_ms(), lost)
+
     async def status(self) -> HealingStatus:
         return self._status_of(await self._diagnose())
 
@@ -157,9 +176,11 @@ class Healer:
     def _status_of(self, found: FailedBrokersReport) -> HealingStatus:
         failed = self._loop.cluster.failed
         settings = found.settings
+        cluster, fastest = self._loop.cluster, self._throughput.fastest
+        costs = repair_costs.costs_of(cluster, self._sums, settings.throttle, fastest)
         heal_at = promised_times(found.diagnosis, settings, restrictions.disabled_by(self._loop.cluster))
         brokers = [
-            FailedBroker(broker, since, heal_at.get(broker), found.lost.get(broker, 0))
+            FailedBroker(broker, since, heal_at.get(broker), found.lost.get(broker, 0), costs.get(broker))
             for broker, since in sorted(failed.items())
         ]
         return HealingStatus(
@@ -170,7 +191,7 @@ class Healer:
             found.waiting,
             found.moving,
             problems=[*self._memory.problems, *self._memory.impossible],
-            repairs=found.repairs,
+            repairs=[replace(one, cost=costs.get(one.broker)) for one in found.repairs],
             approval=settings.approval != NO_APPROVAL,
             unapproved=found.unapproved,
             log_dirs=[
@@ -179,8 +200,10 @@ class Healer:
             ],
         )
 
-    async def heal(self, broker: int, by: Requester, *, dry_run: bool) -> Repair:
+    async def heal(self, broker: int, by: Requester, *, dry_run: bool, as_known: bool = False) -> Repair:
         """Heals a failed broker now, as an operator wants, or shows the plan for it.
+
+        as_known  a dry run that waits for no store: it plans from what was last diagnosed
 
         Raises InvalidRequest if it is not lost, PolicyViolation if something holds repairs back.
         """
@@ -189,19 +212,22 @@ class Healer:
         error = own_replicas.refusal(self._loop.cluster, (broker,))
         if error is not None:
             raise InvalidRequest(error.message)
-        found = await self._diagnose(() if dry_run else (broker,))
+        known = self._last_report if dry_run and as_known else None
+        found = known or await self._diagnose(() if dry_run else (broker,))
         if not found.lost.get(broker):
             raise InvalidRequest(_nothing_left(broker, found))
         if found.diagnosis.held_back is not None and not dry_run:
             raise _nothing_is_healed(found.diagnosis.held_back)
         try:
             if dry_run:
-                plan = (await self._prepare((broker,))).plan
-                return await in_turns(_shown(plan.moves, plan.left_out))
-            queued = await self._heal((broker,), by)
+                prepared = await self._prepare((broker,))
+                queued = QueuedRepair(None, prepared.plan.moves, prepared.plan.left_out)
+            else:
+                prepared, queued = await self._heal((broker,), by)
         except PlanError as error:
             raise PolicyViolation(f"Nothing can be healed: {error}.") from error
-        return await in_turns(_shown(queued.moves, queued.left_out))
+        rate = rates_of(self._loop.cluster, found.settings.throttle, self._throughput.fastest)
+        return await in_turns(_shown(queued.moves, queued.left_out, prepared.sizes, rate))
 
     async def approve(self, brokers: Collection[int] | None, by: Requester) -> ApprovalOutcome:
         """Lets the repairs of these brokers start that wait for approval. None: all.
@@ -246,7 +272,7 @@ class Healer:
         )
         return found
 
-    async def _heal(self, brokers: tuple[int, ...], by: Requester) -> QueuedRepair:
+    async def _heal(self, brokers: tuple[int, ...], by: Requester) -> tuple[PreparedRepair, QueuedRepair]:
         """Queues the repair of these brokers. One repair runs at a time: the next one knows its queued moves.
 
         Raises PolicyViolation if repairs are held back by the time that this one is planned.
@@ -259,7 +285,7 @@ class Healer:
             queued = await self._loop.submit(queueing)
             if queued.held_back is not None:
                 raise _nothing_is_healed(queued.held_back)
-            return queued
+            return prepared, queued
 
     def _prepared_for(self, brokers: tuple[int, ...]) -> PreparedRepair | None:
         found = self._prepared
@@ -304,7 +330,7 @@ class Healer:
         await Pace().through(planning.steps())
         await Pace().through(_free(topics))
         plan = await in_turns(_with_brokers(planning.plan, waiting.values()))
-        return PreparedRepair(plan, brokers, live, at_ms, closed, waiting.keys())
+        return PreparedRepair(plan, brokers, live, at_ms, closed, waiting.keys(), sample.sizes)
 
 
 def _free(topics: list[PlannerTopic]) -> Iterator[None]:
@@ -420,15 +446,17 @@ def _nothing_is_healed(held_back: str) -> KafkaError:
     return PolicyViolation(f"Nothing is healed: {held_back}.")
 
 
-def _shown(moves: Sequence[PlannedMove], left_out: Sequence[LeftOut]) -> Generator[None, None, Repair]:
+def _shown(
+    moves: Sequence[PlannedMove], left_out: Sequence[LeftOut], sizes: repair_costs.Sizes, rate: Rate
+) -> Generator[None, None, Repair]:
     found: list[RepairMove] = []
     reasons: dict[TopicPartition, str] = {}
-    copied = 0
+    copied = CostSum()
     for move in moves:
         found.append(RepairMove(TopicPartition(move.topic, move.partition), move.original, move.target))
-        copied += move.bytes
+        repair_costs.add_planned(copied, move, sizes)
         yield
     for one in left_out:
         reasons[TopicPartition(one.topic, one.partition)] = one.reason
         yield
-    return Repair(found, reasons, copied)
+    return Repair(found, reasons, *copied.cost((), rate))

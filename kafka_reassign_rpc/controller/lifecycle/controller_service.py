@@ -197,8 +197,11 @@ class ControllerService:
         return found
 
     async def heal(self, broker: int, ctx: RequestContext, *, dry_run: bool) -> Repair:
-        await self._active().up_to_date()
-        return await self._active().healer.heal(broker, ctx.requester, dry_run=dry_run)
+        """A dry run writes nothing, so it does without ZooKeeper: it shows what was last known."""
+        as_known = dry_run and not self._active().connected()
+        if not as_known:
+            await self._active().up_to_date()
+        return await self._active().healer.heal(broker, ctx.requester, dry_run=dry_run, as_known=as_known)
 
     async def approve_repairs(self, brokers: Collection[int] | None, ctx: RequestContext) -> ApprovalOutcome:
         await self._active().up_to_date()

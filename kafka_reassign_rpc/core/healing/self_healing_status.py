@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 
 
@@ -15,12 +16,14 @@ class FailedBroker:
     heal_at   when the controller moves its replicas elsewhere; None: never, or not while something keeps repairs
               from starting
     replicas  how many replicas it holds that no move in flight takes away from it
+    cost      what its repair would cost; None: not known yet
     """
 
     broker: int
     since: int
     heal_at: int | None
     replicas: int
+    cost: RepairCost | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class BrokerRepair:
 
     is_back     it has come back; moves in flight continue unless `self.healing.cancel.on.return` is set
     unapproved  how many of those that wait start only once somebody has approved them
+    cost        what those that wait will cost; None: not known yet
     """
 
     broker: int
@@ -52,6 +56,7 @@ class BrokerRepair:
     moving: int
     is_back: bool = False
     unapproved: int = 0
+    cost: RepairCost | None = None
 
 
 @dataclass(frozen=True)
@@ -107,8 +112,10 @@ class Repair:
 
     left_out  partitions that cannot be repaired, with the reason
     bytes     how much the moves copy; None: unknown
+    copy_ms   how long the busiest broker takes for it at the present rates; None: unknown
     """
 
     moves: Sequence[RepairMove]
     left_out: Mapping[TopicPartition, str]
     bytes: int | None
+    copy_ms: int | None = None

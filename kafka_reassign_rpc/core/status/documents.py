@@ -141,6 +141,10 @@ class FailedBroker(msgspec.Struct, frozen=True):
         ),
     ]
     replicas: Annotated[int, _about("how many replicas it holds that no move takes away from it yet")]
+    bytes: Annotated[int | None, _about("what its repair copies, or what of it waits; null: not known")] = None
+    copy_ms: Annotated[
+        int | None, _about("how long the busiest broker copies that at the present rates; null: not known")
+    ] = None
 
 
 class FailedLogDirs(msgspec.Struct, frozen=True):
@@ -171,6 +175,10 @@ class Repair(msgspec.Struct, frozen=True):
     waiting: int
     in_flight: int
     unapproved: Annotated[int, _about("those of `waiting` that start only once somebody has approved them")] = 0
+    bytes: Annotated[int | None, _about("what its repair copies, or what of it waits; null: not known")] = None
+    copy_ms: Annotated[
+        int | None, _about("how long the busiest broker copies that at the present rates; null: not known")
+    ] = None
 
 
 class Healing(msgspec.Struct, frozen=True):

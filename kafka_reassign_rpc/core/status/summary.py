@@ -3,6 +3,7 @@ the number of partitions."""
 
 from kafka_reassign_rpc.core import reassignment_settings, restrictions
 from kafka_reassign_rpc.core.healing import healing_settings
+from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST
 from kafka_reassign_rpc.core.state.cluster import BATCH
 from kafka_reassign_rpc.core.status import work
 from kafka_reassign_rpc.core.status.documents import (
@@ -106,12 +107,18 @@ def _healing(term: TermView, *, full: bool) -> Healing | None:
         paused=found.paused,
         paused_who=healing_settings.paused_who(term.cluster) if full and found.paused else None,
         held_back=found.held_back,
-        failed=[FailedBroker(one.broker, one.since, one.heal_at, one.replicas) for one in found.failed[:MOST_LISTED]],
+        failed=[
+            FailedBroker(one.broker, one.since, one.heal_at, one.replicas, *(one.cost or UNKNOWN_COST))
+            for one in found.failed[:MOST_LISTED]
+        ],
         failed_log_dirs=[
             FailedLogDirs(one.broker, list(one.paths) if full else None, one.since, one.heal_at, one.replicas)
             for one in found.log_dirs[:MOST_LISTED]
         ],
-        repairs=[Repair(one.broker, one.waiting, one.moving, one.unapproved) for one in found.repairs[:MOST_LISTED]],
+        repairs=[
+            Repair(one.broker, one.waiting, one.moving, one.unapproved, *(one.cost or UNKNOWN_COST))
+            for one in found.repairs[:MOST_LISTED]
+        ],
         waiting=found.waiting,
         in_flight=found.moving,
         problems=list(found.problems[:MOST_LISTED]) if full else None,

@@ -215,11 +215,16 @@ function showHealing() {
   if (healing.paused) parts.push("paused");
   if (healing.in_flight || healing.waiting) parts.push(`repairs: ${plural(healing.in_flight, "move")} in flight, ${count(healing.waiting)} waiting`);
   if (healing.held_back) parts.push(`held back: ${healing.held_back}`);
-  for (const one of healing.repairs) parts.push(`repair of broker ${one.broker}: ${count(one.in_flight)} in flight, ${count(one.waiting)} waiting${one.unapproved ? `, ${count(one.unapproved)} of them for approval` : ""}`);
+  for (const one of healing.repairs) parts.push(`repair of broker ${one.broker}: ${count(one.in_flight)} in flight, ${count(one.waiting)} waiting${one.unapproved ? `, ${count(one.unapproved)} of them for approval` : ""}${one.waiting ? `, to copy: ${cost(one)}` : ""}`);
   byId("healing").textContent = `${parts.join("; ")}.`;
-  const rows = healing.failed.map((one) => [`${one.broker}`, duration(status.at - one.since), countdown(one.heal_at), count(one.replicas)]);
-  const rowsOfDisks = disks.map((one) => [{ text: `${one.broker}`, quiet: one.log_dirs?.length ? `log dir ${visible(one.log_dirs.join(", "))}` : "a log dir" }, duration(status.at - one.since), countdown(one.heal_at), one.replicas === null ? "not known yet" : count(one.replicas)]);
+  const rows = healing.failed.map((one) => [`${one.broker}`, duration(status.at - one.since), countdown(one.heal_at), count(one.replicas), cost(one)]);
+  const rowsOfDisks = disks.map((one) => [{ text: `${one.broker}`, quiet: one.log_dirs?.length ? `log dir ${visible(one.log_dirs.join(", "))}` : "a log dir" }, duration(status.at - one.since), countdown(one.heal_at), one.replicas === null ? "not known yet" : count(one.replicas), ""]);
   fill(table, [...rows, ...rowsOfDisks], "");
+}
+
+function cost(one) {
+  if (one.bytes === null) return "not known";
+  return `${size(one.bytes)}${one.copy_ms === null ? "" : ` in about ${duration(one.copy_ms)}`}`;
 }
 
 function countdown(at) {

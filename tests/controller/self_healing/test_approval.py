@@ -2,10 +2,14 @@
 
 import pytest
 
+from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller.zookeeper_store import queue_writes
 from kafka_reassign_rpc.core.healing.healing_settings import APPROVAL, MAX_BROKERS, HealingSettings
+from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import ApprovalOutcome
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, NotController, PolicyViolation
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -137,3 +141,38 @@ async def test_dh_8_a_controller_that_dies_between_any_two_writes_starts_nothing
                 assert await world.exists(znode_paths.REASSIGN_QUEUE) is None
             lives += 1
         assert lives > 3, "there is something to die in"
+
+
+async def test_dh_8_what_a_repair_costs_is_told_before_and_after_it_is_queued_and_in_a_dry_run(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Three replicas of 6 MB each, at 1 MB/s for each broker."""
+    settings = HealingSettings(interval_ms=MINUTE, approval="required", throttle=HealingThrottle(1_000_000))
+    await put(zk)
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller, settings)
+        await healing.diagnose()
+        await healing.healer.ask_for_sizes()
+        [lost] = (await healing.healer.status()).failed
+        assert lost.cost == UNKNOWN_COST, "no broker has told a size"
+        healing.sample = Sample({TopicPartition(*name): 6_000_000 for name in WHERE}, {})
+        healing.now += 30_000
+        await healing.healer.ask_for_sizes()
+        assert healing.samples == 1, "brokers are not asked with every diagnosis"
+        healing.now += 30_000
+        await healing.healer.ask_for_sizes()
+        [lost] = (await healing.healer.status()).failed
+        assert lost.cost == RepairCost(18_000_000, 6000)
+        shown = await healing.healer.heal(3, ALICE, dry_run=True)
+        assert shown.bytes == 18_000_000
+        assert shown.copy_ms is not None
+        assert shown.copy_ms >= 6000
+        await healing.heal_when_due()
+        await healing.healer.ask_for_sizes()
+        [waiting] = (await healing.healer.status()).repairs
+        assert waiting.cost == RepairCost(shown.bytes, shown.copy_ms)
+        await register(zk, 3)
+        await healing.read_brokers()
+        await healing.diagnose()
+        await healing.healer.ask_for_sizes()
+        assert (await healing.healer.status()).repairs == []

@@ -1,0 +1,91 @@
+"""What a repair would cost: bytes, and how long the busiest broker copies. It counts replicas, whoever lost them."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, rate_of
+
+Rate = Callable[[int, str], float | None]
+"""How fast a broker copies on one side (LEADER_RATE, FOLLOWER_RATE), bytes/s. None: not known."""
+
+
+class Copy(NamedTuple):
+    """What one partition needs.
+
+    leader     who sends
+    size       bytes of the leader's replica; None: not known
+    receivers  the brokers that get a copy; empty: one broker does, and the planner has not said which
+    """
+
+    leader: int
+    size: int | None
+    receivers: Collection[int] = ()
+
+
+class RepairCost(NamedTuple):
+    """bytes   what is copied; None: the size of a replica is not known
+    copy_ms   how long the busiest broker takes for it; None: not known
+    """
+
+    bytes: int | None
+    copy_ms: int | None
+
+
+UNKNOWN_COST = RepairCost(None, None)
+
+
+class CostSum:
+    """Adds copies up, one at a time."""
+
+    def __init__(self) -> None:
+        self._sent: Counter[int] = Counter()
+        self._received: Counter[int] = Counter()
+        self._anywhere = 0
+        self._is_known = True
+
+    def add(self, copy: Copy) -> None:
+        if copy.size is None:
+            self._is_known = False
+            return
+        self._sent[copy.leader] += copy.size * max(1, len(copy.receivers))
+        for broker in copy.receivers:
+            self._received[broker] += copy.size
+        if not copy.receivers:
+            self._anywhere += copy.size
+
+    def cost(self, others: Collection[int], rate: Rate) -> RepairCost:
+        """`others`: the brokers that may get what has no receiver yet. Each is taken to get as much as the next."""
+        if not self._is_known:
+            return UNKNOWN_COST
+        each = self._anywhere / len(others) if others else 0.0
+        received = {broker: self._received[broker] + each for broker in {*self._received, *others}}
+        sides: list[tuple[str, Mapping[int, float]]] = [(LEADER_RATE, self._sent), (FOLLOWER_RATE, received)]
+        seconds = [
+            _seconds(load, rate(broker, side)) for side, loads in sides for broker, load in loads.items() if load
+        ]
+        known = [one for one in seconds if one is not None]
+        is_timed = len(known) == len(seconds) and (others or not self._anywhere)
+        return RepairCost(self._sent.total(), int(max(known, default=0.0) * 1000) if is_timed else None)
+
+
+def _seconds(load: float, rate: float | None) -> float | None:
+    return load / rate if rate else None
+
+
+def rates_of(cluster: Cluster, throttle: HealingThrottle, fastest: int) -> Rate:
+    """The rates of repairs: of `self.healing.throttle`, or of a stricter one that stands on a broker.
+
+    fastest  the observed throughput of a broker, bytes/s; 0: none was observed. Without a throttle it is the rate
+    """
+    leased = throttle.of(fastest)
+
+    def rate(broker: int, side: str) -> float | None:
+        if leased < 0:
+            return fastest or None
+        standing = rate_of(side, cluster.broker_configs.get(str(broker), {}), cluster.default_configs)
+        return leased if standing is None else min(leased, standing)
+
+    return rate
