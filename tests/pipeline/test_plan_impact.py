@@ -120,6 +120,9 @@ def test_dp_3_the_title_of_a_plan_says_what_which_brokers_and_which_flags() -> N
     assert plan_title(heal) == "Replicas of lost broker 7 move to live ones"
     assert title("heal", 3, 7) == "Replicas of lost brokers 3, 7 move to live ones"
     assert title("set-rf", factor=3, topics=("a", "b c")) == "Replication factors change to 3 (--topics 'a,b c')"
+    assert title("set-rf", factor=3, topics=tuple("abcdefghijkl")).endswith(
+        " (--topics a, b, c, d, e, f, g, h, i, j and 2 more)"
+    )
     assert title("racks", leaders_stay=True) == ("Partitions come to lie on as many racks as possible (--leaders-stay)")
     flags: dict[str, Any] = {
         **{"racks": True, "seed": 3, "tolerance": 0.02, "headroom": 0.1, "moves_per_broker": 5, "moves_per_batch": 9},

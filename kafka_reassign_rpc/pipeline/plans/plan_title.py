@@ -8,7 +8,7 @@ from kafka_reassign_rpc.planner.goals_and_options import GoalWeights, PlanOption
 from kafka_reassign_rpc.planner.scheduling.move_batching import BatchLimits
 from kafka_reassign_rpc.support.counted import first_of, plural
 
-_MOST_BROKERS = 10
+_MOST_NAMED = 10
 _UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
@@ -38,14 +38,17 @@ def _what(summary: PlanSummary) -> str:
 
 
 def _named(word: str, brokers: list[int]) -> str:
-    return f"{word}{plural(len(brokers))} {first_of(brokers, _MOST_BROKERS)}".rstrip()
+    return f"{word}{plural(len(brokers))} {first_of(brokers, _MOST_NAMED)}".rstrip()
 
 
 def changed_flags(summary: PlanSummary) -> Iterator[str]:
     """The flags of `plan` that differ from their defaults, as they are written."""
     requested, options, limits = summary.requested, PlanOptions(), BatchLimits()
     if requested.topics:
-        yield f"--topics {shlex.quote(','.join(requested.topics))}"
+        few = len(requested.topics) <= _MOST_NAMED
+        yield "--topics " + (
+            shlex.quote(",".join(requested.topics)) if few else first_of(requested.topics, _MOST_NAMED)
+        )
     if requested.racks:
         yield "--racks"
     if requested.leaders_stay:
