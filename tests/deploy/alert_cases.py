@@ -248,6 +248,15 @@ CASES = (
     ),
     Case(
         "KafkaReassignMovesWaitForLong",
+        "one is held and the other waits for approval, until it is approved",
+        NOTHING_MOVES
+        | WAITING
+        | servers("moves_held", f"1{LONG}", f"0{LONG}")
+        | servers("repairs_unapproved", f"1x99 0{LONG}", f"0{LONG}"),
+        {50: (), 115: (), 116: (WAIT,)},
+    ),
+    Case(
+        "KafkaReassignMovesWaitForLong",
         "they wait for a window, and then in it",
         NOTHING_MOVES | WAITING | servers("window_open", f"0x60 1{LONG}", f"1{LONG}"),
         {50: (), 75: (), 76: (WAIT,)},
