@@ -94,7 +94,7 @@ class BrokerLinks:
             why = tls_failure(error) if isinstance(error, ssl.SSLError) else str(error)
             reason = f"listener {word(at.listener, SHOWN)}, {at.security_protocol}: {why}"
             text = f"broker {broker.id} at {at.host}:{at.port}: {reason}"
-            self.note(broker.id, LOGIN, f"{text}. This server sends it no request until that works")
+            self.note(broker.id, LOGIN, f"{text}. This server can open no connection to it until that works")
             raise BrokerRefuses(text, reason) from error
         self.forget(broker.id, LOGIN)
         return client
