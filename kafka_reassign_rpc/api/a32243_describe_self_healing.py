@@ -50,8 +50,6 @@ def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContex
                 broker_id=one.broker,
                 waiting_moves=one.waiting,
                 moving_moves=one.moving,
-                unapproved_moves=one.unapproved,
-                **_cost(one.cost),
             )
             for one in found.repairs
         ],
@@ -68,6 +66,12 @@ def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContex
                 replicas=UNKNOWN if one.replicas is None else one.replicas,
             )
             for one in found.log_dirs
+        ],
+        repair_details=[
+            DescribeSelfHealingResponse.RepairDetail(
+                version=0, broker_id=one.broker, unapproved_moves=one.unapproved, **_cost(one.cost)
+            )
+            for one in found.repairs
         ],
     )
 
@@ -98,6 +102,7 @@ def fail(_request: DescribeSelfHealingRequest, _version: int, error: KafkaError)
         approval_required=False,
         unapproved_moves=0,
         failed_log_dirs=[],
+        repair_details=[],
     )
 
 

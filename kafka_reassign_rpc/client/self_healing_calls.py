@@ -40,6 +40,7 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
     answer = await router.ask_controller(always(DescribeSelfHealingRequest()), DescribeSelfHealingRequest)
     raise_for(answer.error_code, answer.error_message)
     returned = set(answer.returned_brokers)
+    details = {one.broker_id: one for one in answer.repair_details}
     return HealingStatus(
         interval_ms=known(answer.interval_ms),
         paused=answer.paused,
@@ -51,23 +52,21 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
         waiting=answer.waiting_moves,
         moving=answer.moving_moves,
         problems=tuple(answer.problems),
-        repairs=tuple(
-            BrokerRepair(
-                one.broker_id,
-                one.waiting_moves,
-                one.moving_moves,
-                one.broker_id in returned,
-                one.unapproved_moves,
-                _cost(one),
-            )
-            for one in answer.repairs
-        ),
+        repairs=tuple(_repair(one, one.broker_id in returned, details.get(one.broker_id)) for one in answer.repairs),
         approval=answer.approval_required,
         unapproved=answer.unapproved_moves,
         log_dirs=tuple(
             LogDirFailure(one.broker_id, tuple(one.log_dirs), one.since, known(one.heal_at), known(one.replicas))
             for one in answer.failed_log_dirs
         ),
+    )
+
+
+def _repair(told: Any, is_back: bool, detail: Any) -> BrokerRepair:
+    """`detail`: None from an older server."""
+    of_broker = told.broker_id, told.waiting_moves, told.moving_moves, is_back
+    return (
+        BrokerRepair(*of_broker) if detail is None else BrokerRepair(*of_broker, detail.unapproved_moves, _cost(detail))
     )
 
 

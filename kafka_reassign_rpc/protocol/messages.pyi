@@ -2479,18 +2479,12 @@ class DescribeSelfHealingResponse(Message):
         broker_id: int
         waiting_moves: int
         moving_moves: int
-        unapproved_moves: int
-        bytes_to_copy: int
-        copy_ms: int
         def __init__(
             self,
             *,
             broker_id: int = ...,
             waiting_moves: int = ...,
             moving_moves: int = ...,
-            unapproved_moves: int = ...,
-            bytes_to_copy: int = ...,
-            copy_ms: int = ...,
             version: int | None = ...,
         ) -> None: ...
 
@@ -2511,6 +2505,21 @@ class DescribeSelfHealingResponse(Message):
             version: int | None = ...,
         ) -> None: ...
 
+    class RepairDetail(Structure):
+        broker_id: int
+        unapproved_moves: int
+        bytes_to_copy: int
+        copy_ms: int
+        def __init__(
+            self,
+            *,
+            broker_id: int = ...,
+            unapproved_moves: int = ...,
+            bytes_to_copy: int = ...,
+            copy_ms: int = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
     throttle_time_ms: int
     error_code: int
     error_message: str | None
@@ -2526,6 +2535,7 @@ class DescribeSelfHealingResponse(Message):
     approval_required: bool
     unapproved_moves: int
     failed_log_dirs: list[BrokerWithFailedLogDirs]
+    repair_details: list[RepairDetail]
     def __init__(
         self,
         *,
@@ -2544,6 +2554,7 @@ class DescribeSelfHealingResponse(Message):
         approval_required: bool = ...,
         unapproved_moves: int = ...,
         failed_log_dirs: Sequence[BrokerWithFailedLogDirs | tuple[object, ...]] = ...,
+        repair_details: Sequence[RepairDetail | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
 

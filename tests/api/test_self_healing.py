@@ -5,6 +5,7 @@ from inspect import isawaitable
 from typing import Any
 
 from kafka_reassign_rpc.api.dispatch import Dispatcher
+from kafka_reassign_rpc.core.healing.repair_cost import RepairCost
 from kafka_reassign_rpc.core.healing.self_healing_status import (
     BrokerRepair,
     FailedBroker,
@@ -25,7 +26,7 @@ async def test_46_6_lost_brokers_are_shown_with_their_times_and_with_what_holds_
     node = ModelNode()
     assert node.controller is not None
     failed = (FailedBroker(3, 1000, 61_000, 7), FailedBroker(4, 2000, None, 1))
-    repairs = (BrokerRepair(8, waiting=5, moving=6, is_back=True),)
+    repairs = (BrokerRepair(8, waiting=5, moving=6, is_back=True, unapproved=4, cost=RepairCost(900, None)),)
     node.controller.health = HealingStatus(60_000, True, "healing is paused", failed, 5, 6, ["no rack"], repairs)
     answer = await ask(node, DescribeSelfHealingRequest(version=0), 0)
     assert (answer.error_code, answer.interval_ms, answer.paused, answer.held_back) == (
@@ -40,6 +41,8 @@ async def test_46_6_lost_brokers_are_shown_with_their_times_and_with_what_holds_
     ]
     assert [(one.broker_id, one.waiting_moves, one.moving_moves) for one in answer.repairs] == [(8, 5, 6)]
     assert list(answer.returned_brokers) == [8]
+    [more] = answer.repair_details
+    assert (more.broker_id, more.unapproved_moves, more.bytes_to_copy, more.copy_ms) == (8, 4, 900, -1)
     assert (answer.waiting_moves, answer.moving_moves, list(answer.problems)) == (5, 6, ["no rack"])
 
 

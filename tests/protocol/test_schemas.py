@@ -42,6 +42,13 @@ def test_455_1_every_schema_has_a_class_and_describes_its_fields(name: str) -> N
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
+def test_455_1_what_a_tagged_field_holds_has_no_tagged_fields_of_its_own(name: str) -> None:
+    """kafka-python leaves them out when it encodes."""
+    tagged = [field for field in all_fields(schema(name)["fields"]) if "tag" in field]
+    assert not [inner["name"] for field in tagged for inner in all_fields(field.get("fields", ())) if "tag" in inner]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
 def test_455_1_no_field_hides_an_attribute_of_message_classes(name: str) -> None:
     """A top-level field called Type or Name would read as the type or the name of the message."""
     taken = {attribute for attribute in dir(messages.Message) if not attribute.startswith("__")}
