@@ -14,6 +14,8 @@ from tests.waiting import eventually
 RECORD_BYTES = 400
 EVERY_S = 0.004
 PATIENCE_S = 90
+REQUEST_TIMEOUT_MS = 30_000
+"""So long brokers may hold a request of the producer."""
 
 
 class Load:
@@ -24,8 +26,11 @@ class Load:
     record must be readable.
     """
 
-    def __init__(self, bootstrap: str, topic: str, partitions: Sequence[int]) -> None:
+    def __init__(
+        self, bootstrap: str, topic: str, partitions: Sequence[int], request_timeout_ms: int = REQUEST_TIMEOUT_MS
+    ) -> None:
         self._bootstrap = bootstrap
+        self._request_timeout_ms = request_timeout_ms
         self._topic = topic
         self._partitions = partitions
         self._acked: set[tuple[int, int]] = set()
@@ -60,6 +65,7 @@ class Load:
                 "acks": "all",
                 "enable.idempotence": True,
                 "message.timeout.ms": PATIENCE_S * 1000,
+                "request.timeout.ms": self._request_timeout_ms,
                 "linger.ms": 1,
                 "log_level": 0,
             }

@@ -26,7 +26,7 @@ from tests.stock.jars import BROKER_VERSION, require
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 
-from .load import Load
+from .load import REQUEST_TIMEOUT_MS, Load
 
 BROKERS = (1, 2, 3)
 RACKS = {1: "a", 2: "b", 3: "c", 4: "c"}
@@ -137,8 +137,8 @@ class MixedCluster:
         """From now on, a broker logs what each control request says of each partition."""
         await self._configure((BROKER_LOGGER, str(broker)), {"state.change.logger": "TRACE"}, broker)
 
-    def load(self, topic: str, partitions: int) -> Load:
-        return Load(self.stock.bootstrap, topic, range(partitions))
+    def load(self, topic: str, partitions: int, *, request_timeout_ms: int = REQUEST_TIMEOUT_MS) -> Load:
+        return Load(self.stock.bootstrap, topic, range(partitions), request_timeout_ms)
 
     async def alter(self, targets: Mapping[Name, Replicas | None]) -> dict[Name, int]:
         """AlterPartitionReassignments; the error code of each partition."""

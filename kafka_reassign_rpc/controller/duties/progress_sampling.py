@@ -310,7 +310,7 @@ def _requests(wanted: Mapping[str, list[int]] | None) -> Iterator[list[tuple[str
     piece: list[tuple[str, list[int]]] = []
     room = PARTITIONS_PER_REQUEST
     for topic, indexes in wanted.items():
-        for at in range(0, len(indexes), PARTITIONS_PER_REQUEST):
+        for at in range(0, max(1, len(indexes)), PARTITIONS_PER_REQUEST):  # one without partitions is asked for too
             part = indexes[at : at + PARTITIONS_PER_REQUEST]
             if len(part) > room:
                 yield piece

@@ -1,12 +1,16 @@
 """240-6: the controller reports how far moves are, how long they will take, and why they stall."""
 
 from collections.abc import AsyncIterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
+from kafka_reassign_rpc.controller.duties.progress_sampling import ProgressSampler, Sampling
+from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
+from kafka_reassign_rpc.core.healing.failed_log_dirs import ToldLogDirs
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
+from kafka_reassign_rpc.transport.broker_links import BrokerLinks
 from tests.controller.bare_controller import Name
 from tests.controller.cluster import RATE, SIZE, Cluster, cluster
 from tests.waiting import eventually
@@ -106,3 +110,11 @@ async def test_240_6_without_sampling_the_controller_sends_no_describe_log_dirs(
         await here.alter({("t", 0): (2,)})
         found = (await described(here))["t", 0]
         assert (found.total_bytes, copied(found), found.remaining_ms) == (-1, {2: -1}, -1)
+
+
+async def test_dh_3_a_broker_that_is_asked_for_its_log_dirs_alone_answers(here: Cluster) -> None:
+    """tests/mixed_clusters/test_failed_log_dirs.py has stock brokers, one with a log dir that has failed."""
+    loop: Any = SimpleNamespace(cluster=(await read_cluster(here.zk)).cluster)
+    sampler = ProgressSampler(loop, SAMPLING, "test", BrokerLinks(), lambda _: None)
+    epoch = loop.cluster.brokers[3].epoch
+    assert await sampler.failed_log_dirs({3, 99}) == {3: ToldLogDirs(epoch, ())}
