@@ -14,7 +14,7 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
     cordoned = frozenset(broker.id for broker in brokers.values() if broker.cordoned)
     leaving = goal.brokers if goal.kind is GoalKind.DRAIN else ()
     if live.issubset({*cordoned, *leaving}) and not live.issubset(leaving):
-        raise PlanError(f"{goal.kind}: the other live brokers are cordoned: `kafka-reassign cordon --uncordon`")
+        raise PlanError(f"{goal.kind}: the other live brokers {_why_closed(brokers, live.difference(leaving))}")
     if goal.kind in (GoalKind.DRAIN, GoalKind.EXPAND):
         _check_named(goal, brokers, live)
     if goal.kind is GoalKind.HEAL:
@@ -25,6 +25,14 @@ def check_goal(goal: Goal, brokers: Mapping[int, PlannerBroker], options: PlanOp
         _check_factor(goal.factor, len(live))
     if goal.mends_racks:
         _check_racks(goal, options, {broker for broker in live if brokers[broker].rack}, cordoned)
+
+
+def _why_closed(brokers: Mapping[int, PlannerBroker], closed: Collection[int]) -> str:
+    failed = [broker for broker in closed if brokers[broker].failed_log_dirs]
+    if len(failed) == len(closed):
+        return "have failed log dirs: repair the disks, then restart the brokers"
+    either = " or have failed log dirs" if failed else ""
+    return f"are cordoned{either}: `kafka-reassign cordon --uncordon`"
 
 
 def _check_named(goal: Goal, brokers: Mapping[int, PlannerBroker], live: frozenset[int]) -> None:

@@ -23,6 +23,7 @@ class PlannerBroker(msgspec.Struct, frozen=True):
     arriving_unknown    the number of such replicas of unknown size
     volumes             its volumes, if known one by one
     cordoned            it keeps its replicas and gets no new one (KIP-1066)
+    failed_log_dirs     that is so since log dirs of it have failed, whatever operators have cordoned
     """
 
     id: int
@@ -34,6 +35,7 @@ class PlannerBroker(msgspec.Struct, frozen=True):
     arriving_unknown: int = 0
     volumes: tuple[Volume, ...] = ()
     cordoned: bool = False
+    failed_log_dirs: bool = False
 
 
 class PlannerPartition(msgspec.Struct, array_like=True, gc=False):

@@ -68,6 +68,7 @@ class RoundCoordinator:
         self._brokers = {broker.id: broker for broker in brokers}
         self._live = frozenset(broker.id for broker in self._brokers.values() if broker.live)
         self._cordoned = frozenset(broker.id for broker in self._brokers.values() if broker.cordoned)
+        self._failed = frozenset(broker.id for broker in self._brokers.values() if broker.failed_log_dirs)
         self._balances = not goal.kind.forces_changes and not goal.racks
         """Rounds even out brokers; a goal that mends racks first begins with rounds that force changes."""
         self._rounds = options.rounds if self._balances else FORCED_ROUNDS
@@ -179,7 +180,7 @@ class RoundCoordinator:
         for broker in self._eligible:
             self._eligible_by_rack.setdefault(self._racks[broker], []).append(broker)
         sizes = count_by_rack(self._remaining - self._cordoned, self._racks)
-        self._rack_rule = RackRule(self._racks, sizes, self._remaining & self._cordoned)
+        self._rack_rule = RackRule(self._racks, sizes, self._remaining & self._cordoned, self._failed)
 
     # -- every round -----------------------------------------------------------------------------------------------
 

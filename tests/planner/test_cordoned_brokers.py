@@ -67,6 +67,48 @@ def test_dh_2_the_reason_of_a_partition_left_out_says_how_many_brokers_are_cordo
     ]
 
 
+@pytest.mark.parametrize(
+    ("cordoned", "failed", "reason"),
+    [
+        ((3, 4), (), "2 others are cordoned"),
+        ((3, 4), (5,), "2 others are cordoned; 1 broker has failed log dirs"),
+        ((3,), (3, 4, 5), "3 brokers have failed log dirs"),
+        ((), (4,), "1 broker has failed log dirs"),
+    ],
+)
+def test_dh_3_the_reason_tells_failed_log_dirs_from_a_cordon(
+    cordoned: tuple[int, ...], failed: tuple[int, ...], reason: str
+) -> None:
+    [left] = _heal_with_failed_log_dirs(cordoned, failed).left_out
+    assert left.reason == f"no broker has room for {11 * MIB} bytes; {reason}"
+
+
+@pytest.mark.parametrize(
+    ("cordoned", "failed", "reason"),
+    [
+        ((2, 3, 4, 5, 6), (), "are cordoned: `kafka-reassign cordon --uncordon`"),
+        ((2, 3, 4), (4, 5, 6), "are cordoned or have failed log dirs: `kafka-reassign cordon --uncordon`"),
+        ((2,), (2, 3, 4, 5, 6), "have failed log dirs: repair the disks, then restart the brokers"),
+    ],
+)
+def test_dh_3_a_repair_without_any_target_says_what_closes_the_others(
+    cordoned: tuple[int, ...], failed: tuple[int, ...], reason: str
+) -> None:
+    with pytest.raises(PlanError) as refused:
+        _heal_with_failed_log_dirs(cordoned, failed)
+    assert str(refused.value) == f"heal: the other live brokers {reason}"
+
+
+def _heal_with_failed_log_dirs(cordoned: tuple[int, ...], failed: tuple[int, ...]) -> Plan:
+    """Broker 1 is lost, with one of two replicas that are too large for any other."""
+    listed = [
+        msgspec.structs.replace(one, failed_log_dirs=one.id in failed)
+        for one in brokers(["a"] * 6, dead=[1], capacity=10 * MIB)
+    ]
+    huge = PlannerCluster(listed, [topic("t", partition(0, 1, 2, live=[2], size=11 * MIB))])
+    return _plan(huge, GoalKind.HEAL, (*cordoned, *failed))
+
+
 def test_dh_2_a_plan_that_fills_a_cordoned_broker_says_so() -> None:
     with pytest.raises(PlanError, match="broker 3 is cordoned"):
         _plan(random_cluster(9, 3, 20), GoalKind.EXPAND, brokers=(3,))

@@ -316,10 +316,12 @@ class Healer:
                 arriving=coming.bytes[broker.id],
                 arriving_unknown=coming.unknown[broker.id],
                 volumes=disk.volumes,
-                cordoned=broker.id in closed or bool(disk.failed) or _stand_in(broker.id) in stand_ins,
+                cordoned=broker.id in closed or has_failed,
+                failed_log_dirs=has_failed,
             )
             for broker in cluster.brokers.values()
             for disk in [sample.disks.get(broker.id, Disk())]
+            for has_failed in [bool(disk.failed) or _stand_in(broker.id) in stand_ins]
         ]
         named = [_stand_in(broker) if broker in cluster.brokers else broker for broker in brokers]
         back = [_stand_in(one) for one in named if one < 0 and one not in stand_ins]

@@ -51,11 +51,13 @@ class RackRule(msgspec.Struct, frozen=True):
     racks       by broker; no entry: a lost broker whose rack is unknown
     sizes       by rack, NO_RACK among them: how many live brokers remain that are not cordoned
     cordoned    live brokers that remain and get nothing new
+    failed      those of them with failed log dirs
     """
 
     racks: dict[int, str]
     sizes: dict[str, int]
     cordoned: frozenset[int] = frozenset()
+    failed: frozenset[int] = frozenset()
 
     def counts(self, replicas: Iterable[int]) -> dict[str, int]:
         return count_by_rack(replicas, self.racks)

@@ -201,9 +201,16 @@ def _no_broker_chosen(partition: PlannerPartition, params: RoundParameters, kept
 
 
 def others_cordoned(replicas: Sequence[int], params: RoundParameters) -> str:
-    """The end of a reason: cordoned brokers might have taken the replica, and somebody may open them."""
-    closed = len(params.choice.rack_rule.cordoned.difference(replicas))
-    return f"; {counted(closed, 'other', 'are')} cordoned" if closed else ""
+    """The end of a reason: these might have taken the replica, and somebody may open them or mend their disks."""
+    rule = params.choice.rack_rule
+    closed = rule.cordoned.difference(replicas)
+    cordoned, failed = len(closed - rule.failed), len(closed & rule.failed)
+    return "".join(
+        [
+            f"; {counted(cordoned, 'other', 'are')} cordoned" if cordoned else "",
+            f"; {counted(failed, 'broker', 'have')} failed log dirs" if failed else "",
+        ]
+    )
 
 
 def _heal_first(absent: Sequence[int]) -> str:
