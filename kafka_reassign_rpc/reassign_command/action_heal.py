@@ -207,7 +207,7 @@ def status_lines(status: HealingStatus) -> list[str]:
             line += ", not healed before --resume"
         lines.append(line)
     lines += [
-        f"Broker {one.broker}: {'it is back, its repair goes on' if one.is_back else 'lost, its repair is under way'}:"
+        f"Broker {one.broker}: {'it is back, its repair goes on' if one.is_back else 'its repair is under way'}:"
         f" {counted(one.moving, 'move')} in flight,"
         f" {one.waiting} waiting{cost_text(one.cost) if one.waiting else ''}{_unapproved(one)}"
         for one in status.repairs

@@ -183,7 +183,7 @@ def test_46_6_the_status_names_the_brokers_whose_repair_is_under_way_and_says_wh
     repairs = (BrokerRepair(3, waiting=4, moving=1), BrokerRepair(5, waiting=0, moving=2, is_back=True))
     client = Client(HealingStatus(90_000, False, None, (), 4, 3, repairs=repairs))
     assert printed_lines(capsys, client, "--status")[1:] == [
-        "Broker 3: lost, its repair is under way: 1 move in flight, 4 waiting",
+        "Broker 3: its repair is under way: 1 move in flight, 4 waiting",
         "Broker 5: it is back, its repair goes on: 2 moves in flight, 0 waiting",
         "Repairs: 3 moves in flight, 4 waiting.",
     ]
@@ -199,9 +199,9 @@ def test_dh_8_the_status_says_what_waits_for_approval_and_how_to_give_it(capsys:
     client = Client(HealingStatus(90_000, False, None, (), 7, 1, repairs=repairs, approval=True, unapproved=5))
     assert printed_lines(capsys, client)[1:4] == [
         "A repair waits until it is approved (self.healing.approval=required).",
-        "Broker 3: lost, its repair is under way: 0 moves in flight, 4 waiting; all of them for approval:"
+        "Broker 3: its repair is under way: 0 moves in flight, 4 waiting; all of them for approval:"
         " kafka-reassign heal --approve --brokers 3",
-        "Broker 5: lost, its repair is under way: 1 move in flight, 3 waiting; 1 of them for approval: kafka-reassign"
+        "Broker 5: its repair is under way: 1 move in flight, 3 waiting; 1 of them for approval: kafka-reassign"
         " heal --approve --brokers 5",
     ]
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
@@ -215,7 +215,7 @@ def test_dh_8_the_status_and_a_dry_run_say_what_a_repair_costs(capsys: pytest.Ca
     client = Client(HealingStatus(None, False, None, failed, 2, 1, repairs=repairs), Repair((MOVE,), {}, *cost))
     assert printed_lines(capsys, client)[1:3] == [
         "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, 2.0 MB to copy in about 1 min 30 s",
-        "Broker 5: lost, its repair is under way: 1 move in flight, 2 waiting, 2.0 MB to copy in about 1 min 30 s",
+        "Broker 5: its repair is under way: 1 move in flight, 2 waiting, 2.0 MB to copy in about 1 min 30 s",
     ]
     assert printed_lines(capsys, client, "--dry-run")[0] == "Broker 3: 1 move, 2.0 MB to copy in about 1 min 30 s"
     [document] = map(json.loads, printed_lines(capsys, client, "--json"))
@@ -411,7 +411,7 @@ async def test_46_6_the_status_follows_a_repair_from_the_countdown_over_its_move
         lines = (await heal(world.bootstrap)).lines
         assert lines[0] == "A broker that is gone for 0.001 s is healed (failure.interval.ms)."
         assert lines[1].startswith(f"Broker 3: gone since {since}, 1 replica, ")
-        assert lines[2].startswith("Broker 3: lost, its repair is under way: 1 move in flight, 2 waiting")
+        assert lines[2].startswith("Broker 3: its repair is under way: 1 move in flight, 2 waiting")
         assert lines[3:] == [
             f"Problem: 1 partition stays as it is (wide-0): {stays}.",
             "Repairs: 1 move in flight, 2 waiting.",

@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.healing.unrepaired_partitions import UnrepairedPartition, impossible_texts
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
-from kafka_reassign_rpc.core.state.cluster import HEAL, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import HEAL, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.znode_routes import lease_rates, queue_admission
 from kafka_reassign_rpc.support.counted import counted, first_of, plural
@@ -117,6 +117,8 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._waiting_for: Counter[int] = Counter()
         self._moving_from: Counter[int] = Counter()
         self._unapproved_for: Counter[int] = Counter()
+        self._still_lost: set[int] = set()
+        """Brokers under repair that are gone, or whose log dirs have not come back."""
         self._unapproved = 0
         self._rated_waiting: Counter[int] = Counter()
         self._rated_moving: Counter[int] = Counter()
@@ -190,7 +192,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                 broker,
                 self._waiting_for[broker],
                 self._moving_from[broker],
-                is_back=broker in live,
+                is_back=broker not in self._still_lost,
                 unapproved=self._unapproved_for[broker],
             )
             for broker in sorted(self._waiting_for.keys() | self._moving_from.keys())
@@ -235,6 +237,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                 self._waiting[move.reason] += 1
                 repaired = repair_targets.repaired_brokers(move.reason, left)
                 self._waiting_for.update(repaired)
+                self._note_still_lost(work, partition, repaired, in_part)
                 if move.unapproved is not None:
                     self._unapproved += 1
                     self._unapproved_for.update(repaired)
@@ -264,12 +267,22 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                     work.view.add(change)
                 if not changes:
                     self._moving[partition.move.reason] += 1
-                    self._moving_from.update(
-                        repair_targets.repaired_brokers(partition.move.reason, partition.move.target)
-                    )
+                    reason = partition.move.reason
+                    repaired = repair_targets.repaired_brokers(reason, partition.move.target)
+                    self._moving_from.update(repaired)
+                    self._note_still_lost(work, partition, repaired, repair_targets.lost_in_part(reason))
                     rate = self._rate(partition.move.throttle)
                     if lease_rates.change_moving(work.view, TopicPartition(topic, index), rate):
                         self._rated_moving[rate] += 1
+
+    def _note_still_lost(
+        self, work: Round, partition: Partition | None, repaired: Collection[int], in_part: Collection[int]
+    ) -> None:
+        if partition is not None:
+            cluster = work.view.cluster
+            self._still_lost |= {
+                one for one in repaired if not repair_targets.is_back(cluster, partition, one, in_part)
+            }
 
     def _report(self, work: Round, found: Diagnosis, lost: Mapping[int, int], settings: HealingSettings) -> None:
         memory, report = self._memory, work.view.report

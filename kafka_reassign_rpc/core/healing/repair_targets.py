@@ -101,7 +101,7 @@ def still_needed(
     if partition is None:
         return None
     replicas = wanted_replicas(cluster, partition, None)
-    missing = {replica for replica in replicas if not _is_back(cluster, partition, replica, in_part)}
+    missing = {replica for replica in replicas if not is_back(cluster, partition, replica, in_part)}
     if not missing:
         return None
     if len(replicas) != len(target):
@@ -120,9 +120,10 @@ def is_repair_of_returned_brokers(cluster: Cluster, partition: Partition) -> boo
         partition.is_moving
         and move is not None
         and move.route == HEAL
-        and all(_is_back(cluster, partition, replica, lost_in_part(move.reason)) for replica in move.original)
+        and all(is_back(cluster, partition, replica, lost_in_part(move.reason)) for replica in move.original)
     )
 
 
-def _is_back(cluster: Cluster, partition: Partition, replica: int, in_part: Collection[int]) -> bool:
+def is_back(cluster: Cluster, partition: Partition, replica: int, in_part: Collection[int]) -> bool:
+    """One of `in_part`, which had lost log dirs, has to answer for its replicas first."""
     return not cluster.is_lost(replica, partition) and not (replica in in_part and replica in cluster.soft.unheard)

@@ -46,7 +46,8 @@ class LogDirFailure:
 class BrokerRepair:
     """The repair of a broker that is under way: how many of its moves wait and are in flight.
 
-    is_back     it has come back; moves in flight continue unless `self.healing.cancel.on.return` is set
+    is_back     it has come back, with the log dirs that had failed; moves in flight continue unless
+                `self.healing.cancel.on.return` is set
     unapproved  how many of those that wait start only once somebody has approved them
     cost        what those that wait will cost; None: not known yet
     """

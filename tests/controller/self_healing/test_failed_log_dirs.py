@@ -62,6 +62,10 @@ async def test_dh_3_what_a_failed_log_dir_held_is_repaired_elsewhere_after_the_i
         move = controller.partition("a", 0).move
         assert move is not None
         assert (move.route, move.reason) == (HEAL, "heal log dirs of broker 3")
+        assert (await healing.healer.status()).repairs == [BrokerRepair(3, waiting=0, moving=2)]
+        await answers(healing, ON_DISK[0], online=ON_DISK[1:])
+        assert not (await healing.healer.status()).repairs[0].is_back, "not all of its replicas are back"
+        await answers(healing, online=ON_DISK)
         assert (await healing.healer.status()).repairs == [BrokerRepair(3, waiting=0, moving=2, is_back=True)]
         await controller.finish_moves()
         await healing.diagnose()
