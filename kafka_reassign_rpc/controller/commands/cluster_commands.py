@@ -11,11 +11,10 @@ from kafka_reassign_rpc.controller.commands.command import (
     give_topic_id,
     vanished,
 )
-from kafka_reassign_rpc.controller.commands.lease_commands import rate_event
+from kafka_reassign_rpc.controller.commands.lease_commands import end_leases_while_brokers_migrate
 from kafka_reassign_rpc.controller.commands.lost_replicas import brake_waiting_repairs
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
-from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.events import catalogue
@@ -31,7 +30,7 @@ from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.core.writers import facts
 from kafka_reassign_rpc.core.writers.topic_facts import StatesFound
-from kafka_reassign_rpc.core.znode_routes import holding, lease_rates
+from kafka_reassign_rpc.core.znode_routes import holding
 
 
 class Barrier(Command[None]):
@@ -232,17 +231,11 @@ class ConfigsRead(_MayAllowUncleanElection):
 
 
 class BrokerSettingsLearnt(_MayAllowUncleanElection):
-    """While brokers migrate to KRaft, moves go on and start without leases: nobody would end these there."""
-
     def __init__(self, settings: BrokerSettings, migrating: frozenset[int] = frozenset()) -> None:
         super().__init__(facts.BrokersStartedWith(settings, migrating))
 
     def decide(self, work: Round) -> Iterator[None]:
-        refused = restrictions.lease_refused(work.view.cluster)
-        if refused is not None:
-            ended = yield from lease_rates.change_rates(work.view, None, 0)
-            if ended.moving or ended.waiting:
-                work.view.report(rate_event(0, ended.moving, ended.waiting, str(refused)))
+        yield from end_leases_while_brokers_migrate(work)
         yield from super().decide(work)
 
 

@@ -1,8 +1,9 @@
-"""The command that changes the rates of throttle leases."""
+"""The rates of throttle leases: the command that changes them, and their end while brokers migrate to KRaft."""
 
 from collections.abc import Iterator
 
 from kafka_reassign_rpc.controller.commands.command import Command, Round
+from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
@@ -26,6 +27,16 @@ class ChangeLeaseRates(Command[ThrottledMoves]):
         if found.moving or found.waiting:
             work.view.report(rate_event(self._rate, found.moving, found.waiting))
         self.answer(found)
+
+
+def end_leases_while_brokers_migrate(work: Round) -> Iterator[None]:
+    """Moves go on and start without leases: after the migration to KRaft nobody would end them."""
+    refused = restrictions.lease_refused(work.view.cluster)
+    if refused is None:
+        return
+    ended = yield from lease_rates.change_rates(work.view, None, 0)
+    if ended.moving or ended.waiting:
+        work.view.report(rate_event(0, ended.moving, ended.waiting, str(refused)))
 
 
 def rate_event(rate: int, moving: int, waiting: int, why: str = "") -> Event:

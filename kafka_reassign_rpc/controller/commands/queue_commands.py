@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kafka_reassign_rpc.controller.commands.command import Command, Round
+from kafka_reassign_rpc.controller.commands.lease_commands import end_leases_while_brokers_migrate
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -112,5 +113,12 @@ class QueueZnodesRead(Command[None]):
                 work.view.queue.verify[root] = None
         for problem in self._problems:
             work.view.report(Event(catalogue.ENTRY_REFUSED, who=f"znode {problem.root}", reason=problem.text))
+        if any(self._throttles()):
+            yield from end_leases_while_brokers_migrate(work)
         yield from process_batch_and_queue(work)
         self.answer(None)
+
+    def _throttles(self) -> Iterator[bool]:
+        for root in self._roots:
+            if root.part is not None:
+                yield from (move.throttle > 0 for move in root.part.entries.values())

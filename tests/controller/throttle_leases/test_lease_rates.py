@@ -1,5 +1,6 @@
 """Another rate for leases, of moves in flight and of moves that wait, in one command (dh-4)."""
 
+import json
 from collections.abc import Mapping
 from functools import partial
 
@@ -14,9 +15,17 @@ from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import BareController, Name, elected_controller, queue_json, waiting_moves
+from tests.controller.bare_controller import (
+    BareController,
+    Name,
+    batch,
+    elected_controller,
+    queue_json,
+    waiting_moves,
+)
 from tests.controller.crash_points import FIRST, every_death, is_over_before_death, put_cluster
 from tests.waiting import eventually
 
@@ -164,3 +173,21 @@ async def test_mg_3_once_a_broker_migrates_to_kraft_no_lease_is_given_and_those_
         assert await faster(controller) == (2, 1, 0)
         assert settings_of(controller.cluster, healing)[0].throttle == HealingThrottle(7)
         await controller.check()
+
+
+async def test_mg_3_an_entry_of_the_queue_with_a_throttle_that_comes_while_brokers_migrate_moves_without_it(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put_cluster(zk)
+    by_hand = json.loads(batch({MOVING: FIRST[MOVING]}))
+    by_hand["partitions"][0]["throttle"] = 9
+    async with elected_controller(zk_connect) as controller:
+        await migration_begins(controller)
+        await zk.create(znode_paths.REASSIGN_QUEUE, json.dumps(by_hand).encode())
+        await controller.read_admin_znodes()
+        await controller.start_queued_moves()
+        assert controller.partition(*MOVING).target == FIRST[MOVING]
+        assert rates(controller) == {MOVING: -1}
+        assert await are(zk, *[None] * 8)
+        told = [one.reason for one in controller.events if one.event == catalogue.THROTTLE_CHANGED]
+        assert [text.partition("; ")[0] for text in told if text] == ["0 moves in flight, 1 waiting"]
