@@ -59,7 +59,7 @@ class ControllerFailover(Command[None]):
     changed     after foreign writes: the moves that differ from what this controller knew, and the partitions to which
                 others have given other replicas. A new controller has none
     bounced     brokers that have registered again since the last read: they have failed and started again
-    held        as what the moves that wait are held; None: they may start (`core.absence`)
+    held        as what all that waits is held, in the queue and in the batch; None: it may start (`core.absence`)
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ControllerFailover(Command[None]):
         yield from brake_waiting_repairs(work)
         if self._held is not None:
             yield from holding.hold_all(work.view, self._held)
-        yield from process_batch_and_queue(work)
+        yield from process_batch_and_queue(work, self._held)
         self.answer(None)
 
     def _fail_over(self, work: Round, name: TopicPartition) -> list[Change]:

@@ -11,16 +11,17 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import BATCH, LAST_ZXID, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.state.requesters import BY_BATCH, BY_CANCEL
 from kafka_reassign_rpc.core.writers.facts import AdminZnodesFound
-from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
+from kafka_reassign_rpc.core.znode_routes import holding, queue_admission, reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import waiting_route_conflict
 from kafka_reassign_rpc.core.znode_routes.znodes_read import AdminZnodes, ZnodeProblem
 
 
-def process_batch_and_queue(work: Round) -> Iterator[None]:
-    """Processes every entry of the batch, and the queue.
+def process_batch_and_queue(work: Round, held: Held | None = None) -> Iterator[None]:
+    """Processes every entry of the batch, and the queue. `held`: entries that would start join the queue as held.
 
     A batch that is being cancelled comes before the queue: its rollback makes room in flight. Otherwise the queue comes
     first: its moves have waited longer, and requests that go before the batch may be among them.
@@ -36,7 +37,7 @@ def process_batch_and_queue(work: Round) -> Iterator[None]:
     elif batch is not None and not batch.unreadable:
         changes.rewrite |= batch.needs_rewrite or not (batch.entries or batch.has_children)
         yield from work.count_moves_in_flight()
-        yield from _start_entries(work, batch)
+        yield from _start_entries(work, batch, held)
     if cancel is not None and changes.cancelled is None:
         yield from _roll_back_legacy_requests(work, {} if batch is None else batch.entries)
         changes.cancelled = cancel
@@ -55,14 +56,14 @@ def _entries(work: Round, batch: BatchZnode) -> Iterator[tuple[TopicPartition, B
             yield name, changes.started.get(name, entry)
 
 
-def _start_entries(work: Round, batch: BatchZnode) -> Iterator[None]:
+def _start_entries(work: Round, batch: BatchZnode, held: Held | None) -> Iterator[None]:
     changes = work.view.batch
     changes.lacks_room = False
     room = batch.room - sum(map(_growth, changes.started.values()))
     changes.waiting = 0
     for name, entry in _entries(work, batch):
         yield
-        outcome = _outcome(work, name, entry, stripped=name in batch.stripped)
+        outcome = _outcome(work, name, entry, held, stripped=name in batch.stripped)
         started = outcome.entry is not None and outcome.entry != entry
         if started and entry.original is None and outcome.entry is not None:
             growth = _growth(outcome.entry)
@@ -72,6 +73,9 @@ def _start_entries(work: Round, batch: BatchZnode) -> Iterator[None]:
             room -= growth
         for change in outcome.changes:
             work.view.add(change)
+        waiting = queue_admission.find(work.view, name) if outcome.changes else None
+        if waiting is not None and waiting.held is not None:
+            queue_admission.withdraw(work.view, name)
         if outcome.report is not None:
             what = catalogue.ENTRY_REFUSED if outcome.entry is None else catalogue.ENTRY_WAITING
             work.view.report(Event(what, *name, reason=outcome.report, target=entry.target))
@@ -91,7 +95,7 @@ def _start_entries(work: Round, batch: BatchZnode) -> Iterator[None]:
 
 
 def _outcome(
-    work: Round, name: TopicPartition, entry: BatchEntry, *, stripped: bool
+    work: Round, name: TopicPartition, entry: BatchEntry, held: Held | None, *, stripped: bool
 ) -> reassign_partitions.BatchEntryOutcome:
     before = work.view.get(*name)
     if before is not None and before.target != entry.target:
@@ -99,13 +103,20 @@ def _outcome(
         ignored = None if move is None else waiting_route_conflict(move.route, move.target)
         if ignored is not None:
             return reassign_partitions.BatchEntryOutcome(None, report=ignored)
-        if work.in_flight.is_full:
+        if held is None and work.in_flight.is_full:
             return reassign_partitions.BatchEntryOutcome(entry, waits=True)
-    outcome = reassign_partitions.decide_entry(work.view, name, entry, work.settings, stripped=stripped)
+    outcome = reassign_partitions.decide_entry(
+        work.view, name, entry, work.settings, stripped=stripped, waits=held is None
+    )
     refused = work.refused.get(name[0])
     if outcome.changes and refused is not None:
         return reassign_partitions.BatchEntryOutcome(None, report=str(refused))
-    if outcome.changes and before is not None and not work.starts(name, before, outcome.changes[-1].value):
+    if not outcome.changes or before is None:
+        return outcome
+    if held is not None:
+        error = holding.join_held(work.view, name, entry.target, BATCH, held, entry.original)
+        return reassign_partitions.BatchEntryOutcome(None, report=None if error is None else str(error))
+    if not work.starts(name, before, outcome.changes[-1].value):
         return reassign_partitions.BatchEntryOutcome(entry, waits=True)
     return outcome
 

@@ -103,6 +103,9 @@ class Term:
             # The loaded state is durable, so clients may see it. Their changes wait in the loop behind the failover.
             begin(duties.services())
             await failed_over
+            if held is not None:
+                await self._store.reading(lambda: duties.requests.hold_all(held))
+                self._log_held(held)
             await mark(self._store, self._sender.epoch, now_ms())
             await self._store.reading(duties.watches.place)
             self._tasks.failed_over()
@@ -121,13 +124,14 @@ class Term:
     async def _held_after_absence(self) -> Held | None:
         last = await self._store.reading(lambda: last_control_znode.read(self._around.zk))
         limit = absence.limit_in_force(self._cluster, self._around.config.settings)
-        held = absence.held_after(last, self._sender.epoch, now_ms(), limit)
-        waiting = len(self._cluster.queue)
-        if held is not None and waiting:
+        return absence.held_after(last, self._sender.epoch, now_ms(), limit)
+
+    def _log_held(self, held: Held) -> None:
+        moves = self._cluster.queue.held
+        if moves:
             log.warning(
-                "%s held until `kafka-reassign release`: %s", counted(waiting, "waiting move", "are"), held.reason
+                "%s held until `kafka-reassign release`: %s", counted(moves, "waiting move", "are"), held.reason
             )
-        return held
 
     async def _end(self) -> None:
         self._around.survey.stop_waiting()

@@ -109,17 +109,17 @@ class TermDuties:
             sampler.failed_log_dirs,
         )
         self._disks = DiskSurvey(sampler.everything, now_ms)
-        self._requests = RequestZnodes(zk, loop, record)
+        self.requests = RequestZnodes(zk, loop, record)
         self._balance = LeaderBalance(loop, lambda: survey.has_asked_all)
         notifications = BrokerNotifications(zk, store, loop, self, record)
-        self.watches = ZooKeeperWatches(zk, self, loop, loaded.since, self._requests, notifications)
+        self.watches = ZooKeeperWatches(zk, self, loop, loaded.since, self.requests, notifications)
         self.all = (
             Duty("settings of brokers", self._settings.run, self._settings.stop, at_once=True),
             Duty("waiting moves", self._waiting_moves.run, at_once=True),
             Duty("windows", self._windows.run, at_once=True),
             Duty("watches", self.watches.run, self.watches.close),
             Duty("throttles", loop.throttle_configs.run),
-            Duty("request znodes", self._requests.run),
+            Duty("request znodes", self.requests.run),
             Duty("notifications", notifications.run),
             Duty("leader balance", self._balance.run),
             Duty("progress", sampler.run),
@@ -152,7 +152,7 @@ class TermDuties:
         def propagate() -> None:
             self._held = None
             self._tasks.begin_steps(self._propagation.everything())
-            self._requests.changed()
+            self.requests.changed()
             self._healer.diagnose_again()
 
         return ControllerFailover(self.own_id, propagate, changed=changed, bounced=bounced, held=self._held)

@@ -10,6 +10,7 @@ megabyte each. So the controller knows only their names, and reads some of them 
     cannot be decoded              reported, deleted: a corrected znode would get another number anyway
     has children                   emptied instead of deleted, reported
     anything else                  its targets start, or are reported; it is deleted in the same round
+    found after an absence         its targets join the queue as held, or are reported; it is deleted in the same round
 """
 
 import asyncio
@@ -32,10 +33,10 @@ from kafka_reassign_rpc.core.events.decided_events import BY_REQUEST, Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, RequestTimedOut, UnknownServerError
 from kafka_reassign_rpc.core.round.round_view import RequestEnded
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.core.writers.facts import RequestsFound
-from kafka_reassign_rpc.core.znode_routes import queue_admission
+from kafka_reassign_rpc.core.znode_routes import holding, queue_admission
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import (
     ReassignmentRequest,
     RequestOutcome,
@@ -77,9 +78,12 @@ class RequestsOutcome(Enum):
 
 
 class StartRequests(Command[RequestsOutcome]):
-    def __init__(self, found: Sequence[RequestZnode]) -> None:
+    """`held`: what would start joins the queue as held, also while reassignments are disabled."""
+
+    def __init__(self, found: Sequence[RequestZnode], held: Held | None = None) -> None:
         super().__init__()
         self._found = found
+        self._held = held
         self._waiting: frozenset[str] | None = None
 
     def decide(self, work: Round) -> Iterator[None]:
@@ -89,7 +93,7 @@ class StartRequests(Command[RequestsOutcome]):
             self.answer(RequestsOutcome.READ_AGAIN)
             return
         self._waiting = cluster.requests
-        if restrictions.reassignments_disabled(cluster) is not None:
+        if self._held is None and restrictions.reassignments_disabled(cluster) is not None:
             self.answer(RequestsOutcome.WAIT_UNTIL_ENABLED)
             return
         yield from work.count_moves_in_flight()
@@ -103,15 +107,17 @@ class StartRequests(Command[RequestsOutcome]):
             work.view.requests[found.name] = found.ended
         self.answer(RequestsOutcome.STARTED)
 
-    @staticmethod
-    def _start(work: Round, name: TopicPartition, target: tuple[int, ...], route: str) -> None:
+    def _start(self, work: Round, name: TopicPartition, target: tuple[int, ...], route: str) -> None:
         refused = work.refused.get(name[0])
         if refused is not None:
             outcome = RequestOutcome(report=str(refused))
         else:
             before = work.view.get(*name)
             outcome = decide_target(work.view, name, target, route, work.settings)
-            if outcome.changes and before is not None and work.has_to_wait(name, before, outcome.changes[-1].value):
+            if outcome.changes and self._held is not None:
+                error = holding.join_held(work.view, name, target, route, self._held)
+                outcome = RequestOutcome(report=None if error is None else str(error))
+            elif outcome.changes and before is not None and work.has_to_wait(name, before, outcome.changes[-1].value):
                 error = queue_admission.append(work.view, name, WaitingMove(target, route))
                 outcome = RequestOutcome(report=None if error is None else str(error))
             elif outcome.changes or outcome.report is None:
@@ -156,8 +162,7 @@ class RequestZnodes:
         """Starts all requests, unless reassignments are disabled; then processes the batch, which waits for them."""
         had = bool(self._loop.cluster.requests)
         while True:
-            names = await self._names()
-            await self._loop.submit(Reported(RequestsFound(frozenset(names), self._zk.last_zxid)))
+            names = await self._known()
             if not names or self._must_wait(len(names)):
                 break
             had = True
@@ -165,6 +170,21 @@ class RequestZnodes:
         self._one_by_one = False
         if had and self._loop.cluster.batch is not None:
             await self._loop.submit(ProcessBatchAndQueue())
+
+    async def hold_all(self, held: Held) -> None:
+        """Queues as held what the requests want that are there now. Later ones are left for `start_all`."""
+        names = await self._known()
+        found = frozenset(names)
+        while names:
+            await self._start_requests(names, held)
+            names = [name for name in await self._known() if name in found]
+        self._one_by_one = False
+
+    async def _known(self) -> list[str]:
+        """Returns what `_names` does, once the cluster has it too."""
+        names = await self._names()
+        await self._loop.submit(Reported(RequestsFound(frozenset(names), self._zk.last_zxid)))
+        return names
 
     def _must_wait(self, count: int) -> bool:
         disabled = restrictions.reassignments_disabled(self._loop.cluster)
@@ -196,7 +216,7 @@ class RequestZnodes:
             self._left_alone.add(name)
             self._record([Event(catalogue.ENTRY_REFUSED, who=BY_REQUEST + name, reason=f"left alone: {why}")])
 
-    async def _start_requests(self, names: Sequence[str]) -> None:
+    async def _start_requests(self, names: Sequence[str], held: Held | None = None) -> None:
         pace = Pace()
         for some in pieces(names, READ_TOGETHER):
             together: list[RequestZnode] = []
@@ -206,13 +226,13 @@ class RequestZnodes:
                     self._leave_alone(name, HAS_CHILDREN)
                     continue
                 if together and (self._one_by_one or size + len(data) > DECIDED_TOGETHER_BYTES):
-                    if await self._decide(together) is not RequestsOutcome.STARTED:
+                    if await self._decide(together, held) is not RequestsOutcome.STARTED:
                         return
                     together, size = [], 0
                 together.append(await _decoded(name, data, stat))
                 size += len(data)
                 await pace.rest()
-            if together and await self._decide(together) is not RequestsOutcome.STARTED:
+            if together and await self._decide(together, held) is not RequestsOutcome.STARTED:
                 return
 
     async def _read(self, names: Sequence[str]) -> list[tuple[str, bytes, Stat]]:
@@ -225,9 +245,9 @@ class RequestZnodes:
             self._leave_alone(names[0], "its ACL keeps us from reading it")
             return []
 
-    async def _decide(self, together: Sequence[RequestZnode]) -> RequestsOutcome:
+    async def _decide(self, together: Sequence[RequestZnode], held: Held | None) -> RequestsOutcome:
         try:
-            outcome = await self._loop.submit(StartRequests(together))
+            outcome = await self._loop.submit(StartRequests(together, held))
         except (RequestTimedOut, UnknownServerError):
             outcome = RequestsOutcome.READ_AGAIN
         if outcome is RequestsOutcome.READ_AGAIN:

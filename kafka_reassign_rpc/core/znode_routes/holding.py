@@ -3,6 +3,9 @@
 A hold concerns the moves that wait in the queue when it is decided. Moves in flight go on: brokers cannot pause a copy
 and keep what they have got. A held move keeps its place. It remembers the replicas from which it led, and does not
 start from others (`queue_admission.decide_waiting_move`).
+
+After an absence (`core.absence`) entries of `/admin/reassign_partitions` and targets of request znodes that have not
+started join the queue as held, and leave their znode.
 """
 
 from collections.abc import Iterator
@@ -13,10 +16,12 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.waiting_moves import origin_of
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePlace
+from kafka_reassign_rpc.core.state.queue_entries import Held, QueuePlace, WaitingMove
+from kafka_reassign_rpc.core.znode_routes import queue_admission
 
 LONGEST_REASON = 200
 LONGEST_WHO = 500
@@ -82,6 +87,27 @@ def hold(
     view.queue.changed.setdefault(place.path, {})[name] = replace(move, held=held, expected=expected)
     view.report(Event(catalogue.MOVE_HELD, *name, route=move.route, reason=held.reason or None, target=move.target))
     return True
+
+
+def join_held(
+    view: RoundView,
+    name: TopicPartition,
+    target: tuple[int, ...],
+    route: str,
+    held: Held,
+    expected: tuple[int, ...] | None = None,
+) -> KafkaError | None:
+    """Queue a target that has not waited in the queue, as held. Returns why it cannot be queued.
+
+    `expected`: the replicas from which alone it starts; None: those from which it leads now.
+    """
+    partition = view.get(*name)
+    if expected is None and partition is not None:
+        expected = origin_of(partition)
+    error = queue_admission.append(view, name, WaitingMove(target, route, held=held, expected=expected))
+    if error is None and name in view.queue.appended:
+        view.report(Event(catalogue.MOVE_HELD, *name, route=route, reason=held.reason or None, target=target))
+    return error
 
 
 def release(view: RoundView, name: TopicPartition, place: QueuePlace) -> bool:

@@ -57,8 +57,15 @@ class BatchEntryOutcome(NamedTuple):
 
 
 def decide_entry(
-    view: RoundView, name: TopicPartition, entry: BatchEntry, settings: ReassignmentSettings, *, stripped: bool = False
+    view: RoundView,
+    name: TopicPartition,
+    entry: BatchEntry,
+    settings: ReassignmentSettings,
+    *,
+    stripped: bool = False,
+    waits: bool = True,
 ) -> BatchEntryOutcome:
+    """`waits`: whether the entry waits for requests, and until reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
         return BatchEntryOutcome(None, report=NO_PARTITION)
@@ -72,9 +79,9 @@ def decide_entry(
             return BatchEntryOutcome(entry)
     elif partition.replicas == entry.target:
         return BatchEntryOutcome(None)
-    if restrictions.reassignments_disabled(view.cluster) is not None:
+    if waits and restrictions.reassignments_disabled(view.cluster) is not None:
         return BatchEntryOutcome(entry, waits=True)
-    if view.cluster.requests:
+    if waits and view.cluster.requests:
         return BatchEntryOutcome(entry)
     started = start(view, name, partition, entry.target, BATCH, settings)
     if started.error is not None:

@@ -14,7 +14,10 @@ from kafka_reassign_rpc.zookeeper import transactions, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import (
     BareController,
+    batch,
+    batch_json,
     elected_controller,
+    put_request,
     put_topic,
     queue_json,
     register,
@@ -168,6 +171,74 @@ async def test_dh_7_a_controller_that_dies_between_any_two_writes_of_its_failove
                 await successor.finish_moves()
                 assert [successor.partition(*name).replicas for name in NAMES] == [FIRST[name] for name in NAMES]
     assert counts == list(range(len(NAMES), -1, -1))
+
+
+async def test_dh_7_a_controller_that_dies_between_any_two_writes_starts_no_entry_and_no_request_of_before(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They join the queue as held, although reassignments are disabled."""
+    monkeypatch.setattr(transactions, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
+    entry, *requests = NAMES
+    lives, died = 0, True
+    while died:
+        connect = f"{zk_connect}/{lives}"
+        async with ZooKeeper(connect) as world:
+            await put_cluster(world)
+            await world.ensure_path(znode_paths.REASSIGN_CANCEL)
+            await world.create(znode_paths.REASSIGN_PARTITIONS, batch({entry: FIRST[entry]}))
+            for index, name in enumerate(requests):
+                await put_request(world, {name: FIRST[name]}, legacy=bool(index))
+            died = False
+            try:
+                async with elected_controller(connect, lives=lives, held=AFTER_ABSENCE) as controller:
+                    await controller.requests.hold_all(AFTER_ABSENCE)
+            except NotController:
+                died = True
+            await world.delete(znode_paths.REASSIGN_CANCEL)
+            async with elected_controller(connect, held=AFTER_ABSENCE) as successor:
+                await successor.requests.hold_all(AFTER_ABSENCE)
+                await successor.read_admin_znodes()
+                await successor.start_requests()
+                await successor.check()
+                assert await batch_json(world) is None
+                assert await world.children(znode_paths.REASSIGNMENT_REQUESTS) == []
+                moves = waiting_moves(successor.cluster.queue)
+                assert {name: move.held for name, move in moves.items()} == dict.fromkeys(NAMES, AFTER_ABSENCE)
+                assert [move.expected for move in moves.values()] == [ORIGIN[name] for name in moves]
+                assert [successor.partition(*name).replicas for name in NAMES] == [ORIGIN[name] for name in NAMES]
+                await release(successor)
+                await successor.start_queued_moves()
+                await successor.finish_moves()
+                assert [successor.partition(*name).replicas for name in NAMES] == [FIRST[name] for name in NAMES]
+        lives += 1
+    assert lives > 4
+
+
+async def test_dh_7_an_entry_that_comes_later_starts_in_place_of_the_one_that_is_held(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """A held one starts only from the original replicas that its entry names."""
+    await register(zk, 1, 2, 3, 4)
+    await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
+    before = json.loads(batch({("t", 0): (1, 3), ("t", 1): (1, 3)}))
+    before["partitions"][1]["original_replicas"] = [1, 4]
+    await zk.create(znode_paths.REASSIGN_PARTITIONS, json.dumps(before).encode())
+    async with elected_controller(zk_connect, held=AFTER_ABSENCE) as controller:
+        assert {name: move.expected for name, move in waiting_moves(controller.cluster.queue).items()} == {
+            ("t", 0): (1, 2),
+            ("t", 1): (1, 4),
+        }
+        await zk.create(znode_paths.REASSIGN_PARTITIONS, batch({("t", 0): (2, 4)}))
+        await controller.read_admin_znodes()
+        assert controller.partition("t", 0).target == (2, 4)
+        assert waiting_moves(controller.cluster.queue).keys() == {("t", 1)}
+        await controller.check()
+        await release(controller)
+        await controller.start_queued_moves()
+        assert controller.partition("t", 1).target == (1, 2)
+        refused = [event.reason for event in controller.events if event.event == "entry.refused"]
+        assert refused == ["The move was held at the replicas [1, 4], and is not made from [1, 2]: ask for it again."]
 
 
 async def test_dh_7_what_is_held_after_an_absence_starts_only_from_the_replicas_that_it_was_queued_at(

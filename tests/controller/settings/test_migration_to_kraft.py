@@ -18,7 +18,15 @@ from kafka_reassign_rpc.zookeeper.znode_contents import encode_controller
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.cli.test_processes import MIGRATION
 from tests.controller.acls.test_served_acls import server as served
-from tests.controller.bare_controller import elected_controller, put_topic, queue_json, register, topic_json
+from tests.controller.bare_controller import (
+    batch,
+    elected_controller,
+    put_request,
+    put_topic,
+    queue_json,
+    register,
+    topic_json,
+)
 from tests.controller.cluster import LISTENERS, Cluster
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
@@ -173,10 +181,18 @@ async def is_moving(zk: ZooKeeper) -> bool:
     return set(adding) == {"0", "1"}
 
 
+async def moves_to(zk: ZooKeeper, partition: int, target: list[int]) -> bool:
+    found = await topic_json(zk, "u")
+    return bool(found["partitions"][str(partition)][: len(target)] == target)
+
+
 async def test_mg_4_after_a_rollback_the_servers_take_part_again_and_nothing_that_waited_starts_by_itself(
     zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await queued(zk, zk_connect)
+    await put_topic(zk, "u", {0: (1, 2), 1: (1, 2)}, topic_id=None)
+    await zk.create(znode_paths.REASSIGN_PARTITIONS, batch({("u", 0): (1, 3)}))
+    await put_request(zk, {("u", 1): (1, 3)})
     await zk.create(znode_paths.MIGRATION, WAITS)
     await others_elected(zk, KRAFT, ephemeral=False)
     async with served(zk_connect, None) as here:
@@ -190,10 +206,15 @@ async def test_mg_4_after_a_rollback_the_servers_take_part_again_and_nothing_tha
         await eventually(lambda: has_marked(zk, 4))
         (why,) = await reasons_of_holds(zk)
         assert (why or "").startswith("KRaft has controlled this cluster since ")
-        assert "2 waiting moves are held until `kafka-reassign release`: KRaft" in caplog.text
+        assert "4 waiting moves are held until `kafka-reassign release`: KRaft" in caplog.text
         assert not await is_moving(zk)
+        assert (await queue_json(zk) or {}).keys() == {*WAITING, ("u", 0), ("u", 1)}
+        await zk.create(znode_paths.REASSIGN_PARTITIONS, batch({("u", 0): (2, 3)}))
+        await eventually(lambda: moves_to(zk, 0, [2, 3]))
+        assert not await moves_to(zk, 1, [1, 3])
         await here.ask(HoldMovesRequest(hold=False, all=True), 0)
         await eventually(lambda: is_moving(zk))
+        await eventually(lambda: moves_to(zk, 1, [1, 3]))
 
 
 HOUR_MS = 3_600_000

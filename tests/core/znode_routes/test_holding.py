@@ -125,6 +125,41 @@ def test_dh_5_the_same_target_that_is_queued_once_more_stays_held() -> None:
 
 
 @pytest.mark.parametrize(
+    ("waiting", "target", "expected", "joins", "events"),
+    [
+        (None, (1, 3), None, (1, 2), ["move.waiting", "move.held"]),
+        (None, (1, 3), (4, 2), (4, 2), ["move.waiting", "move.held"]),
+        ((1, 3), (1, 3), (4, 2), None, []),
+        ((1, 4), (1, 3), None, (1, 2), ["move.withdrawn", "move.waiting", "move.held"]),
+    ],
+    ids=["new", "with its original replicas", "it waits already", "in place of another target"],
+)
+def test_dh_7_a_target_that_has_not_waited_joins_the_queue_as_held(
+    waiting: tuple[int, ...] | None,
+    target: tuple[int, ...],
+    expected: tuple[int, ...] | None,
+    joins: tuple[int, ...] | None,
+    events: list[str],
+) -> None:
+    made = cluster(not_moving(1, 2))
+    if waiting is not None:
+        queued(made, {0: waiting})
+    view, name = RoundView(made), TopicPartition(TOPIC, 0)
+    assert holding.join_held(view, name, target, QUEUE, HELD, expected) is None
+    assert [(one.held, one.expected) for one in view.queue.appended.values()] == ([(HELD, joins)] if joins else [])
+    assert [getattr(note, "event", "") for note in view.notes] == events
+    durable(made, view)
+    assert (started(made) == []) is (joins is not None)
+
+
+def test_dh_7_a_target_that_is_too_long_for_the_queue_does_not_join_it() -> None:
+    view = RoundView(cluster(not_moving(1, 2)))
+    assert holding.join_held(view, TopicPartition(TOPIC, 0), tuple(range(600)), QUEUE, HELD) is not None
+    assert not view.queue.appended
+    assert not view.notes
+
+
+@pytest.mark.parametrize(
     ("selection", "takes"),
     [
         (Selection(), True),

@@ -103,6 +103,27 @@ def test_236_5_an_unknown_partition_leaves_with_the_reason() -> None:
     assert outcome == reassign_partitions.BatchEntryOutcome(None, report="The partition does not exist.")
 
 
+@pytest.mark.parametrize(
+    ("partition", "goes"),
+    [
+        (not_moving(1, 2), True),
+        (moving((1, 2), (4, 3)), True),
+        (moving((1, 2), (1, 3)), False),
+        (not_moving(1, 3), False),
+    ],
+    ids=["at rest", "moves elsewhere", "moves there", "is there"],
+)
+def test_dh_7_an_entry_that_is_to_be_held_waits_neither_for_requests_nor_until_reassignments_are_enabled(
+    partition: Partition, goes: bool
+) -> None:
+    in_view = view(partition)
+    in_view.cluster.disabled_by_znode = True
+    in_view.cluster.requests = frozenset({"request_0000000001"})
+    outcome = reassign_partitions.decide_entry(in_view, NAME, BatchEntry((1, 3)), ReassignmentSettings(), waits=False)
+    assert bool(outcome.changes) is goes
+    assert not outcome.waits
+
+
 @pytest.mark.parametrize("how", ["znode", "config"])
 def test_236_6_disabled_reassignments_start_no_entry_and_let_moves_in_flight_go_on(how: str) -> None:
     in_view = view(not_moving(1, 2))
