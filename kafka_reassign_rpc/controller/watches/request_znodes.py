@@ -173,7 +173,11 @@ class RequestZnodes:
 
     async def hold_all(self, held: Held) -> None:
         """Queues as held what the requests want that are there now. Later ones are left for `start_all`."""
-        names = await self._known()
+        try:
+            names = await self._known()
+        except NoAuth as error:
+            log.warning("request znodes start once they can be read, and are not held: %s", error)
+            return
         found = frozenset(names)
         while names:
             await self._start_requests(names, held)

@@ -215,6 +215,20 @@ async def test_dh_7_a_controller_that_dies_between_any_two_writes_starts_no_entr
     assert lives > 4
 
 
+async def test_dh_7_the_cancel_znode_withdraws_held_entries(zk: ZooKeeper, zk_connect: str) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
+    await zk.create(znode_paths.REASSIGN_PARTITIONS, batch({("t", 0): (1, 3)}))
+    await put_request(zk, {("t", 1): (1, 3)})
+    async with elected_controller(zk_connect, held=AFTER_ABSENCE) as controller:
+        await controller.requests.hold_all(AFTER_ABSENCE)
+        assert controller.cluster.queue.held == 2
+        await zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
+        await controller.read_admin_znodes()
+        assert waiting_moves(controller.cluster.queue).keys() == {("t", 1)}
+        await controller.check()
+
+
 async def test_dh_7_an_entry_that_comes_later_starts_in_place_of_the_one_that_is_held(
     zk: ZooKeeper, zk_connect: str
 ) -> None:

@@ -7,12 +7,13 @@ import pytest
 
 from kafka_reassign_rpc.controller.watches import request_znodes
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import Held
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Op, Result, Stat
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import encode_request
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth
-from tests.controller.bare_controller import BareController, elected_controller, put_request, records
+from tests.controller.bare_controller import BareController, elected_controller, put_request, records, waiting_moves
 from tests.controller.crash_points import put_cluster
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -157,3 +158,35 @@ async def test_236_8_a_request_that_the_controller_may_not_read_delays_no_other(
         assert len([text for text in reported(controller) if "its ACL keeps us from reading it" in text]) == 1
         assert await records(zk) == {B0}
         assert controller.cluster.requests == frozenset()
+
+
+async def test_dh_7_requests_that_change_while_they_are_held_are_read_again_and_later_ones_start(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put_cluster(zk)
+    path = znode_paths.reassignment_request(await put_request(zk, {A0: (5, 6)}))
+
+    async def interfere() -> None:
+        await zk.set(path, encode_request({A0: (3, 4)}, legacy=False))
+        await put_request(zk, {B0: (5, 6)})
+
+    async with elected_controller(zk_connect) as controller:
+        once_after_reading(monkeypatch, controller, interfere)
+        await controller.requests.hold_all(Held(1, "controller", "others have controlled this cluster"))
+        moves = waiting_moves(controller.cluster.queue)
+        assert {name: (move.target, move.may_start) for name, move in moves.items()} == {A0: ((3, 4), False)}
+        await controller.start_requests()
+        assert await records(zk) == {B0}
+        await controller.check()
+
+
+async def test_dh_7_a_controller_goes_on_where_it_may_not_read_which_requests_there_are(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def children(path: str, **_: bool) -> list[str]:
+        raise NoAuth(path)
+
+    async with elected_controller(zk_connect) as controller:
+        monkeypatch.setattr(controller.zk, "children", children)
+        await controller.requests.hold_all(Held(1, "controller"))
+        assert "request znodes start once they can be read, and are not held" in caplog.text
