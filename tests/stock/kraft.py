@@ -59,8 +59,7 @@ class KRaftNode(LoggedProcess):
             *self._java,
             "kafka.tools.StorageTool",
             "format",
-            "-t",
-            self.cluster_id,
+            f"--cluster-id={self.cluster_id}",  # one of ZooKeeper mode may begin with "-"
             "-c",
             str(self._config),
         ]
