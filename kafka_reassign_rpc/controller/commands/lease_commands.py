@@ -6,15 +6,16 @@ from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.znode_routes import lease_rates
 from kafka_reassign_rpc.core.znode_routes.lease_rates import ThrottledMoves
 from kafka_reassign_rpc.support.counted import counted
 
 
-class ChangeLeaseRates(Command[ThrottledMoves]):
+class ChangeLeaseRates(Command[ThrottledMoves | KafkaError]):
     """Gives moves in flight and waiting moves another rate. The answer counts a move that has the rate already too, so
-    that it is the same after a lost commit."""
+    that it is the same after a lost commit; it is an error where no lease is given."""
 
     def __init__(self, wanted: lease_rates.Wanted, rate: int, by: Requester = CONTROLLER) -> None:
         super().__init__()
@@ -23,6 +24,10 @@ class ChangeLeaseRates(Command[ThrottledMoves]):
         self._rate = rate
 
     def decide(self, work: Round) -> Iterator[None]:
+        refused = restrictions.lease_refused(work.view.cluster) if self._rate > 0 else None
+        if refused is not None:  # by now: a broker may have told of the migration since the client asked
+            self.answer(refused)
+            return
         found = yield from lease_rates.change_rates(work.view, self._wanted, self._rate)
         if found.moving or found.waiting:
             work.view.report(rate_event(self._rate, found.moving, found.waiting))

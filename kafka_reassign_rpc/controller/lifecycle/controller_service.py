@@ -165,12 +165,11 @@ class ControllerService:
     async def change_rates(
         self, wanted: Mapping[str, Collection[int] | None] | None, rate: int, ctx: RequestContext
     ) -> ThrottledMoves:
-        term = self._active()
-        await term.up_to_date()
-        refused = restrictions.lease_refused(term.loop.cluster) if rate > 0 else None
-        if refused is not None:
-            raise refused
-        return await self._submit(lambda: lease_commands.ChangeLeaseRates(wanted, rate, ctx.requester))
+        await self._active().up_to_date()
+        changed = await self._submit(lambda: lease_commands.ChangeLeaseRates(wanted, rate, ctx.requester))
+        if isinstance(changed, KafkaError):
+            raise changed
+        return changed
 
     def list_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None

@@ -1,5 +1,6 @@
 """Another rate for leases, of moves in flight and of moves that wait, in one command (dh-4)."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from functools import partial
@@ -12,9 +13,10 @@ from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
-from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.state.requesters import client
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.core.znode_routes import lease_rates
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -42,7 +44,7 @@ async def start(controller: BareController) -> None:
         await controller.alter({name: FIRST[name]}, throttle=6, reason="later", queue=True, by=ALICE)
 
 
-async def faster(controller: BareController) -> tuple[int, int, int]:
+async def faster(controller: BareController) -> lease_rates.ThrottledMoves | KafkaError:
     return await controller.loop.submit(ChangeLeaseRates(None, 40, ALICE))
 
 
@@ -191,3 +193,16 @@ async def test_mg_3_an_entry_of_the_queue_with_a_throttle_that_comes_while_broke
         assert await are(zk, *[None] * 8)
         told = [one.reason for one in controller.events if one.event == catalogue.THROTTLE_CHANGED]
         assert [text.partition("; ")[0] for text in told if text] == ["0 moves in flight, 1 waiting"]
+
+
+async def test_mg_3_a_rate_that_was_asked_for_while_the_migration_became_known_is_refused(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Both wait for the same round: leases have ended by the time that the rate would give them again."""
+    await put_cluster(zk)
+    async with elected_controller(zk_connect) as controller:
+        await start(controller)
+        _, refused = await asyncio.gather(migration_begins(controller), faster(controller))
+        assert isinstance(refused, PolicyViolation)
+        assert set(rates(controller).values()) <= {-1, 0}
+        assert await controller.loop.submit(ChangeLeaseRates(None, 0, ALICE)) == (1, 2, 0), "to end them is no lease"
