@@ -4,6 +4,8 @@ import asyncio
 import base64
 import logging
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -315,6 +317,22 @@ async def test_dh_8_a_name_server_that_hangs_holds_up_nothing_else(monkeypatch: 
         assert await asyncio.wait_for(asyncio.to_thread(lambda: "done"), 10) == "done"
         assert len(asked) == 2
         answers.set()
+
+
+def test_dh_8_a_process_ends_while_a_name_server_hangs() -> None:
+    hangs = """
+import asyncio, socket, time
+from contextlib import suppress
+from kafka_reassign_rpc.controller.telemetry.webhook_names import ReceiverNames
+socket.getaddrinfo = lambda *_, **__: time.sleep(600)
+async def main():
+    names = ReceiverNames()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(names.resolve("hooks.example.com"), 0.05)
+    await names.close()
+asyncio.run(main())
+"""
+    subprocess.run([sys.executable, "-c", hangs], check=True, timeout=60)
 
 
 async def test_dh_8_a_receiver_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
