@@ -7,10 +7,11 @@ import msgspec
 
 from kafka_reassign_rpc.controller.telemetry.metrics import build_version, health, metrics_of_clusters, readiness
 from kafka_reassign_rpc.server.http_security import HttpSecurity
-from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer, Page
+from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer, Page, QueryPage
 from kafka_reassign_rpc.status_page.page import list_page
 from kafka_reassign_rpc.support.human_units import duration, size
 from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
 from kafka_reassign_rpc.watch.clusters import Clusters, ClusterStatus
@@ -32,7 +33,8 @@ class ServedWatch:
         self.watches = watches
         self._is_one = not watches[0].name
         self._security = security
-        pages: dict[str, Page] = {"/metrics": self._metrics, "/health": health, "/ready": self._ready}
+        metrics = watches[0].metrics.page if self._is_one else QueryPage(self._metrics)
+        pages: dict[str, Page] = {"/metrics": metrics, "/health": health, "/ready": self._ready}
         for one in watches if page else ():
             pages.update(one.pages())
         if page and not self._is_one:
@@ -65,10 +67,8 @@ class ServedWatch:
 
     # ------------------------------------------------------------------------------------------------ its pages
 
-    def _metrics(self) -> HttpPage:
-        if self._is_one:
-            return self.watches[0].metrics.page()
-        return metrics_of_clusters({one.name: one.metrics for one in self.watches})
+    async def _metrics(self, _query: str) -> HttpPage:
+        return await in_turns(metrics_of_clusters({one.name: one.metrics for one in self.watches}))
 
     def _ready(self) -> HttpPage:
         """Of several clusters one that is seen is enough: a bad one does not take the process away from the others."""

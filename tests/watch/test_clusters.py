@@ -1,5 +1,6 @@
 """kr-4: clusters by the dozen in one process, of which a bad one disturbs no other."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,9 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.cli.main import main
+from kafka_reassign_rpc.controller.telemetry.metrics import metrics_of_clusters
 from kafka_reassign_rpc.server.http_security import HttpSecurity
+from kafka_reassign_rpc.support.turns import in_turns
 from kafka_reassign_rpc.watch.cluster_watch import ClusterWatch
 from kafka_reassign_rpc.watch.clusters import MOST_CLUSTERS, WatchedCluster, clusters
 from kafka_reassign_rpc.watch.served import ServedWatch
@@ -94,6 +97,20 @@ async def test_kr_4_a_cluster_that_does_not_answer_leaves_the_others_as_they_are
             assert 'data-api="/api/v1/clusters/east/"' in own
             assert '<a href="/">All clusters</a>' in own
             assert (await get(served.address, "/api/v1/clusters/north/status")).status == 404
+
+
+async def test_kr_4_the_metrics_of_as_many_clusters_as_there_may_be_leave_others_their_turn() -> None:
+    names = [f"c{one}" for one in range(MOST_CLUSTERS)]
+    metrics = {one: ClusterWatch({"bootstrap_servers": ["127.0.0.1:1"]}, None, name=one).metrics for one in names}
+    page = asyncio.create_task(in_turns(metrics_of_clusters(metrics)))
+    turns = 0
+    while not page.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns > 10, "made at once they hold up everything for 70 ms"
+    body = (await page).body
+    assert body.count(b"# TYPE kafka_reassign_moves_in_flight ") == 1
+    assert body.count(b"\nkafka_reassign_moves_in_flight{") == MOST_CLUSTERS
 
 
 async def test_kr_4_the_process_is_ready_only_where_a_cluster_is_seen(tmp_path: Path) -> None:
