@@ -39,7 +39,8 @@ def held_after(last: LastControl | str | None, epoch: int, now: int, limit: int)
     """Returns as what the waiting moves are held at the start of a term; None: they may start.
 
     last    None: no server has left a mark, so nothing is known of an absence. A text: why it cannot be read
-    epoch   of the term that starts: one more than that of `last` says that nobody else was elected
+    epoch   of the term that starts: one more than that of `last` says that nobody else was elected. A lower one says
+            that somebody has set it back
     now     ms since 1970
     """
     why = _why(last, epoch, now, limit)
@@ -54,6 +55,6 @@ def _why(last: LastControl | str | None, epoch: int, now: int, limit: int) -> st
     since = f"since {utc_time(last.until)} UTC"
     if last.kraft:
         return f"KRaft has controlled this cluster {since}: look whether the move still makes sense"
-    if epoch <= last.epoch + 1 or limit < 0 or now - last.until <= limit:
+    if epoch == last.epoch + 1 or limit < 0 or now - last.until <= limit:
         return None
     return f"others have controlled this cluster {since}: look whether the move still makes sense"

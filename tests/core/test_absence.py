@@ -21,6 +21,7 @@ CASES = {
     "a long one": (LAST, 9, HOUR + 1, HOUR, OTHERS),
     "any one, where the setting is 0": (LAST, 9, 1, 0, OTHERS),
     "a long one, where the setting is -1": (LAST, 9, 1000 * HOUR, -1, None),
+    "a long one, after which somebody has deleted the epoch": (LAST, 1, HOUR + 1, HOUR, OTHERS),
     "a clock that went back": (LAST, 9, -HOUR, HOUR, None),
     "a short one of KRaft": (KRAFT, 9, 1000, HOUR, BY_KRAFT),
     "one of KRaft, where the setting is -1": (KRAFT, 9, 1000, -1, BY_KRAFT),
