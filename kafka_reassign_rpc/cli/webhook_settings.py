@@ -34,7 +34,10 @@ MOST_URLS, LONGEST_URL = 10, 2048
 
 def _urls(value: Any) -> tuple[str, ...]:
     """URLs, separated by commas. What was wrong is said without the URL, which may hold a secret."""
-    found = words(value)
+    try:
+        found = words(value)
+    except ValueError:
+        raise ValueError("expected text, or a list of texts: URLs") from None
     if not found or len(found) > MOST_URLS or len(set(found)) < len(found):
         raise ValueError(f"expected 1 to {MOST_URLS} URLs, each once")
     for place, url in enumerate(found, start=1):

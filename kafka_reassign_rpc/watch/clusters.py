@@ -83,4 +83,7 @@ def _cluster(table: Mapping[str, Any], place: int) -> WatchedCluster:
         )
     if not bootstrap:
         raise ValueError(f"{which} ({name}): bootstrap-server is missing: HOST:PORT[,…]")
-    return WatchedCluster(name, bootstrap, table.get("command-config") or None)
+    config = table.get("command-config")
+    if config is not None and not config.strip():  # nobody logs in without it
+        raise ValueError(f"{which} ({name}): command-config is empty: name a file, or leave it out")
+    return WatchedCluster(name, bootstrap, config)

@@ -88,6 +88,18 @@ def test_dh_8_a_secret_without_a_url_ends_the_start(secret: str, capsys: pytest.
     assert "webhook.secret.file: it has no effect without webhook.urls" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("value", ['["https://h.example/private-token", 5]', '[["https://h.example/private-token"]]'])
+def test_dh_8_urls_of_a_wrong_type_are_refused_without_them(
+    value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text(f'"webhook.urls" = {value}\n')
+    assert main(["notify", "--config", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert "webhook.urls: expected text, or a list of texts: URLs" in said
+    assert "private" not in said
+
+
 async def test_dh_8_notify_sends_a_signed_test_by_the_file_of_a_server_and_says_who_took_it(
     secret: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

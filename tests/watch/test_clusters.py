@@ -44,6 +44,7 @@ def test_kr_4_clusters_are_read_from_the_settings_file() -> None:
         ([table("")], "cluster 1: name"),
         ([table(7)], "cluster 1: name is a text in quotes"),
         ([table(), {"name": "b"}], r"cluster 2 \(b\): bootstrap-server is missing"),
+        ([table(**{"command-config": " "})], r"cluster 1 \(a\): command-config is empty: name a file, or leave it out"),
         ([table(**{"command.config": "/c"})], "cluster 1: unknown key 'command.config': there are bootstrap-server"),
     ],
 )
