@@ -61,8 +61,9 @@ class ClusterWatch:
             self.recorder.record(UNKNOWN, events)
 
     def status(self) -> ServerStatus:
+        """What metrics show, and `/ready` to anybody."""
         view = self.watcher.view()
-        document = status_of(view, at=now_ms(), version=build_version(), full=True)
+        document = status_of(view, at=now_ms(), version=build_version(), full=False)
         figures = NO_FIGURES if view.term is None else figures_of(view.term.cluster, view.term.progress)
         return ServerStatus(
             document,

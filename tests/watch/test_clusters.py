@@ -121,6 +121,17 @@ async def test_kr_4_the_process_is_ready_only_where_a_cluster_is_seen(tmp_path: 
         assert (await get(served.address, "/")).status == 404, "no page was asked for"
 
 
+async def test_kr_4_who_is_told_counts_alone_learns_no_address_of_a_cluster_that_is_not_seen() -> None:
+    port = free_port()
+    watch = ClusterWatch({"bootstrap_servers": [f"127.0.0.1:{port}"], "bootstrap_timeout_ms": 200}, None)
+    async with ServedWatch([watch], ("127.0.0.1", 0), HttpSecurity(), page=True) as served:
+        await eventually(lambda: str(port) in watch.watcher.view().reason)
+        for path in ("/ready", "/api/v1/status"):
+            told = (await get(served.address, path)).body.decode()
+            assert "the cluster cannot be seen: the log of watch says why" in told
+            assert str(port) not in told
+
+
 ONE = '[[cluster]]\nname = "a"\nbootstrap-server = "h:1"\n'
 
 

@@ -19,6 +19,7 @@ EMPTY_PLACE = (
 UNSEEN_PLACE = (
     "no broker is registered. A mistyped chroot looks the same: is that of zookeeper.connect the brokers' own?"
 )
+UNSEEN_CLUSTER = "the cluster cannot be seen: the log of watch says why"
 OF_SERVERS = ("controller", "standby")
 """Roles of those that read the registrations of brokers."""
 NAMED = 5
@@ -31,6 +32,11 @@ def problems_of(view: ServerView, totals: Totals | None, *, full: bool) -> list[
     return list(_problems(view, totals, full=full))
 
 
+def reason_of(view: ServerView, *, full: bool) -> str:
+    """Why this process has no role. What `watch` cannot see has addresses and users: they are told only in full."""
+    return UNSEEN_CLUSTER if view.reason and view.server < 0 and not full else view.reason
+
+
 def lost_brokers(cluster: Cluster) -> Mapping[int, int]:
     """Brokers that hold replicas and are not registered, with the time when a controller first missed each."""
     return {broker: since for broker, since in cluster.failed.items() if broker not in cluster.brokers}
@@ -39,7 +45,7 @@ def lost_brokers(cluster: Cluster) -> Mapping[int, int]:
 def _problems(view: ServerView, totals: Totals | None, *, full: bool) -> Iterator[StatusProblem]:
     term = view.term
     if view.role not in ROLES:
-        yield StatusProblem("no_controller", "wrong", view.reason or "this server is not ready", None)
+        yield StatusProblem("no_controller", "wrong", reason_of(view, full=full) or "this server is not ready", None)
     elif view.controller < 0 and view.role != "watch":  # the cluster has one, and does not tell which
         yield StatusProblem("no_controller", "wrong", "no controller is known", None)
     for text in view.unseen[:MOST_UNSEEN] if full else ():

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.status.documents import (
     Totals,
     known,
 )
-from kafka_reassign_rpc.core.status.problems import lost_brokers, problems_of
+from kafka_reassign_rpc.core.status.problems import lost_brokers, problems_of, reason_of
 from kafka_reassign_rpc.core.status.views import ServerView, TermView
 from kafka_reassign_rpc.core.window_now import window_now
 
@@ -42,7 +42,7 @@ def status_of(view: ServerView, *, at: int, version: str, full: bool) -> Status:
         cluster=view.cluster_id or None,
         access="full" if full else "counts",
         role=ROLES.get(view.role, "none"),
-        reason=view.reason or None,
+        reason=reason_of(view, full=full) or None,
         controller=Controller(
             known(view.controller),
             known(view.epoch),
