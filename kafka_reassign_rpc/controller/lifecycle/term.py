@@ -97,8 +97,8 @@ class Term:
             self._cluster = loaded.cluster
             held = await self._held_after_absence()
             duties = self._duties = TermDuties(self._around, self._store, self._sender, loaded, self._tasks, held)
-            self._tasks.start(duties.loop.run(), duties.all)
             await duties.removals.tidy_up(loaded.orphans)
+            self._tasks.start(duties.loop.run(), duties.all)  # no duty's command comes before the failover
             failed_over = duties.loop.submit(duties.failover_command())
             # The loaded state is durable, so clients may see it. Their changes wait in the loop behind the failover.
             begin(duties.services())

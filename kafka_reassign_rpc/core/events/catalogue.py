@@ -249,7 +249,7 @@ _TYPES = (
     EventType(
         WINDOW_CHANGED,
         "INFO",
-        ("reason",),
+        (*_WHO, "reason"),
         "Another window of `reassignment.windows` holds, or none: `reason` has which, until when, and whether waiting"
         " moves start. Each new controller records it again.",
     ),

@@ -1,5 +1,6 @@
 """This server does not take over a cluster that is in migration to KRaft (sv-4)."""
 
+import json
 import logging
 from contextlib import AsyncExitStack
 
@@ -9,11 +10,13 @@ from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.lifecycle.server_config import ServerConfig
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess
 from kafka_reassign_rpc.core.absence import LastControl
+from kafka_reassign_rpc.core.state.cluster import MoveRecord
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, HoldMovesRequest, MetadataRequest
 from kafka_reassign_rpc.support.wall_clock import now_ms
 from kafka_reassign_rpc.zookeeper import last_control_znode, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, SetData
+from kafka_reassign_rpc.zookeeper.reassignments_znodes import encode_move_record
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_controller
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.cli.test_processes import MIGRATION
@@ -24,6 +27,7 @@ from tests.controller.bare_controller import (
     put_request,
     put_topic,
     queue_json,
+    records,
     register,
     topic_json,
 )
@@ -240,3 +244,22 @@ async def test_dh_7_after_a_stock_controller_what_waits_is_held_only_if_that_was
     async with served(zk_connect, None):  # a failover between servers changes nothing
         await eventually(lambda: has_marked(zk, 5))
         assert await is_moving(zk) is not bool(ago_ms)
+
+
+async def test_dh_7_an_open_window_starts_nothing_before_the_hold_is_durable(zk: ZooKeeper, zk_connect: str) -> None:
+    """The record of a partition that does not exist is removed first, which takes a while."""
+    await queued(zk, zk_connect)
+    last = LastControl(2, now_ms() - 2 * HOUR_MS)
+    await zk.set(znode_paths.LAST_CONTROL, last_control_znode.encode_last_control(last))
+    settings = {"version": 1, "config": {"reassignment.windows": "daily 00:00-24:00 UTC"}}
+    await zk.create(znode_paths.SETTINGS, json.dumps(settings).encode())
+    await zk.ensure_path(znode_paths.reassignment_topic("gone"))
+    await zk.create(znode_paths.reassignment("gone", 0), encode_move_record(MoveRecord((1, 3), (1, 2), 7, 1)))
+    await others_elected(zk, encode_controller(1, 0), ephemeral=True)
+    await zk.delete(znode_paths.CONTROLLER)
+    async with served(zk_connect, None):
+        await eventually(lambda: has_marked(zk, 4))
+        assert await records(zk) == set()
+        (why,) = await reasons_of_holds(zk)
+        assert (why or "").startswith("others have controlled this cluster since ")
+        assert not await is_moving(zk)
