@@ -17,6 +17,7 @@ from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_co
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.fork_server import CLI, fork_server
 from tests.processes import Processes
+from tests.silent_server import silent_server
 from tests.waiting import eventually
 
 SECONDS = 8
@@ -78,19 +79,10 @@ def arguments_of(command: str, connect: str, directory: Path) -> list[str]:
 
 @pytest.mark.parametrize("command", ["serve", "fleet"])
 async def test_hm_4_a_command_ends_while_zookeeper_is_silent(command: str, tmp_path: Path) -> None:
-    connected = asyncio.Event()
-
-    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connected.set()
-        while await reader.read(1000):
-            pass
-        writer.close()
-
-    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        with started(*arguments_of(command, f"127.0.0.1:{port}", tmp_path)) as process:
+    async with silent_server() as silent:
+        with started(*arguments_of(command, f"127.0.0.1:{silent.port}", tmp_path)) as process:
             async with asyncio.timeout(WORD_S):
-                await connected.wait()
+                await silent.connected.wait()
             await process.ends()
 
 

@@ -252,7 +252,7 @@ CASES = (
         NOTHING_MOVES
         | WAITING
         | servers("moves_held", f"1{LONG}", f"0{LONG}")
-        | servers("repairs_unapproved", f"1x99 0{LONG}", f"0{LONG}"),
+        | servers("repairs_unapproved", f"1x100 0{LONG}", f"0{LONG}"),
         {50: (), 115: (), 116: (WAIT,)},
     ),
     Case(

@@ -34,6 +34,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch, put_topic
 from tests.controller.settings.test_migration_to_kraft import WAITS
 from tests.faults.cluster import Cluster
+from tests.silent_server import silent_server
 
 from .command import every_znode, run
 
@@ -305,28 +306,10 @@ async def test_sv_4_a_zookeeper_that_cannot_be_reached_is_unsafe() -> None:
 
 
 async def test_sv_4_a_zookeeper_that_never_answers_ends_the_check_at_its_limit() -> None:
-    async with asyncio.timeout(20), silent_server() as port:
-        found = await checked(f"127.0.0.1:{port}", seconds=0.3)
+    async with asyncio.timeout(20), silent_server() as silent:
+        found = await checked(f"127.0.0.1:{silent.port}", seconds=0.3)
 
     assert subjects(found, Level.UNSAFE) == {"zookeeper"}
-
-
-@asynccontextmanager
-async def silent_server() -> AsyncIterator[int]:
-    """A port that accepts connections and never answers."""
-    over = asyncio.Event()
-
-    async def hold(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await over.wait()
-        writer.close()
-
-    server = await asyncio.start_server(hold, "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        over.set()
-        server.close()
-        await server.wait_closed()
 
 
 async def test_sv_4_a_chroot_that_does_not_exist_is_unsafe_and_is_not_made(simulated: Cluster) -> None:
@@ -458,8 +441,8 @@ async def test_sv_4_a_registration_that_cannot_be_understood_is_unsafe(simulated
 
 
 async def test_sv_4_brokers_that_do_not_answer_in_time_or_not_in_plaintext_are_unsafe(simulated: Cluster) -> None:
-    async with silent_server() as port:
-        here = encode_broker([Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", port)], 0)
+    async with silent_server() as silent:
+        here = encode_broker([Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", silent.port)], 0)
         closed = encode_broker([Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1)], 0)
         tls = encode_broker([Endpoint("SSL", "SSL", "127.0.0.1", 1)], 0)
         async with (
@@ -473,7 +456,7 @@ async def test_sv_4_brokers_that_do_not_answer_in_time_or_not_in_plaintext_are_u
     assert subjects(found, Level.UNSAFE) == {"brokers"}
     text = text_of(found, "brokers")
     assert "3 of 6 brokers cannot be controlled" in text
-    assert f"broker 77 at 127.0.0.1:{port} (no answer within 2 s)" in text
+    assert f"broker 77 at 127.0.0.1:{silent.port} (no answer within 2 s)" in text
     assert (
         "broker 79 at 127.0.0.1:1 (listener SSL, SSL: this server has no settings of TLS (ssl.truststore.location))"
         in text

@@ -197,15 +197,15 @@ def test_240_6_progress_in_bytes_comes_from_the_log_dirs_of_the_brokers_concerne
     start_slowly(client, 0)
     tracker = LogDirProgressTracker()
     moving = client.list_partition_reassignments()
-    snapshot = tracker.update(0.0, moving, client.describe_log_dirs(brokers_to_ask(moving)))
+    snapshot = tracker.update(time.monotonic(), moving, client.describe_log_dirs(brokers_to_ask(moving)))
     [progress] = snapshot.moves.values()
     assert progress.total == 150_000_000
     deadline = time.monotonic() + 30
-    while not progress.rate:
+    while not progress.remaining_seconds:  # each new replica has begun by then
         assert time.monotonic() < deadline
         snapshot = tracker.update(time.monotonic(), moving, client.describe_log_dirs(brokers_to_ask(moving)))
         [progress] = snapshot.moves.values()
-    assert progress.remaining_seconds
+    assert progress.rate
     assert snapshot.unknown_brokers == {}
 
 

@@ -123,7 +123,7 @@ async def test_sv_11_a_lost_broker_shows_in_tiles_stalls_and_a_countdown_that_ru
     assert await tab.shows("#healing", "On: a broker has to be gone for 1 h 0 min")
 
     async def countdown() -> tuple[int, int]:
-        [(broker, gone, due, replicas)] = [tuple(row) for row in await tab.rows("#failed")]
+        [(broker, gone, due, replicas, _)] = [tuple(row) for row in await tab.rows("#failed")]
         assert (broker, replicas) == ("5", "5")
         assert due.startswith("in "), due
         return seconds(gone), seconds(due)

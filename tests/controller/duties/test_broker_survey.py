@@ -35,6 +35,7 @@ from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.cluster import LISTENERS, Cluster, cluster
 from tests.controller_channel.scripted_broker import ScriptedBroker
+from tests.silent_server import silent_server
 from tests.stop_listening import stop_listening
 from tests.waiting import eventually
 
@@ -101,20 +102,11 @@ async def registered(connect: str, endpoint: Endpoint, id_: int) -> AsyncIterato
 @asynccontextmanager
 async def silent_broker(connect: str) -> AsyncIterator[int]:
     """A registered broker that accepts connections and never answers. Yields its id."""
-    open_connections: set[asyncio.StreamWriter] = set()
-
-    async def say_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        open_connections.add(writer)
-
-    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
-    endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", *server.sockets[0].getsockname())
-    try:
-        async with registered(connect, endpoint, SILENT):
-            yield SILENT
-    finally:
-        for writer in open_connections:
-            writer.close()
-        server.close()
+    async with AsyncExitStack() as stack:
+        silent = await stack.enter_async_context(silent_server())
+        at = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", silent.port)
+        await stack.enter_async_context(registered(connect, at, SILENT))
+        yield SILENT
 
 
 def started_with(configs: Mapping[str, str]) -> ScriptedBroker:

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker
 from tests.controller.cluster import Cluster, cluster
 from tests.controller_channel.scripted_broker import NEWEST, SILENT, ScriptedBroker
-from tests.stop_listening import stop_listening
+from tests.silent_server import silent_server
 
 OTHER = 9
 INVALID_REQUEST, TIMED_OUT, NOT_AUTHORIZED = 42, 7, 31
@@ -109,11 +109,10 @@ async def test_hm_1_a_broker_that_does_not_answer_or_cannot_be_understood_leaves
     here: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(defaults_judge, "ANSWER_S", 0.3)
-    silent = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", 0)
-    await register(here, silent.sockets[0].getsockname()[1])
-    code, text = await change(here, {"log.retention.ms": "5"})
-    assert (code, "broker 9 (no answer within 0.3 s)" in text) == (TIMED_OUT, True)
-    await stop_listening([silent])
+    async with silent_server() as silent:
+        await register(here, silent.port)
+        code, text = await change(here, {"log.retention.ms": "5"})
+        assert (code, "broker 9 (no answer within 0.3 s)" in text) == (TIMED_OUT, True)
     code, text = await change(here, {"log.retention.ms": "5"})
     assert (code, "No answer came from broker 9 (" in text) == (TIMED_OUT, True)
     await here.zk.set(znode_paths.broker(OTHER), b"garbage")
