@@ -285,6 +285,12 @@ async def test_hm_1_the_stock_tool_changes_our_settings_on_our_node_and_then_the
             assert enabled not in (await configs(ours, "--describe")).out
             other = await configs(defaults, "--alter", "--add-config", "log.retention.ms=3600000")
             assert other.code == 0, other
+
+            async def is_told() -> bool:
+                """The tool deletes what the broker that it asks knows of."""
+                return "log.retention.ms=3600000" in (await configs(defaults, "--describe")).out
+
+            await eventually(is_told)
             assert (await configs(defaults, "--alter", "--delete-config", "log.retention.ms")).code == 0
 
             # What an earlier version has left there: the broker shows it as secrets, until it is moved.
