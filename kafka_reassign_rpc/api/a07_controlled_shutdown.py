@@ -5,9 +5,10 @@ Behaviour   The answer has the partitions that the broker still leads; with none
             which is not checked. Decided in `core.leadership.broker_changes`.
 """
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.ports import Node, active_controller
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest, ControlledShutdownResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 
@@ -15,9 +16,7 @@ _Partition = ControlledShutdownResponse.RemainingPartition
 
 
 def handle(node: Node, request: ControlledShutdownRequest, ctx: RequestContext) -> Work[ControlledShutdownResponse]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     epoch = request.broker_epoch if ctx.api_version >= 2 else -1
     remaining = yield from waited(controller.controlled_shutdown(request.broker_id, epoch))
     return ControlledShutdownResponse(

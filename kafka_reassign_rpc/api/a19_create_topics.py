@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 import msgspec
 
 from kafka_reassign_rpc.api.access import Access
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, message_of
 from kafka_reassign_rpc.api.api_definition import (
     Acl,
@@ -33,7 +34,7 @@ from kafka_reassign_rpc.api.broker_policies import check_create_topic, check_kno
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
 from kafka_reassign_rpc.api.large_requests import answer_with, replicas
 from kafka_reassign_rpc.api.mutation_quota import mutation_quota
-from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic, Node, active_controller
+from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic, Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.broker_settings import CREATE_TOPIC_POLICY
 from kafka_reassign_rpc.core.configs.config_definitions import ConfigValueError
@@ -44,7 +45,6 @@ from kafka_reassign_rpc.core.kafka_errors import (
     InvalidConfig,
     InvalidRequest,
     KafkaError,
-    NotController,
     TopicAlreadyExists,
     TopicAuthorizationFailed,
 )
@@ -68,14 +68,10 @@ Outcome = KafkaError | CreatedTopic
 
 
 def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) -> Work[Answer]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     needed = yield from _needed(request)
     unknown = yield from waited(node.unknown_settings(needed, request.timeout_ms))
-    controller = active_controller(node)
-    if controller is None:  # since it has waited
-        raise NotController
+    controller = required_controller(node)  # since it has waited
     counts = Counter(topic.name for topic in request.topics)
     known = node.topics_now()
     if known is None:
@@ -86,9 +82,7 @@ def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) -> Wor
     # Before anything is created: once it is, nothing may fail any more.
     layers = (yield from waited(node.topic_layers())) if ctx.api_version >= _FIRST_WITH_CONFIGS else ConfigLayers()
     validate_only = ctx.api_version >= 1 and request.validate_only
-    controller = active_controller(node)
-    if controller is None:  # since it has waited
-        raise NotController
+    controller = required_controller(node)  # since it has waited
     quota = mutation_quota(node, ctx, 6)
     if accepted:
         created = yield from waited(

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from uuid import UUID
 
 from kafka_reassign_rpc.api.access import Access
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, code_of, message_of
 from kafka_reassign_rpc.api.api_definition import (
     MANY,
@@ -29,12 +30,11 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.mutation_quota import mutation_quota
-from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
+from kafka_reassign_rpc.api.ports import ControllerPort, Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,
     KafkaError,
-    NotController,
     TopicAuthorizationFailed,
     TopicDeletionDisabled,
     UnknownTopicId,
@@ -73,9 +73,7 @@ def _size(request: DeleteTopicsRequest, version: int) -> int:
 
 
 def handle(node: Node, request: DeleteTopicsRequest, ctx: RequestContext) -> Work[Answer]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     if node.static_configs.get("delete.topic.enable", "true").lower() == "false":
         return (yield from _all(request, ctx.api_version, TopicDeletionDisabled()))
     asked = yield from _asked(request, ctx.api_version)

@@ -8,6 +8,7 @@ Behaviour   All moves where the topics are null, else the moves of the named par
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,
     Acl,
@@ -19,8 +20,8 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with, existing
-from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, UnknownTopicOrPartition
+from kafka_reassign_rpc.api.ports import ControllerPort, Node
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.protocol.messages import ListReassignmentsRequest, ListReassignmentsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts
 from kafka_reassign_rpc.support.bounded_text import shortened
@@ -34,9 +35,7 @@ SHOWN_UNKNOWN = 10
 
 
 def handle(node: Node, request: ListReassignmentsRequest, _ctx: RequestContext) -> Work[Answer]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     asked = request.topic_partitions
     if asked is None:
         return (yield from _listed(controller, None, None))

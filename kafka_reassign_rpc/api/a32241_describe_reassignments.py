@@ -21,6 +21,7 @@ import struct
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
@@ -32,10 +33,10 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import in_pieces
-from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.api.ports import ControllerPort, Node
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
-from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
+from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.controller_state import BrokerState
@@ -65,9 +66,7 @@ has several: a hundred thousand sets would take long to free."""
 def handle(
     node: Node, request: DescribeReassignmentsRequest, _ctx: RequestContext
 ) -> Work[DescribeReassignmentsResponse | Encoded]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     asked: Asked | None = None
     if request.topic_reassignments is not None:
         if not request.topic_reassignments:

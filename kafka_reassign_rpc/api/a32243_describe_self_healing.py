@@ -7,10 +7,11 @@ Behaviour   Each failed broker with the time since when it is gone and the time 
             NOT_CONTROLLER on any other node.
 """
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.healing.repair_cost import UNKNOWN_COST, RepairCost
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, DescribeSelfHealingResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 
@@ -18,9 +19,7 @@ NEVER = UNKNOWN = -1
 
 
 def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContext) -> Work[DescribeSelfHealingResponse]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     found = yield from waited(controller.healing())
     return DescribeSelfHealingResponse(
         version=0,

@@ -8,11 +8,12 @@ Behaviour   The repair does not wait for `failure.interval.ms`, but the brakes h
 
 from collections.abc import Sequence
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.large_requests import answer_with
-from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.healing.self_healing_status import RepairMove
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import HealBrokerRequest, HealBrokerResponse
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, LargeArray
 from kafka_reassign_rpc.support.slices import emptied
@@ -26,9 +27,7 @@ _Partition = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
 def handle(node: Node, request: HealBrokerRequest, ctx: RequestContext) -> Work[Answer]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     found = yield from waited(controller.heal(request.broker_id, ctx, dry_run=request.dry_run))
     by_topic = yield from _by_topic(found.moves)
     topics = (

@@ -9,6 +9,7 @@ Behaviour   All moves, those of topics, or those of partitions. They keep their 
 
 from collections.abc import Collection, Sequence
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
@@ -19,8 +20,8 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import existing
-from kafka_reassign_rpc.api.ports import Node, active_controller
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.protocol.messages import AlterReassignmentThrottlesRequest, AlterReassignmentThrottlesResponse
 from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
@@ -30,9 +31,7 @@ _Topic = AlterReassignmentThrottlesRequest.ThrottledTopic
 def handle(
     node: Node, request: AlterReassignmentThrottlesRequest, ctx: RequestContext
 ) -> Work[AlterReassignmentThrottlesResponse]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     if request.throttle < 0:
         raise InvalidRequest(f"A throttle cannot be {request.throttle} bytes/s: give a rate, or 0 for none")
     wanted = None if request.topics is None else (yield from _wanted(node, request.topics))

@@ -9,18 +9,17 @@ Behaviour   The moves that all the lists name: topics, brokers among the old or 
 
 from collections.abc import Sequence
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.ports import Node, active_controller
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.core.znode_routes.holding import LONGEST_REASON, Selection
 from kafka_reassign_rpc.protocol.messages import HoldMovesRequest, HoldMovesResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 
 
 def handle(node: Node, request: HoldMovesRequest, ctx: RequestContext) -> Work[HoldMovesResponse]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     selection = _selection(request.topics, request.brokers, request.reasons)
     if request.all == (selection != Selection()):
         raise InvalidRequest("Name topics, brokers or reasons, or say that all moves of the queue are meant.")

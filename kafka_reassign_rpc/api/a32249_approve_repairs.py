@@ -5,17 +5,16 @@ Behaviour   The repairs of the named brokers, or all. The answer comes once it i
             nothing is approved. NOT_CONTROLLER on any other node.
 """
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.ports import Node, active_controller
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ApproveRepairsRequest, ApproveRepairsResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 
 
 def handle(node: Node, request: ApproveRepairsRequest, ctx: RequestContext) -> Work[ApproveRepairsResponse]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     brokers = None if request.brokers is None else frozenset(request.brokers)
     found = yield from waited(controller.approve_repairs(brokers, ctx))
     return ApproveRepairsResponse(

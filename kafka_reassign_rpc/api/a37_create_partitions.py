@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from kafka_reassign_rpc.api.access import Access
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import (
     MANY,
@@ -25,8 +26,8 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import answer_with, replicas
 from kafka_reassign_rpc.api.mutation_quota import mutation_quota
-from kafka_reassign_rpc.api.ports import NewPartitions, Node, active_controller
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController, TopicAuthorizationFailed
+from kafka_reassign_rpc.api.ports import NewPartitions, Node
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, TopicAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreatePartitionsResponse
 from kafka_reassign_rpc.support.turns import Steps, Work, waited
 
@@ -34,9 +35,7 @@ _Result = CreatePartitionsResponse.CreatePartitionsTopicResult
 
 
 def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestContext) -> Work[Answer]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     counts = Counter(topic.name for topic in request.topics)
     outcomes: dict[str, KafkaError | None] = {
         name: InvalidRequest("Duplicate topic in request.") for name, count in counts.items() if count > 1

@@ -10,6 +10,7 @@ Difference  A request for all partitions gets NOT_CONTROLLER at the top level fr
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,
@@ -23,7 +24,7 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
-from kafka_reassign_rpc.api.ports import ItemResult, Node, active_controller
+from kafka_reassign_rpc.api.ports import ItemResult, Node
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest, ElectLeadersResponse
@@ -39,9 +40,7 @@ _Partition = _Topic.PartitionResult
 
 
 def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) -> Work[Answer]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     kind = request.election_type if ctx.api_version >= 1 else PREFERRED
     if kind not in {PREFERRED, UNCLEAN}:
         raise InvalidRequest(f"Value {kind} must be one of the election types 0 (preferred) and 1 (unclean)")

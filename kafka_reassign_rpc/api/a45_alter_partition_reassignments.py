@@ -17,6 +17,7 @@ Speed       The results of ten thousand partitions are packed in a few ms, witho
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
@@ -29,7 +30,7 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import NUMBERS, answer_with, in_pieces, replicas
-from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult, Node, TargetItem, active_controller
+from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult, Node, TargetItem
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC
@@ -59,9 +60,7 @@ Targets = dict[int, TargetItem]
 def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: RequestContext) -> Work[Encoded]:
     if request.throttle != AS_IT_IS:
         ctx.access.check_cluster(AclOperation.ALTER_CONFIGS, API.name)
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     reason = request.reason or ""
     if len(reason) > REASON_LENGTH:
         raise InvalidRequest(f"A reason has at most {REASON_LENGTH} characters, this one has {len(reason)}.")

@@ -20,6 +20,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import repeat
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import (
     PARTITION_NUMBERS,
     Acl,
@@ -33,7 +34,7 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import answer_with, existing, in_pieces, items_of
-from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
+from kafka_reassign_rpc.api.ports import ControllerPort, Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.waiting_moves import why_not_started
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
@@ -67,9 +68,7 @@ Moving = tuple[Sequence[int], Sequence[Partition]]
 
 
 def handle(node: Node, request: ListPartitionReassignmentsRequest, _ctx: RequestContext) -> Work[Answer]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     wanted = None
     if request.topics is not None:
         wanted = yield from existing(node, ((topic.name, topic.partition_indexes) for topic in request.topics))

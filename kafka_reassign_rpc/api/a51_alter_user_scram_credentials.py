@@ -7,6 +7,7 @@ Behaviour   As ZkAdminManager.alterUserScramCredentials: one result per user; ei
 from collections.abc import Sequence
 from functools import partial
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import code_of
 from kafka_reassign_rpc.api.api_definition import (
     Acl,
@@ -21,8 +22,8 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
 from kafka_reassign_rpc.api.large_requests import answer_with, map_bounded
-from kafka_reassign_rpc.api.ports import Node, active_controller
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
 from kafka_reassign_rpc.core.scram_credentials import Alteration, Deletion, Upsertion, altered, refusals
 from kafka_reassign_rpc.protocol.messages import (
@@ -35,8 +36,7 @@ _Result = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
 
 
 def handle(node: Node, request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> Work[Answer]:
-    if active_controller(node) is None:
-        raise NotController
+    required_controller(node)
     ctx.access.check_cluster(AclOperation.ALTER)
     check_no_authorizer(node)
     asked = _alterations(request)

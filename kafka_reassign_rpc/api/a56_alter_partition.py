@@ -8,6 +8,7 @@ Behaviour   One result per partition: its state after the change, or an error fr
 from collections.abc import Sequence
 from uuid import UUID
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
@@ -20,8 +21,8 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.large_requests import MOST_REPLICAS, answer_with, replicas
-from kafka_reassign_rpc.api.ports import AlterPartition, Node, active_controller
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.api.ports import AlterPartition, Node
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.state.cluster import Partition
 from kafka_reassign_rpc.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
@@ -37,9 +38,7 @@ _FIRST_WITH_BROKER_EPOCHS = 3
 
 
 def handle(node: Node, request: AlterPartitionRequest, ctx: RequestContext) -> Work[Answer]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     version = ctx.api_version
     changes = yield from _changes(request, version)
     outcomes = yield from waited(

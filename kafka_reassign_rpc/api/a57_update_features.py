@@ -5,10 +5,11 @@ Behaviour   One result per feature, with the texts of Kafka's controller. In Zoo
             the top level on a node that is not the controller.
 """
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.large_requests import answer_with
-from kafka_reassign_rpc.api.ports import Node, active_controller
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.protocol.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
 from kafka_reassign_rpc.support.turns import Work
 
@@ -21,8 +22,7 @@ _Result = UpdateFeaturesResponse.UpdatableFeatureResult
 
 
 def handle(node: Node, request: UpdateFeaturesRequest, ctx: RequestContext) -> Work[Answer]:
-    if active_controller(node) is None:
-        raise NotController
+    required_controller(node)
     version = ctx.api_version
     updates = {update.feature: update for update in request.feature_updates}
     answer = UpdateFeaturesResponse(version=version, throttle_time_ms=0, error_code=0, error_message=None)

@@ -15,6 +15,7 @@ Source      KafkaApis.handleEnvelope, EnvelopeUtils, RequestChannel.buildRespons
 
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
@@ -26,11 +27,10 @@ from kafka_reassign_rpc.api.api_definition import (
     Peer,
     RequestContext,
 )
-from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,
     KafkaError,
-    NotController,
     PrincipalDeserializationFailure,
     UnsupportedVersion,
 )
@@ -84,8 +84,7 @@ def handle(node: Node, request: EnvelopeRequest, ctx: RequestContext) -> Work[An
     if not node.is_privileged(ctx.listener):
         return NoAnswer(closes=True)
     ctx.access.check_cluster(AclOperation.CLUSTER_ACTION)
-    if active_controller(node) is None:
-        raise NotController
+    required_controller(node)
     principal = _principal(request)
     peer = Peer(_host(request), ctx.listener, principal)
     try:

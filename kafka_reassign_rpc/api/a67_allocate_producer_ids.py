@@ -3,17 +3,16 @@
 Behaviour   The next block; it is durable before the broker gets it. Errors at the top level.
 """
 
+from kafka_reassign_rpc.api.active_controller import required_controller
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.ports import Node, active_controller
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from kafka_reassign_rpc.support.turns import Work, waited
 
 
 def handle(node: Node, request: AllocateProducerIdsRequest, _ctx: RequestContext) -> Work[AllocateProducerIdsResponse]:
-    controller = active_controller(node)
-    if controller is None:
-        raise NotController
+    controller = required_controller(node)
     start, length = yield from waited(controller.allocate_producer_ids(request.broker_id, request.broker_epoch))
     return AllocateProducerIdsResponse(
         version=0, throttle_time_ms=0, error_code=0, producer_id_start=start, producer_id_len=length

@@ -27,7 +27,7 @@ from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, MutationQuotas
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
-from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
+from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -487,9 +487,3 @@ class Node(Protocol):
 
     async def servers(self, listener: str) -> Sequence[NodeEndpoint]:
         """The running servers of this product in the cluster, as clients of this listener reach them."""
-
-
-def active_controller(node: Node) -> ControllerPort | None:
-    """The node's controller while it is active; None on a node that is not the controller."""
-    controller = node.controller
-    return controller if controller is not None and controller.is_active() else None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import ClusterNode, LogDirs, PartitionInfo, PartitionReassignment
-from kafka_reassign_rpc.core.reassignment.progress import SampledLogDir
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.writers.topic_writes import put_topic

@@ -5,7 +5,7 @@ from enum import Enum
 
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError, KafkaStorageError
-from kafka_reassign_rpc.core.reassignment.progress import SampledLogDir
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.support.counted import first_of, plural
 
 UNKNOWN = -1

@@ -43,7 +43,7 @@ from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, Mutati
 from kafka_reassign_rpc.core.quotas.quota_table import QuotaTable
 from kafka_reassign_rpc.core.quotas.windowed_rate import QuotaWindows
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures
-from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
+from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.server_settings import MovedSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
 from kafka_reassign_rpc.core.state.config_entities import BROKERS, DEFAULT

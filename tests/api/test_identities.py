@@ -15,7 +15,7 @@ from kafka_reassign_rpc.api.a32241_describe_reassignments import (
 )
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.reassignment.figure_history import PastFigures, Point
-from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
+from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, Cluster, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.controller_state import BrokerState, ControllerState

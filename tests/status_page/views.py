@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from kafka_reassign_rpc.core.partition_health import UnhealthyPartitions
-from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker, SampledLogDir
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition
 from kafka_reassign_rpc.core.status.views import ServerView, TermView

@@ -46,7 +46,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota
 from kafka_reassign_rpc.core.reassignment.figure_history import SPANS, FigureHistory, PastFigures
-from kafka_reassign_rpc.core.reassignment.progress import MoveProgress, ProgressTracker
+from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Held, WaitingMove

@@ -3,7 +3,9 @@
 alter.py             start, change of target and cancel of one move (AlterPartitionReassignments)
 alter_checks.py      why such a request is refused
 in_flight_caps.py    how many moves may be in flight: per broker, per cluster, in bytes
-progress.py          bytes, rate, remaining time and stalls of moves
+progress.py          follows moves: bytes, rate, remaining time and stalls
+move_progress.py     how far one move is
+sampled_log_dirs.py  what brokers tell of their log dirs
 stall_reason.py      why a move is stalled
 tiered_topics.py     topics in tiered storage: what a new replica copies of them
 move_sums.py         sums over moves in flight, waiting and ended, by request or plan

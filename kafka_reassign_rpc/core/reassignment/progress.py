@@ -6,7 +6,7 @@ A move that has not advanced for a while is stalled: `stall_reason` says why.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 
 import msgspec
@@ -14,9 +14,11 @@ import msgspec
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment.copy_rates import CopyRates
+from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.move_sums import GroupedSums, GroupKey, MoveBytes, group_of
 from kafka_reassign_rpc.core.reassignment.remaining_time import Sample, Samples, SharedLinks
-from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import Answers, replica_size
+from kafka_reassign_rpc.core.reassignment.stall_reason import StallReason, Throttles
 from kafka_reassign_rpc.core.reassignment.tiered_topics import copies_only_untiered
 from kafka_reassign_rpc.core.reassignment.waiting_moves import added_by, bytes_to_copy, waiting_moves
 from kafka_reassign_rpc.core.state.cluster import HEAL, RPC, Cluster, MoveRecord, Partition, TopicPartition
@@ -25,79 +27,6 @@ from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThrou
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 
 _ENDS = frozenset({catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED})
-
-Throttles = Callable[[], TopicThrottles]
-"""Returns the topic's throttles; called only if they are needed."""
-
-
-class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
-    """A broker's log dir: its error code (0: none), bytes of its volume (-1: unknown), sizes of its replicas, and
-    whether it is cordoned (KIP-1066)."""
-
-    path: str
-    error: int = 0
-    total: int = -1
-    usable: int = -1
-    sizes: Mapping[str, Mapping[int, int]] = {}
-    """Bytes by topic and partition."""
-    cordoned: bool = False
-
-
-Answers = Mapping[int, Collection[SampledLogDir] | None]
-"""By broker; None: no answer."""
-
-
-class MoveProgress(msgspec.Struct, frozen=True, gc=False):
-    """Bytes, bytes per second and milliseconds of one move; -1: unknown.
-
-    total         what each adding replica must hold: the size of the leader's
-    copied        what each adding replica holds, by broker
-    rate          how fast all of them together grow
-    remaining_ms  remaining time (`remaining_time`)
-    stalled       why the move is stalled; None: it advances (or is too young to say)
-    adding        its adding replicas
-    """
-
-    total: int = -1
-    copied: Mapping[int, int] = {}
-    rate: int = -1
-    remaining_ms: int = -1
-    stalled: str | None = None
-    adding: tuple[int, ...] = ()
-
-    @property
-    def bytes_total(self) -> int | None:
-        """What all its replicas together have to copy; None: not known."""
-        if not self.adding:
-            return 0
-        return None if self.total < 0 else self.total * len(self.adding)
-
-    @property
-    def bytes_copied(self) -> int | None:
-        """What they have copied; None: not known, as long as one broker has not told the size of its replica."""
-        if self.adding and (self.total < 0 or len(self.copied) < len(self.adding)):
-            return None
-        return sum(self.held.values())
-
-    @property
-    def held(self) -> dict[int, int]:
-        """What each adding replica has of the leader's bytes, by broker, as far as brokers have told."""
-        return {broker: size if self.total < 0 else min(size, self.total) for broker, size in self.copied.items()}
-
-    @property
-    def bytes_left(self) -> int | None:
-        """What is still to be copied; None: not known."""
-        total, copied = self.bytes_total, self.bytes_copied
-        return None if total is None or copied is None else total - copied
-
-    @property
-    def sum(self) -> MoveBytes:
-        """What the move counts for in sums."""
-        return MoveBytes(self.bytes_total, self.bytes_copied, self.stalled)
-
-    def waits_to_join(self, isr: Collection[int]) -> list[int]:
-        """All is copied: the replicas that still have to join the ISR."""
-        return [broker for broker in self.adding if broker not in isr] if self.bytes_left == 0 else []
 
 
 class _TrackedMove:
@@ -382,8 +311,8 @@ class ProgressTracker:
     ) -> None:
         name, before = followed.name, followed.figures
         is_partial = copies_only_untiered(cluster, name.topic, partition.adding)
-        total = -1 if is_partial else _replica_size(answers.get(partition.leader), name)
-        copied = tuple([_replica_size(answers.get(broker), name) for broker in partition.adding])
+        total = -1 if is_partial else replica_size(answers.get(partition.leader), name)
+        copied = tuple([replica_size(answers.get(broker), name) for broker in partition.adding])
         all_known = -1 not in copied
         sample = Sample(now, before.total if total < 0 and not is_partial else total, copied)
         followed.leader = partition.leader
@@ -483,20 +412,9 @@ def _put_sizes(
     """Those of partitions with waiting moves."""
     for name in waiting:
         partition = cluster.get(*name)
-        total = -1 if partition is None else _replica_size(answers.get(partition.leader), name)
+        total = -1 if partition is None else replica_size(answers.get(partition.leader), name)
         if total >= 0 and cluster.soft.sizes.get(name) != total:
             sizes[name] = total
-
-
-def _replica_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition) -> int:
-    """Bytes of a broker's replica; 0: it has none yet; -1: no answer, or its log dir may have failed."""
-    if log_dirs is None:
-        return -1
-    for log_dir in log_dirs:
-        size = log_dir.sizes.get(name.topic, {}).get(name.partition)
-        if size is not None:
-            return size
-    return -1 if any(log_dir.error for log_dir in log_dirs) else 0
 
 
 def _remaining_ms(followed: _TrackedMove, links: SharedLinks, cluster: Cluster) -> int:

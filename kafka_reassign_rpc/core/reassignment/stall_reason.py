@@ -16,15 +16,15 @@ unknown              none of these
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.reassignment.remaining_time import Samples
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import Answers
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
-from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE
+from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE, TopicThrottles
 
-if TYPE_CHECKING:
-    from kafka_reassign_rpc.core.reassignment.progress import Answers, Throttles
+Throttles = Callable[[], TopicThrottles]
+"""Returns the topic's throttles; called only if they are needed."""
 
 QUIET_S = 5.0
 """A living broker fetches the metadata several times a second."""
@@ -38,8 +38,8 @@ class StallReason:
         name: TopicPartition,
         partition: Partition,
         cluster: Cluster,
-        throttles: "Throttles",
-        answers: "Answers",
+        throttles: Throttles,
+        answers: Answers,
         samples: Samples,
     ) -> None:
         self._name = name

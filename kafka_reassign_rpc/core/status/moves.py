@@ -8,8 +8,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
+from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.move_sums import Sums
-from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.reassignment.waiting_moves import (
     added_by,
     bytes_to_copy,

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, HealingSe
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
-from kafka_reassign_rpc.core.reassignment.progress import SampledLogDir
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import HEAL, TopicPartition
 from kafka_reassign_rpc.core.state.requesters import Requester
 from kafka_reassign_rpc.planner.planner_cluster import Volume

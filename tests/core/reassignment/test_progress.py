@@ -11,7 +11,9 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.reassignment.progress import MoveProgress, ProgressTracker, SampledLogDir
+from kafka_reassign_rpc.core.reassignment.move_progress import MoveProgress
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, TopicPartition
 from tests.core.build import TOPIC, cluster, moving, not_moving
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.core.reassignment.progress import SampledLogDir
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.reassignment.tiered_topics import FROM_LAST_TIERED, TIERED
 from kafka_reassign_rpc.core.state.cluster import Partition
 from kafka_reassign_rpc.core.state.config_entities import DEFAULT

@@ -11,7 +11,8 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing.healing_settings import PAUSED
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
-from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker, SampledLogDir
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.reassignment_settings import ENABLED
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker, SampledLogDir
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker
+from kafka_reassign_rpc.core.reassignment.sampled_log_dirs import SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from tests.core.build import TOPIC, cluster, moving
 
