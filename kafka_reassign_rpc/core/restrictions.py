@@ -62,7 +62,7 @@ def lease_refused(cluster: Cluster) -> KafkaError | None:
     named = first_of(sorted(brokers), NAMED)
     who = f"{counted(len(brokers), 'broker', 'were')} restarted for the migration to KRaft ({named})"
     return PolicyViolation(
-        f"No throttle lease is given: {who}, and KRaft would leave it for ever. Move without --lease, and set throttles"
+        f"No throttle lease is given: {who}, and KRaft would leave it in place. Move without --lease, and set throttles"
         " with kafka-configs.sh"
     )
 

@@ -392,7 +392,7 @@ CASES = (
     ),
     Case(
         "KafkaReassignEventsLost",
-        "a server starts anew",
+        "a server restarts",
         servers("event_log_lost_total", "7x5 0x60", "3x60"),
         {6: (), 15: ()},
     ),
@@ -404,7 +404,7 @@ CASES = (
     ),
     Case(
         "KafkaReassignNotificationsDropped",
-        "a server starts anew",
+        "a server restarts",
         servers("webhook_dropped_total", "7x5 0x60", "3x60", receiver="https://hooks"),
         {6: (), 15: ()},
     ),

@@ -25,7 +25,7 @@ class ChangeLeaseRates(Command[ThrottledMoves | KafkaError]):
 
     def decide(self, work: Round) -> Iterator[None]:
         refused = restrictions.lease_refused(work.view.cluster) if self._rate > 0 else None
-        if refused is not None:  # by now: a broker may have told of the migration since the client asked
+        if refused is not None:  # a broker may have joined the migration since the client asked
             self.answer(refused)
             return
         found = yield from lease_rates.change_rates(work.view, self._wanted, self._rate)

@@ -52,7 +52,7 @@ class Receiver:
         elif not self._is_full:
             self._is_full = True
             waiting = counted(len(self.outbox), "event", "wait")
-            log.warning("%s is not told of new events before it takes some: %s for it", self.origin, waiting)
+            log.warning("%s gets no new events until it accepts some: %s for it", self.origin, waiting)
 
     def end(self) -> None:
         """What waits is tried once more. Then `run` returns."""

@@ -113,7 +113,7 @@ class Webhooks:
             known = await asyncio.to_thread(read_positions, event_log.directory, self._config.urls)
         except (OSError, ValueError) as error:
             log.warning(
-                "webhooks are told of new events only: nobody knows which they were told (%s)", error_text(error)
+                "webhooks get new events only: which of the former ones were sent is not known (%s)", error_text(error)
             )
         for one in self._receivers:
             one.outbox.next_seq = min(known.get(one.url, last), last)
@@ -124,10 +124,10 @@ class Webhooks:
             try:
                 page = await asyncio.to_thread(event_log.read, seq, PAGE_BYTES)
             except OSError as error:
-                log.warning("webhooks are not told what was left of the last run: %s", error_text(error))
+                log.warning("webhooks do not get what was left of the last run: %s", error_text(error))
                 return
             if seq == first < page.oldest_seq:
-                log.warning("webhooks may not be told of some events: the event log has deleted what came first")
+                log.warning("webhooks may lack some events: the event log has deleted the oldest")
             for line in page.events:
                 await pace.rest()
                 left = self._left(line)
@@ -144,7 +144,7 @@ class Webhooks:
                 break
             seq = page.next_seq
         if too_old:
-            log.warning("webhooks are not told of %s of the last run: too old by now", counted(too_old, "event"))
+            log.warning("webhooks do not get %s of the last run: too old", counted(too_old, "event"))
 
     def _left(self, line: bytes) -> Notice | None:
         """The notice of a line that is to be told."""
