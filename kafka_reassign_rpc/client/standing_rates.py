@@ -1,16 +1,19 @@
 """Asks a cluster which replication rates stand on its brokers (`core.throttling.standing_rates`)."""
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 
 from kafka_reassign_rpc.client.blocking_client import ReassignmentClient
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere
 from kafka_reassign_rpc.client.config_calls import BROKER, OF_ALL_BROKERS, OF_BROKER, Config
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.throttling.replication_throttles import Configs, rate_in_force
+from kafka_reassign_rpc.core.throttling.replication_throttles import Configs, RateInForce, rate_in_force
 from kafka_reassign_rpc.core.throttling.standing_rates import SIDES, StandingRates
 
 ANSWER_MS = 5_000
 """How long brokers may take to tell their configs."""
+SETTLE_S, POLL_S = 5.0, 0.1
+"""How long brokers may take to follow another lease."""
 
 
 def standing_rates(client: ReassignmentClient, brokers: Iterable[int]) -> StandingRates:
@@ -32,7 +35,29 @@ def standing_rates(client: ReassignmentClient, brokers: Iterable[int]) -> Standi
             continue
         of_broker, of_all = _set(own, OF_BROKER), _set(default, OF_ALL_BROKERS)
         rates[broker] = {name: rate_in_force(name, of_broker, of_all, leased.get(broker)) for name in SIDES}
-    return StandingRates(rates, unknown, [broker for broker, rate in leased.items() if rate is not None])
+    return StandingRates(rates, unknown, {broker: rate for broker, rate in leased.items() if rate is not None})
+
+
+def rates_after(client: ReassignmentClient, brokers: Iterable[int], before: StandingRates, lease: int) -> StandingRates:
+    """What stands once brokers follow a lease that has changed to `lease` bytes/s; `before`: what stood until then.
+
+    Brokers learn of it a moment later. Until then the former lease looks like a stricter limit that somebody has set.
+    """
+    deadline = time.monotonic() + SETTLE_S
+    while True:
+        found = standing_rates(client, brokers)
+        if not _follow_still(found.stricter(lease), before.leased) or time.monotonic() >= deadline:
+            return found
+        time.sleep(POLL_S)
+
+
+def _follow_still(stricter: Mapping[int, Mapping[str, RateInForce]], former: Mapping[int, int]) -> bool:
+    """Whether a stricter rate is the one that a lease asked for before."""
+    return any(
+        rate.by != "lease" and rate.rate == former.get(broker)
+        for broker, sides in stricter.items()
+        for rate in sides.values()
+    )
 
 
 def _set(configs: Iterable[Config], source: int) -> Configs:

@@ -4,11 +4,11 @@ import argparse
 from collections.abc import Collection, Sequence
 
 from kafka_reassign_rpc.client import ReassignmentClient, UnsupportedHere
-from kafka_reassign_rpc.client.standing_rates import standing_rates
+from kafka_reassign_rpc.client.standing_rates import rates_after, standing_rates
 from kafka_reassign_rpc.core.config_values import INT32, INT64
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
-from kafka_reassign_rpc.core.throttling.standing_rates import limit_texts
+from kafka_reassign_rpc.core.throttling.standing_rates import StandingRates, limit_texts
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.options import Option
@@ -84,6 +84,7 @@ class ThrottleCommand:
     def run(self, context: ActionContext) -> None:
         client, output = context.client, context.output
         are_all = not self._topics and not self._partitions
+        before = standing_rates(client, self._brokers(client)) if self._rate else StandingRates({}, {})
         try:
             found = client.alter_throttles(
                 self._rate,
@@ -96,7 +97,7 @@ class ThrottleCommand:
         if found.moving or found.waiting:
             moves = f"{counted(found.moving, 'move')} in flight and {counted(found.waiting, 'waiting move')}"
             output.line(f"{moves}: {f'{self._rate} B/s on each broker' if self._rate else 'no throttle any more'}.")
-            for line in self._stricter(client) if self._rate else ():
+            for line in self._stricter(client, before) if self._rate else ():
                 output.line(line)
         else:
             output.line("There is no such move.")
@@ -107,10 +108,9 @@ class ThrottleCommand:
                 f"{repairs} {healing_settings.THROTTLE} instead: kafka-reassign settings --set {setting} changes them."
             )
 
-    def _stricter(self, client: ReassignmentClient) -> list[str]:
+    def _stricter(self, client: ReassignmentClient, before: StandingRates) -> list[str]:
         """The limits of others that go on below the new rate."""
-        brokers = self._brokers(client)
-        standing = standing_rates(client, brokers)
+        standing = rates_after(client, self._brokers(client), before, self._rate)
         held = {
             broker: {name: rate for name, rate in sides.items() if rate.by != "lease"}
             for broker, sides in standing.held(self._rate).items()

@@ -1,15 +1,16 @@
 """Which rate holds while moves have a throttle lease, for whom and why, by hand-made cases (fg-4)."""
 
+import time
 from collections.abc import Iterable, Sequence
 
 import pytest
 
 from kafka_reassign_rpc.client import KafkaError, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.config_calls import BROKER, Config
-from kafka_reassign_rpc.client.standing_rates import standing_rates
+from kafka_reassign_rpc.client.standing_rates import rates_after, standing_rates
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.core.throttling.controller_state import BrokerState, ControllerState
-from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, RateInForce
 from kafka_reassign_rpc.core.throttling.standing_rates import lease_lines, stricter_document
 
 OF_BROKER, OF_ALL, STATIC = 2, 3, 4
@@ -127,3 +128,25 @@ def test_fg_4_programs_get_the_rates_that_go_on() -> None:
     assert stricter_document(20, standing_rates(cluster, [1])) == [  # type: ignore[arg-type]
         {"broker": 1, "side": "send", "rate": 5, "by": "config"}
     ]
+
+
+def test_fg_4_a_former_lease_that_brokers_still_follow_is_no_limit_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers learn of another lease a moment after the controller."""
+    cluster = Cluster()
+    cluster.own[1], cluster.leased[1] = rates(OF_BROKER, "1"), 1
+    before = standing_rates(cluster, [1])  # type: ignore[arg-type]
+    cluster.leased[1], pauses = 20, 0
+
+    def learn(_seconds: float) -> None:
+        nonlocal pauses
+        pauses += 1
+        if pauses == 2:
+            cluster.own[1] = rates(OF_BROKER, "5")
+
+    monkeypatch.setattr(time, "sleep", learn)
+    found = rates_after(cluster, [1], before, 20)  # type: ignore[arg-type]
+    assert (pauses, found.held(20)[1][LEADER_RATE]) == (2, RateInForce(5, "config"))
+    monkeypatch.setattr(time, "monotonic", iter((0.0, 1.0, 9.0)).__next__)
+    cluster.own[1] = rates(OF_BROKER, "1")
+    assert rates_after(cluster, [1], before, 20).held(20)[1][LEADER_RATE] == RateInForce(1, "config"), "after all"  # type: ignore[arg-type]
+    assert pauses == 3

@@ -5,6 +5,7 @@ lower one of the two holds (`leased_configs`), unless the lease lifts it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, RateInForce
@@ -15,11 +16,11 @@ SIDES: Mapping[str, str] = {LEADER_RATE: "to send", FOLLOWER_RATE: "to receive"}
 
 class StandingRates(NamedTuple):
     """What stands on brokers before a lease: by broker and side. Of brokers in `unknown` it is not known, with why.
-    `leased`: brokers with leases of other moves."""
+    `leased`: bytes/s that the leases of other moves ask for, by broker."""
 
     rates: Mapping[int, Mapping[str, RateInForce | None]]
     unknown: Mapping[int, str]
-    leased: Collection[int] = ()
+    leased: Mapping[int, int] = MappingProxyType({})
 
     def stricter(self, lease: int) -> dict[int, dict[str, RateInForce]]:
         """The brokers on which a stricter rate stands, and that rate by side."""
