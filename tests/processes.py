@@ -15,6 +15,20 @@ SHOWN_BYTES = 20_000
 """How much of the end of each log a failed test shows."""
 
 
+async def ended(process: asyncio.subprocess.Process) -> None:
+    """Ends it if it still runs, and closes its pipes.
+
+    asyncio closes them at their end, which comes after that of the process, or never: a child of the process may hold
+    them. Once the loop is closed, that is a warning in whichever test runs while the garbage is collected.
+    """
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.kill()
+    await process.wait()
+    process._transport.close()  # type: ignore[attr-defined]
+    await asyncio.sleep(0)
+
+
 class NotReady(AssertionError):
     """The process ended before it was ready; the message shows its log."""
 

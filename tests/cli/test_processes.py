@@ -17,7 +17,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import address_of, alter, listed, metadata
 from tests.fork_server import CLI, output_of
 from tests.http_client import get
-from tests.processes import Processes, children_of, exists
+from tests.processes import Processes, children_of, ended, exists
 from tests.waiting import eventually
 
 MIGRATION = (
@@ -214,9 +214,7 @@ async def test_sv_1_a_server_that_waits_for_a_controller_ends_on_a_signal(zk: Zo
             assert await process.wait() == 0
             assert b"Traceback" not in await process.stderr.read()
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        await ended(process)
 
 
 async def test_sv_1_a_port_that_is_taken_is_one_line_and_exit_code_1(commands: Processes, zk_connect: str) -> None:

@@ -13,6 +13,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
+from tests.processes import ended
 from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.tools import Tools
@@ -48,8 +49,7 @@ class Cluster:
         finally:
             if process.returncode is None:
                 process.send_signal(signal.SIGCONT)
-                process.kill()
-            await process.wait()
+            await ended(process)
 
     async def tool(self, name: str, *args: str) -> str:
         output = await self._tools.run(name, "--bootstrap-server", self.stock.bootstrap, *args)

@@ -24,6 +24,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch
 from tests.faults.cluster import Cluster, simulated_cluster
 from tests.fork_server import CLI, KAFKA_REASSIGN, output_of
+from tests.processes import ended
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy, WriteCut
 
@@ -58,8 +59,7 @@ class Leaving:
                     seen, answers = len(self.out), answers - 1
                     process.stdin.write(b"y\n")
                 elif not answers and (found := [one for one in texts if one in self.out[seen:]]):
-                    process.kill()
-                    await process.wait()
+                    await ended(process)
                     return found[0]
 
 

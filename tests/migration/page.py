@@ -17,6 +17,7 @@ from typing import Any
 from tests.docs.pages import DOCS, text_of
 from tests.docs.secured_page import BLOCK, as_printed
 from tests.jvm import QUICK
+from tests.processes import ended
 from tests.stock.jars import BROKER_VERSION, classpath
 
 STOCK_TOOLS = {
@@ -76,7 +77,7 @@ async def shell(folder: Path, programs: Path) -> AsyncIterator[Shell]:
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        await ended(process)
 
 
 def put_program(programs: Path, name: str, command: str) -> None:

@@ -24,7 +24,7 @@ from tests.docs.pages import DOCS, text_of
 from tests.faults.cluster import Cluster, address_of, ask, metadata
 from tests.jvm import QUICK
 from tests.preflight.command import every_znode, run
-from tests.processes import processes
+from tests.processes import ended, processes
 from tests.reassign_command.run_command import kafka_reassign
 from tests.stock.cluster import StockBroker, StockCluster
 from tests.stock.jars import BROKER_VERSION, classpath, require
@@ -242,7 +242,7 @@ async def test_sv_4_the_commands_of_the_operators_page_do_what_it_says_word_for_
     finally:
         if process.returncode is None:
             os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+        await ended(process)
 
     said = out.decode()
     assert process.returncode == 0, said

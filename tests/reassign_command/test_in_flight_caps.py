@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.interop.clusters import Ours
+from tests.processes import ended
 from tests.reassign_command.run_command import Command, Files
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.tools import Output, Tools
@@ -169,6 +170,5 @@ async def test_sv_7_events_are_followed_across_a_failover(command: Command, serv
             await command("--cancel", "--reassignment-json-file", files.plan("followed", (0, [3, 4])))
             assert await until("move.cancelled", 0) == servers.controller_id != before
     finally:
-        follower.kill()
-        await follower.wait()
+        await ended(follower)
     assert sum(one["event"] == "move.started" and one["topic"] == "followed" for one in told) == 1, "told once"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.processes import ended
 
 from .generate import Placement
 
@@ -63,8 +64,7 @@ async def mapped(zookeeper: str, chroot: str, bootstrap: str, arguments: Sequenc
     try:
         output, _ = await asyncio.wait_for(process.communicate(), TIMEOUT_S)
     except TimeoutError:
-        process.kill()
-        await process.wait()
+        await ended(process)
         raise
     if process.returncode:
         raise RuntimeError(output.decode(errors="replace")[-4000:])
