@@ -59,6 +59,28 @@ async def test_sv_7_a_loop_that_is_held_up_is_seen(monkeypatch: pytest.MonkeyPat
     task.cancel()
 
 
+async def test_sv_1_a_full_pass_comes_before_too_many_objects_are_old() -> None:
+    """Whoever waits for the clock finds a minute's objects, and holds up the loop for as long as they take."""
+    interpreter_tuning.tune_interpreter()
+    passes: list[str] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] == 2:
+            passes.append(phase)
+
+    gc.callbacks.append(note)
+    task = asyncio.create_task(interpreter_tuning.collect_garbage_periodically())
+    kept = []
+    try:
+        for _ in range(4):
+            kept.append([[number] for number in range(200_000)])
+            await eventually(lambda: gc.get_count()[2] < interpreter_tuning.MIDDLE_PASSES)
+    finally:
+        gc.callbacks.remove(note)
+        task.cancel()
+    assert len(passes) >= len(kept)
+
+
 async def test_sv_1_garbage_in_cycles_does_go(monkeypatch: pytest.MonkeyPatch) -> None:
     collected = asyncio.Event()
     monkeypatch.setattr(interpreter_tuning, "COLLECT_EVERY_S", 0.001)
